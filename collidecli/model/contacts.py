@@ -1,0 +1,60 @@
+"""What a contact set is: columns, their types and units, and a block of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a contact set. `width` 3 is a vector; `float_type` columns follow the trajectory's float type."""
+
+    name: str
+    dtype: np.dtype
+    width: int
+    unit: str
+    meaning: str
+    follows_motion: bool = False
+
+    def dtype_for(self, float_type: np.dtype) -> np.dtype:
+        return np.dtype(float_type) if self.follows_motion else self.dtype
+
+
+def _column(name: str, dtype: str, width: int, unit: str, meaning: str, follows_motion: bool = False) -> Column:
+    return Column(name, np.dtype(dtype), width, unit, meaning, follows_motion)
+
+
+RIGID_COLUMNS = (
+    _column("shape0", "int32", 1, "", "row of /model/shape; less than shape1"),
+    _column("shape1", "int32", 1, "", "row of /model/shape"),
+    _column("distance", "float32", 1, "m", "signed; negative is penetration"),
+    _column("normal", "float32", 3, "", "unit, world, from shape0 to shape1"),
+    _column("point0", "float64", 3, "m", "witness on shape0, world", follows_motion=True),
+    _column("point1", "float64", 3, "m", "witness on shape1, world", follows_motion=True),
+    _column("offset0", "float32", 3, "m", "point0 in the frame of shape0's body"),
+    _column("offset1", "float32", 3, "m", "point1 in the frame of shape1's body"),
+    _column("feature0", "int32", 1, "", "feature of shape0; -1 none"),
+    _column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
+    _column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
+)
+"""Columns of /rigid_contacts besides cell_start, in the order they are written."""
+
+KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
+
+
+@dataclass(frozen=True)
+class ContactBlock:
+    """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
+
+    cell_counts: int64[cells]. columns: name to array [n] or [n, 3], as `RIGID_COLUMNS` lists them.
+    """
+
+    first_cell: int
+    cell_counts: np.ndarray
+    columns: dict[str, np.ndarray]
+
+    @property
+    def contact_count(self) -> int:
+        return int(self.cell_counts.sum())

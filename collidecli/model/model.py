@@ -1,0 +1,107 @@
+"""What a model is: shapes, bodies, worlds and who may touch whom, as frozen host arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.model.shape_types import ShapeType
+
+STATIC_BODY = -1
+GLOBAL_TEMPLATE = -1
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """Rigid bodies of every template.
+
+    path: unique within a template.
+    template: int32[B]; -1 is in every world.
+    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw.
+    """
+
+    path: tuple[str, ...]
+    template: np.ndarray
+    pose: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Collision shapes of every template; a row here is a shape's index everywhere.
+
+    path: unique within a template.
+    type: int32[S], `ShapeType`. body: int32[S], row of `Bodies` or -1 for the static world.
+    template: int32[S]; -1 is in every world.
+    pose: float64[S, 7]; shape frame in body frame (in world when static), xyzw.
+    size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
+    friction: float64[S], sliding friction coefficient.
+    """
+
+    path: tuple[str, ...]
+    type: np.ndarray
+    body: np.ndarray
+    template: np.ndarray
+    pose: np.ndarray
+    size: np.ndarray
+    margin: np.ndarray
+    gap: np.ndarray
+    friction: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def types(self) -> list[ShapeType]:
+        return [ShapeType(t) for t in self.type]
+
+
+@dataclass(frozen=True)
+class PairFilter:
+    """Who may touch whom, lowered: all that the engine knows of groups, masks, joints and excludes.
+
+    A pair may touch when it is forced, or when its classes may and it is not excluded.
+
+    shape_class: int32[S]. class_table: bool[C, C], symmetric.
+    excluded, forced: int32[K, 2], first < second, lexically sorted, unique.
+    excluded_rule: the rule that excluded each pair. Two shapes of different templates never meet.
+    """
+
+    shape_class: np.ndarray
+    class_table: np.ndarray
+    excluded: np.ndarray
+    excluded_rule: tuple[str, ...]
+    forced: np.ndarray
+
+
+@dataclass(frozen=True)
+class Model:
+    """A scene in many worlds.
+
+    world_template: int32[W], the template of each world.
+    gap_rule: "max" or "sum", how a pair's gap follows from its two shapes' gaps.
+    up_axis: "X", "Y" or "Z", as recorded by the scene. source: file names it came from.
+    forced_gap, forced_margin: float64[M], what a forced pair has in place of its shapes' own; NaN keeps those. A
+        forced pair's margin is the pair's whole margin (both shapes' together).
+    """
+
+    bodies: Bodies
+    shapes: Shapes
+    pair_filter: PairFilter
+    world_template: np.ndarray
+    gap_rule: str = "max"
+    up_axis: str = "Z"
+    source: tuple[str, ...] = ()
+    forced_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    forced_margin: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def world_count(self) -> int:
+        return len(self.world_template)
+
+    def template_shapes(self, template: int) -> np.ndarray:
+        """Rows of the shapes that a world of `template` holds, global ones included, ascending."""
+        owner = self.shapes.template
+        return np.flatnonzero((owner == template) | (owner == GLOBAL_TEMPLATE)).astype(np.int32)

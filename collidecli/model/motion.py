@@ -1,0 +1,50 @@
+"""What a recorded motion is to the rest: frames that can be read in any chunk."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Motion(Protocol):
+    """Body poses over time, matched to a model's bodies.
+
+    time: float64[F] [s], non-decreasing. step: int64[F], the recorder's own step numbers.
+    world_count: worlds in the recording; 1 is broadcast to however many the model has.
+    float_type: the dtype of the recording, float32 or float64; witness points are written in it.
+    sha256: of the recording's bytes; empty when the motion is part of the scene file.
+    """
+
+    time: np.ndarray
+    step: np.ndarray
+    world_count: int
+    float_type: np.dtype
+    sha256: str
+
+    def read(self, frames: range) -> np.ndarray:
+        """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
+
+        Raises InputError naming dataset, frame, world and body of a pose that is not finite or not a rotation.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class RestingMotion:
+    """The scene's one resting pose, as a motion of one frame at time 0."""
+
+    def __init__(self, body_pose: np.ndarray) -> None:
+        self.time = np.zeros(1)
+        self.step = np.zeros(1, np.int64)
+        self.world_count = 1
+        self.float_type = np.dtype(np.float64)
+        self.sha256 = ""
+        self._pose = np.ascontiguousarray(body_pose)[None, None]
+
+    def read(self, frames: range) -> np.ndarray:
+        return np.repeat(self._pose, len(frames), axis=0)
+
+    def close(self) -> None:
+        pass

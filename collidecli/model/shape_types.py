@@ -1,0 +1,66 @@
+"""The shape types, in the order that names every pair of them, and what their sizes mean."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from collidecli.errors import InputError
+
+
+class ShapeType(IntEnum):
+    """Type of a shape. Its local frame has the axis of symmetry along z and the origin in the middle.
+
+    `size` is three numbers in metres; those that a type does not use are 0:
+
+    - plane: none; the surface is z = 0, solid below, the normal is +z, infinite
+    - sphere: radius
+    - capsule: radius, half length of the inner segment
+    - box: half extents along x, y, z
+    - cylinder: radius, half height
+    - cone: base radius, half height; base at z = -half height, apex at z = +half height
+    - ellipsoid: semi-axes along x, y, z
+    """
+
+    PLANE = 0
+    SPHERE = 1
+    CAPSULE = 2
+    BOX = 3
+    CYLINDER = 4
+    CONE = 5
+    ELLIPSOID = 6
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+SIZE_COUNT = {
+    ShapeType.PLANE: 0,
+    ShapeType.SPHERE: 1,
+    ShapeType.CAPSULE: 2,
+    ShapeType.BOX: 3,
+    ShapeType.CYLINDER: 2,
+    ShapeType.CONE: 2,
+    ShapeType.ELLIPSOID: 3,
+}
+
+
+def checked_size(shape_type: ShapeType, size: tuple[float, ...], where: str) -> np.ndarray:
+    """`size` as float64[3], refused where a number is missing, not finite, zero or negative.
+
+    A capsule's half length may be zero: it is then a sphere.
+    """
+    count = SIZE_COUNT[shape_type]
+    full = np.zeros(3)
+    full[:count] = size[:count]
+    lowest = np.full(3, np.nextafter(0.0, 1.0))
+    if shape_type == ShapeType.CAPSULE:
+        lowest[1] = 0.0
+    if not (np.all(np.isfinite(full[:count])) and np.all(full[:count] >= lowest[:count])):
+        shown = ", ".join(f"{x:g}" for x in full[:count])
+        raise InputError(
+            f"{shape_type.label} has size ({shown})", where, "every size must be finite and greater than zero"
+        )
+    return full
