@@ -1,0 +1,37 @@
+# The door: make run, make test. Everything is set up in .venv on the first call.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: setup run test lint format bench docs clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+run: $(READY)
+	$(BIN)/collide run samples/01_usd_pile/pile.usda -o out/pile.contacts.h5 --force
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
