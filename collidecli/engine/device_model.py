@@ -1,0 +1,114 @@
+"""A model's arrays on a device, laid out as the kernels read them.
+
+An *instance* is a shape in a cell: `instance = cell * width + place`, where a template's shapes stand at places
+0, 1, ... in ascending row order and `width` is the most that any template has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.model.model import Model
+
+
+@wp.struct
+class ShapeRows:
+    """Shapes, one row each as in the model, and the filter's lists by row."""
+
+    type: wp.array[wp.int32]
+    body: wp.array[wp.int32]
+    pose: wp.array[Pose]
+    size: wp.array[Vec3]
+    margin: wp.array[Real]
+    gap: wp.array[Real]
+    filter_class: wp.array[wp.int32]
+    class_count: int
+    class_table: wp.array[wp.uint8]
+    excluded_start: wp.array[wp.int32]
+    excluded: wp.array[wp.int32]
+    forced_start: wp.array[wp.int32]
+    forced: wp.array[wp.int32]
+    forced_gap: wp.array[Real]
+    forced_margin: wp.array[Real]
+    gap_is_sum: int
+
+
+@wp.struct
+class Layout:
+    """Where the shapes of each cell stand.
+
+    width: places a cell. world_template: template of each world. place_row: row of each place, template-major;
+    -1 beyond the template's shapes. place_count: shapes of each template.
+    """
+
+    width: int
+    world_count: int
+    world_template: wp.array[wp.int32]
+    place_row: wp.array[wp.int32]
+    place_count: wp.array[wp.int32]
+
+
+@dataclass(frozen=True)
+class DeviceModel:
+    model: Model
+    device: wp.Device
+    rows: ShapeRows
+    layout: Layout
+    places: tuple[np.ndarray, ...]
+
+    @property
+    def template_count(self) -> int:
+        return len(self.places)
+
+
+def upload_model(model: Model, device: wp.Device) -> DeviceModel:
+    """Copies a model's arrays to `device`."""
+
+    def put(values: np.ndarray, dtype: object) -> wp.array:
+        # Warp has no arrays of length zero that a kernel may take by pointer: one unused element stands in.
+        filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
+        return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
+
+    shapes, pair_filter = model.shapes, model.pair_filter
+    excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
+    forced_start, forced = _by_row(pair_filter.forced, len(shapes))
+    forced_gap, forced_margin = (
+        values if len(values) else np.full(len(forced), np.nan) for values in (model.forced_gap, model.forced_margin)
+    )
+    rows = ShapeRows()
+    rows.type = put(shapes.type, wp.int32)
+    rows.body = put(shapes.body, wp.int32)
+    rows.pose = put(shapes.pose, Pose)
+    rows.size = put(shapes.size, Vec3)
+    rows.margin = put(shapes.margin, Real)
+    rows.gap = put(shapes.gap, Real)
+    rows.filter_class = put(pair_filter.shape_class, wp.int32)
+    rows.class_count = len(pair_filter.class_table)
+    rows.class_table = put(pair_filter.class_table.astype(np.uint8).ravel(), wp.uint8)
+    rows.excluded_start, rows.excluded = put(excluded_start, wp.int32), put(excluded, wp.int32)
+    rows.forced_start, rows.forced = put(forced_start, wp.int32), put(forced, wp.int32)
+    rows.forced_gap, rows.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
+    rows.gap_is_sum = int(model.gap_rule == "sum")
+
+    template_count = int(model.world_template.max()) + 1
+    places = tuple(model.template_shapes(t) for t in range(template_count))
+    layout = Layout()
+    layout.width = max(1, max(len(p) for p in places))
+    layout.world_count = model.world_count
+    place_row = np.full((template_count, layout.width), -1, np.int32)
+    for template, rows_here in enumerate(places):
+        place_row[template, : len(rows_here)] = rows_here
+    layout.world_template = put(model.world_template.astype(np.int32), wp.int32)
+    layout.place_row = put(place_row.ravel(), wp.int32)
+    layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
+    return DeviceModel(model, device, rows, layout, places)
+
+
+def _by_row(pairs: np.ndarray, row_count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs sorted by their first row, as a start per row and the second rows."""
+    start = np.searchsorted(pairs[:, 0], np.arange(row_count + 1)).astype(np.int32)
+    return start, pairs[:, 1].astype(np.int32)

@@ -1,0 +1,95 @@
+"""Axis-aligned bounds of a shape: tight in float64, then rounded outwards to float32."""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+
+PLANE = wp.constant(0)
+SPHERE = wp.constant(1)
+CAPSULE = wp.constant(2)
+BOX = wp.constant(3)
+CYLINDER = wp.constant(4)
+CONE = wp.constant(5)
+ELLIPSOID = wp.constant(6)
+
+OUTWARD = wp.constant(wp.float32(2.0e-7))
+"""Relative widening of a float32 bound: more than the rounding of float64 to float32 and of one subtraction."""
+INFINITE = wp.constant(wp.float32(3.0e38))
+
+
+@wp.func
+def disc_extent(axis: Vec3, radius: Real) -> Vec3:
+    """Half extents of a disc's bounds; `axis` is its unit normal."""
+    one = Real(1.0)
+    zero = Real(0.0)
+    return radius * Vec3(
+        wp.sqrt(wp.max(zero, one - axis[0] * axis[0])),
+        wp.sqrt(wp.max(zero, one - axis[1] * axis[1])),
+        wp.sqrt(wp.max(zero, one - axis[2] * axis[2])),
+    )
+
+
+@wp.func
+def rows_length(rotation: Mat33, size: Vec3) -> Vec3:
+    """Length of each row of rotation · diag(size): the half extents of an ellipsoid's bounds."""
+    return Vec3(
+        wp.length(wp.cw_mul(rotation[0], size)),
+        wp.length(wp.cw_mul(rotation[1], size)),
+        wp.length(wp.cw_mul(rotation[2], size)),
+    )
+
+
+@wp.func
+def half_extent(shape_type: int, size: Vec3, rotation: Mat33) -> Vec3:
+    """Half extents of the bounds of a shape symmetric about its origin (every type but plane and cone)."""
+    axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+    radius = Vec3(size[0], size[0], size[0])
+    if shape_type == SPHERE:
+        return radius
+    if shape_type == CAPSULE:
+        return size[1] * wp.abs(axis) + radius
+    if shape_type == BOX:
+        return Vec3(
+            wp.dot(wp.abs(rotation[0]), size), wp.dot(wp.abs(rotation[1]), size), wp.dot(wp.abs(rotation[2]), size)
+        )
+    if shape_type == CYLINDER:
+        return size[1] * wp.abs(axis) + disc_extent(axis, size[0])
+    return rows_length(rotation, size)
+
+
+@wp.func
+def rounded_down(x: Vec3) -> wp.vec3f:
+    low = wp.vec3f(x)
+    return low - OUTWARD * wp.abs(low)
+
+
+@wp.func
+def rounded_up(x: Vec3) -> wp.vec3f:
+    high = wp.vec3f(x)
+    return high + OUTWARD * wp.abs(high)
+
+
+@wp.func
+def lower_bound(shape_type: int, size: Vec3, pose_to_world: Pose) -> wp.vec3f:
+    """Lowest world coordinates of a shape, rounded down; a plane reaches everywhere."""
+    if shape_type == PLANE:
+        return wp.vec3f(-INFINITE, -INFINITE, -INFINITE)
+    center = wp.transform_get_translation(pose_to_world)
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
+    if shape_type == CONE:
+        axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        return rounded_down(center + wp.min(size[1] * axis, -size[1] * axis - disc_extent(axis, size[0])))
+    return rounded_down(center - half_extent(shape_type, size, rotation))
+
+
+@wp.func
+def upper_bound(shape_type: int, size: Vec3, pose_to_world: Pose) -> wp.vec3f:
+    """Highest world coordinates of a shape, rounded up; a plane reaches everywhere."""
+    if shape_type == PLANE:
+        return wp.vec3f(INFINITE, INFINITE, INFINITE)
+    center = wp.transform_get_translation(pose_to_world)
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
+    if shape_type == CONE:
+        axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        return rounded_up(center + wp.max(size[1] * axis, -size[1] * axis + disc_extent(axis, size[0])))
+    return rounded_up(center + half_extent(shape_type, size, rotation))

@@ -1,0 +1,53 @@
+"""Scratch memory of one worker: arrays that grow to what is asked and are used again for the next chunk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+
+class ChunkTooLarge(Exception):
+    """The chunk at hand would need more scratch memory than this worker may have."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__(needed)
+        self.needed = needed
+
+
+class Workspace:
+    """Named scratch arrays on one device.
+
+    Args:
+        device: where the arrays live.
+        memory_limit: bytes that all arrays together may take.
+    """
+
+    def __init__(self, device: wp.Device, memory_limit: int) -> None:
+        self.device = device
+        self.memory_limit = memory_limit
+        self.bytes = 0
+        self._arrays: dict[str, wp.array] = {}
+
+    def array(self, name: str, count: int, dtype: Any) -> wp.array:
+        """At least `count` elements under `name`; what they held before is lost when the array grows.
+
+        Raises ChunkTooLarge when the limit would be passed; nothing is allocated then.
+        """
+        held = self._arrays.get(name)
+        if held is not None and held.shape[0] >= count:
+            return held
+        size = wp.types.type_size_in_bytes(dtype)
+        grown = max(count, 64) + max(count, 64) // 4
+        released = 0 if held is None else held.shape[0] * size
+        for capacity in (grown, max(count, 1)):
+            needed = self.bytes - released + capacity * size
+            if needed <= self.memory_limit:
+                break
+        else:
+            raise ChunkTooLarge(needed)
+        self._arrays.pop(name, None)
+        del held
+        self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
+        self.bytes = needed
+        return self._arrays[name]
