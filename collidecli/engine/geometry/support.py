@@ -1,0 +1,156 @@
+"""Support functions of the convex shapes: each is a core, rounded by a radius.
+
+A shape is the Minkowski sum of its core and a ball. A sphere's core is its centre and a capsule's its inner segment; an
+ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of curvature. Distances and depths of
+cores differ from those of the shapes by the radii alone, and a smaller core overlaps less often and converges sooner.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.model.shape_types import ShapeType
+
+SPHERE = wp.constant(int(ShapeType.SPHERE))
+CAPSULE = wp.constant(int(ShapeType.CAPSULE))
+BOX = wp.constant(int(ShapeType.BOX))
+CYLINDER = wp.constant(int(ShapeType.CYLINDER))
+CONE = wp.constant(int(ShapeType.CONE))
+ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
+
+ELLIPSOID_SHRINK = wp.constant(Real(0.75))
+"""Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has volume
+and a curvature of its own."""
+
+
+@wp.struct
+class Support:
+    """Point of a core farthest along a direction, and which smooth piece of its surface that is on.
+
+    point: core's frame [m]. piece: one bit for each choice that the support function made (a box's signs x, y, z; the
+    upper end of a segment or cylinder; a cone's apex); ellipsoids and points make none.
+    """
+
+    point: Vec3
+    piece: int
+
+
+@wp.func
+def core_radius(shape_type: int, size: Vec3) -> Real:
+    """Radius of the ball that rounds the core [m]; 0 for box, cylinder and cone."""
+    if shape_type == SPHERE or shape_type == CAPSULE:
+        return size[0]
+    if shape_type == ELLIPSOID:
+        shortest = wp.min(size[0], wp.min(size[1], size[2]))
+        longest = wp.max(size[0], wp.max(size[1], size[2]))
+        # The smallest radius of curvature of an ellipsoid is shortest^2 / longest, at the end of the longest axis.
+        return ELLIPSOID_SHRINK * shortest * (shortest / longest)
+    return Real(0.0)
+
+
+@wp.func
+def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> Support:
+    """The core's farthest point along `direction`.
+
+    Args:
+        radius: `core_radius` of the shape [m].
+        direction: unit, core's frame.
+    Degenerate: where a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
+    """
+    result = Support()
+    if shape_type == BOX:
+        x = size[0]
+        y = size[1]
+        z = size[2]
+        piece = int(7)
+        if direction[0] < Real(0.0):
+            x = -x
+            piece -= 1
+        if direction[1] < Real(0.0):
+            y = -y
+            piece -= 2
+        if direction[2] < Real(0.0):
+            z = -z
+            piece -= 4
+        result.point = Vec3(x, y, z)
+        result.piece = piece
+    elif shape_type == ELLIPSOID:
+        scaled = wp.cw_mul(size, direction)
+        result.point = wp.cw_mul(size, scaled / wp.length(scaled)) - radius * direction
+    elif shape_type == CYLINDER or shape_type == CONE:
+        across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+        x = size[0]
+        y = Real(0.0)
+        if across > Real(0.0):
+            scale = size[0] / across
+            x = scale * direction[0]
+            y = scale * direction[1]
+        if shape_type == CYLINDER:
+            result.point = Vec3(x, y, -size[1])
+            if direction[2] >= Real(0.0):
+                result.point = Vec3(x, y, size[1])
+                result.piece = 1
+        elif Real(2.0) * size[1] * direction[2] >= size[0] * across:
+            result.point = Vec3(Real(0.0), Real(0.0), size[1])
+            result.piece = 1
+        else:
+            result.point = Vec3(x, y, -size[1])
+    elif shape_type == CAPSULE:
+        result.point = Vec3(Real(0.0), Real(0.0), -size[1])
+        if direction[2] >= Real(0.0):
+            result.point = Vec3(Real(0.0), Real(0.0), size[1])
+            result.piece = 1
+    return result
+
+
+@wp.func
+def core_is_flat(shape_type: int) -> bool:
+    """Whether the core has no volume: a point or a segment."""
+    return shape_type == SPHERE or shape_type == CAPSULE
+
+
+@wp.func
+def support_point(shape_type: int, size: Vec3, direction: Vec3) -> Vec3:
+    """The shape's own farthest point along unit `direction`, in its frame [m]; ties as in `core_support`."""
+    radius = core_radius(shape_type, size)
+    return core_support(shape_type, size, radius, direction).point + radius * direction
+
+
+@wp.struct
+class Cores:
+    """Two cores and where they lie: what GJK, EPA and MPR ask for farthest points.
+
+    rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
+    """
+
+    type_a: int
+    type_b: int
+    size_a: Vec3
+    size_b: Vec3
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class Vertex:
+    """A point of the difference a - b of two cores, farthest along some direction.
+
+    point: a's frame [m]. on_a: the point of core a it comes from. piece: pieces of a (low 3 bits) and b (next 3).
+    """
+
+    point: Vec3
+    on_a: Vec3
+    piece: int
+
+
+@wp.func
+def difference_support(cores: Cores, direction: Vec3) -> Vertex:
+    """The farthest point of core a - core b along unit `direction`, a's frame."""
+    a = core_support(cores.type_a, cores.size_a, cores.radius_a, direction)
+    b = core_support(cores.type_b, cores.size_b, cores.radius_b, -(wp.transpose(cores.rotation) * direction))
+    result = Vertex()
+    result.on_a = a.point
+    result.point = a.point - (cores.rotation * b.point + cores.position)
+    result.piece = a.piece + 8 * b.piece
+    return result
