@@ -1,0 +1,70 @@
+"""The content hash of an HDF5 file: equal where the datasets are, however they are compressed and chunked.
+
+Definition, version 1. For each dataset outside `/timing`, in ascending order of its path's UTF-8 bytes, one line
+
+    <path> TAB <type> TAB <shape> TAB <digest> LF
+
+- path: from the root, with a leading slash.
+- type: NumPy's string for the little-endian type (`<f4`, `<f8`, `<i4`, `<i8`, `|u1`), or `utf8` for strings.
+- shape: the extents in decimal, joined by commas; empty for a scalar.
+- digest: SHA-256, lower-case hexadecimal, of the elements in row-major order: little-endian bytes of numbers; of each
+  string its UTF-8 bytes and one zero byte.
+
+The content hash is the SHA-256, lower-case hexadecimal, of those lines in UTF-8. Attributes, chunking, filters and
+storage order do not enter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+STRING_TYPE = "utf8"
+EXCLUDED_GROUP = "/timing"
+
+
+def little_endian(values: np.ndarray) -> np.ndarray:
+    """`values` contiguous and little-endian; not copied where it is both already."""
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+
+
+class DatasetDigest:
+    """The running digest of one dataset whose rows arrive in order.
+
+    path: of the dataset. dtype: NumPy type, or None for strings. row_shape: shape without its first extent.
+    """
+
+    def __init__(self, path: str, dtype: np.dtype | None, row_shape: tuple[int, ...] = ()) -> None:
+        self.path = path
+        self._type = STRING_TYPE if dtype is None else dtype.newbyteorder("<").str
+        self._row_shape = row_shape
+        self._rows = 0
+        self._sha = hashlib.sha256()
+
+    def update(self, rows: np.ndarray) -> None:
+        """Takes the next rows; `rows` has shape [n, *row_shape]."""
+        self._rows += len(rows)
+        self._sha.update(little_endian(rows).reshape(-1).view(np.uint8))
+
+    def update_strings(self, strings: Sequence[str]) -> None:
+        self._rows += len(strings)
+        for string in strings:
+            self._sha.update(string.encode() + b"\0")
+
+    def line(self) -> bytes:
+        shape = ",".join(str(extent) for extent in (self._rows, *self._row_shape))
+        return f"{self.path}\t{self._type}\t{shape}\t{self._sha.hexdigest()}\n".encode()
+
+
+def scalar_line(path: str, value: np.ndarray) -> bytes:
+    """The line of a numeric dataset of shape ()."""
+    digest = hashlib.sha256(little_endian(value).tobytes()).hexdigest()
+    return f"{path}\t{value.dtype.newbyteorder('<').str}\t\t{digest}\n".encode()
+
+
+def content_hash(lines: Iterable[tuple[str, bytes]]) -> str:
+    """The hash of (path, line) pairs, given in any order."""
+    ordered = sorted(lines, key=lambda pair: pair[0].encode())
+    return hashlib.sha256(b"".join(line for _, line in ordered)).hexdigest()
