@@ -1,0 +1,143 @@
+"""Maxima of a function of directions: at crossings of circles, along a circle, and smooth ones; over many pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.support.supports import support_hessian, support_point
+
+GRID_COUNT = 96
+BRACKET_COUNT = 4
+GOLDEN = 0.5 * (5**0.5 - 1)
+GOLDEN_STEPS = 52  # shrinks a bracket of 0.1 to 1e-12
+NEWTON_STEPS = 24
+
+Value = Callable[[np.ndarray], np.ndarray]
+
+
+def tangents(n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors perpendicular to unit n and to each other, each of n's shape."""
+    other = np.where(np.abs(n[..., :1]) < 0.6, [1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    first = np.cross(n, other)
+    first /= np.linalg.norm(first, axis=-1, keepdims=True)
+    return first, np.cross(n, first)
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    return v / np.linalg.norm(v, axis=-1, keepdims=True)
+
+
+def circle_crossings(axes: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """Both crossings of each two of the circles axis.n = height: [P, K * (K - 1), 3]; +z where they do not cross."""
+    found = [np.zeros((len(axes), 0, 3))]
+    for i in range(axes.shape[1]):
+        for j in range(i + 1, axes.shape[1]):
+            found.append(_crossing(axes[:, i], heights[:, i], axes[:, j], heights[:, j]))
+    return np.concatenate(found, 1)
+
+
+def _crossing(u: np.ndarray, c: np.ndarray, v: np.ndarray, d: np.ndarray) -> np.ndarray:
+    across = np.cross(u, v)
+    sine_square = (across**2).sum(-1)
+    cosine = (u * v).sum(-1)
+    apart = sine_square > 1e-24
+    safe = np.where(apart, sine_square, 1.0)
+    middle = ((c - d * cosine) / safe)[:, None] * u + ((d - c * cosine) / safe)[:, None] * v
+    rest = 1 - (middle**2).sum(-1)
+    meets = apart & (rest >= 0)
+    side = np.sqrt(np.maximum(rest, 0.0) / safe)[:, None] * across
+    both = np.stack([middle + side, middle - side], 1)
+    return unit(np.where(meets[:, None, None], both, [0.0, 0.0, 1.0]))
+
+
+def best_on_circle(axis: np.ndarray, height: np.ndarray, hints: np.ndarray, value: Value) -> np.ndarray:
+    """The highest maxima of `value` along the circles axis.n = height: [P, BRACKET_COUNT, 3].
+
+    Args:
+        axis: [P, 3], unit. height: [P]. hints: [P, D, 3], directions near which the grid is refined.
+    """
+    first, second = tangents(axis)
+    radius = np.sqrt(np.maximum(1 - height**2, 0.0))
+
+    def at(angle: np.ndarray) -> np.ndarray:
+        around = np.cos(angle)[..., None] * first[:, None] + np.sin(angle)[..., None] * second[:, None]
+        return height[:, None, None] * axis[:, None] + radius[:, None, None] * around
+
+    even = np.broadcast_to(np.linspace(-np.pi, np.pi, GRID_COUNT, endpoint=False), (len(axis), GRID_COUNT))
+    near = np.arctan2(np.einsum("pdi,pi->pd", hints, second), np.einsum("pdi,pi->pd", hints, first))
+    grid = _spread(np.concatenate([even, near], 1))
+    grid = np.concatenate([grid[:, -1:] - 2 * np.pi, grid, grid[:, :1] + 2 * np.pi], 1)
+    s = value(at(grid))
+    highest = (s[:, 1:-1] >= s[:, :-2]) & (s[:, 1:-1] >= s[:, 2:])
+    order = 1 + np.argsort(np.where(highest, -s[:, 1:-1], np.inf), 1)[:, :BRACKET_COUNT]
+    low, high = np.take_along_axis(grid, order - 1, 1), np.take_along_axis(grid, order + 1, 1)
+    return at(_golden_section(lambda angle: value(at(angle)), low, high))
+
+
+def _spread(angle: np.ndarray) -> np.ndarray:
+    """Sorted angles with those that repeat another moved elsewhere, so that no bracket between them is empty."""
+    elsewhere = np.random.default_rng(0).uniform(-np.pi, np.pi, angle.shape)
+    angle = np.sort(angle, 1)
+    repeats = np.diff(angle, axis=1, prepend=-np.inf) < 1e-7
+    return np.sort(np.where(repeats, elsewhere, angle), 1)
+
+
+def _golden_section(value: Value, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    x, y = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_x, at_y = value(x), value(y)
+    for _ in range(GOLDEN_STEPS):
+        left = at_x >= at_y
+        low, high = np.where(left, low, x), np.where(left, y, high)
+        kept, at_kept = np.where(left, x, y), np.where(left, at_x, at_y)
+        fresh = np.where(left, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        at_fresh = value(fresh)
+        x, y = np.where(left, fresh, kept), np.where(left, kept, fresh)
+        at_x, at_y = np.where(left, at_fresh, at_kept), np.where(left, at_kept, at_fresh)
+    return 0.5 * (low + high)
+
+
+def best_smooth(type_a, size_a, type_b, size_b, rotation, center, start: np.ndarray, value: Value) -> np.ndarray:
+    """Local maxima of s(n) reached from `start` [P, D, 3] by a damped Newton's method on the sphere; never lower."""
+    n = start
+    s = value(n)
+    damping = np.full(s.shape, 1e-3)
+    for _ in range(NEWTON_STEPS):
+        gradient, curvature = _derivatives(type_a, size_a, type_b, size_b, rotation, center, n, s)
+        step = _damped_step(gradient, curvature, damping)
+        first, second = tangents(n)
+        tried = unit(n + step[..., :1] * first + step[..., 1:] * second)
+        at_tried = value(tried)
+        better = at_tried > s
+        n = np.where(better[..., None], tried, n)
+        s = np.where(better, at_tried, s)
+        damping = np.where(better, damping * 0.1, damping * 10.0).clip(1e-15, 1e12)
+    return n
+
+
+def _derivatives(type_a, size_a, type_b, size_b, rotation, center, n, s) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient [P, D, 2] and minus the second derivatives [P, D, 2, 2] of s in the tangent plane at n."""
+    back = -np.einsum("pji,pdj->pdi", rotation, n)
+    difference = center[:, None] - support_point(type_a, size_a, n)
+    difference = difference + np.einsum("pij,pdj->pdi", rotation, support_point(type_b, size_b, back))
+    bend = support_hessian(type_a, size_a, n)
+    bend = bend + np.einsum("pij,pdjk,plk->pdil", rotation, support_hessian(type_b, size_b, back), rotation)
+    basis = np.stack(tangents(n), -2)
+    gradient = np.einsum("pdti,pdi->pdt", basis, difference)
+    curvature = np.einsum("pdti,pdij,pduj->pdtu", basis, bend, basis, optimize=True)
+    return gradient, curvature + s[..., None, None] * np.eye(2)
+
+
+def _damped_step(gradient: np.ndarray, curvature: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """(curvature + shift) step = gradient, the shift making it positive definite and growing with the damping."""
+    xx, xy, yy = curvature[..., 0, 0], curvature[..., 0, 1], curvature[..., 1, 1]
+    mean, spread = 0.5 * (xx + yy), np.hypot(0.5 * (xx - yy), xy)
+    scale = np.abs(mean) + spread + 1e-300
+    shift = np.maximum(0.0, spread - mean) + damping * scale + 1e-14 * scale
+    xx, yy = xx + shift, yy + shift
+    determinant = np.maximum(xx * yy - xy * xy, 1e-300)
+    gx, gy = gradient[..., 0], gradient[..., 1]
+    step = np.stack([(yy * gx - xy * gy) / determinant, (xx * gy - xy * gx) / determinant], -1)
+    length = np.linalg.norm(step, axis=-1, keepdims=True)
+    return step * np.minimum(1.0, 0.5 / np.maximum(length, 1e-300))

@@ -1,0 +1,147 @@
+"""Support functions of the convex shapes in float64 NumPy, with what the oracle needs to know of them.
+
+Directions are float64[P, D, 3] in the shape's frame, sizes [P, 3].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.model.shape_types import ShapeType
+
+_Z = np.array([[0.0, 0.0, 1.0]])
+_NONE = np.zeros((0, 3))
+ISOLATED = dict.fromkeys(ShapeType, _NONE)
+"""Directions whose support face has dimension two and that no two circles cross at."""
+ISOLATED[ShapeType.CYLINDER] = np.concatenate([_Z, -_Z])
+ISOLATED[ShapeType.CONE] = -_Z
+
+
+def _columns(size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return size[:, None, 0], size[:, None, 1], size[:, None, 2]
+
+
+def _rim_is_support(size: np.ndarray, n: np.ndarray) -> np.ndarray:
+    radius, half, _ = _columns(size)
+    return radius * np.hypot(n[..., 0], n[..., 1]) >= 2 * half * n[..., 2]
+
+
+def support_height(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The largest n.x over the shape: float64[P, D]; n of any length."""
+    r, h, _ = _columns(size)
+    if shape_type == ShapeType.SPHERE:
+        return r * np.linalg.norm(n, axis=-1)
+    if shape_type == ShapeType.CAPSULE:
+        return r * np.linalg.norm(n, axis=-1) + h * np.abs(n[..., 2])
+    if shape_type == ShapeType.BOX:
+        return (np.abs(n) * size[:, None]).sum(-1)
+    if shape_type == ShapeType.ELLIPSOID:
+        return np.linalg.norm(n * size[:, None], axis=-1)
+    side = r * np.hypot(n[..., 0], n[..., 1])
+    if shape_type == ShapeType.CYLINDER:
+        return side + h * np.abs(n[..., 2])
+    if shape_type == ShapeType.CONE:
+        return np.maximum(h * n[..., 2], side - h * n[..., 2])
+    raise ValueError(f"no support function for {shape_type.label}")
+
+
+def support_point(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """A point of the shape that attains `support_height`: float64[P, D, 3]; n of unit length."""
+    r, h, _ = (c[..., None] for c in _columns(size))
+    sign = np.where(n >= 0, 1.0, -1.0)
+    if shape_type == ShapeType.SPHERE:
+        return r * n
+    if shape_type == ShapeType.CAPSULE:
+        return r * n + h * sign * _Z
+    if shape_type == ShapeType.BOX:
+        return sign * size[:, None]
+    if shape_type == ShapeType.ELLIPSOID:
+        scaled = n * size[:, None]
+        return scaled * size[:, None] / np.linalg.norm(scaled, axis=-1, keepdims=True)
+    flat = n * [1.0, 1.0, 0.0]
+    length = np.linalg.norm(flat, axis=-1, keepdims=True)
+    rim = r * flat / np.where(length > 0, length, 1.0)
+    if shape_type == ShapeType.CYLINDER:
+        return rim + h * sign * _Z
+    if shape_type == ShapeType.CONE:
+        return np.where(_rim_is_support(size, n)[..., None], rim - h * _Z, h * _Z)
+    raise ValueError(f"no support function for {shape_type.label}")
+
+
+def support_hessian(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Second derivatives of `support_height` at unit n, where they exist: float64[P, D, 3, 3]."""
+    eye = np.eye(3)
+    r = size[:, None, 0, None, None]
+    if shape_type == ShapeType.BOX:
+        return np.zeros((*n.shape, 3))
+    if shape_type in (ShapeType.SPHERE, ShapeType.CAPSULE):
+        return r * (eye - n[..., :, None] * n[..., None, :])
+    if shape_type == ShapeType.ELLIPSOID:
+        square = size[:, None] ** 2
+        height = support_height(shape_type, size, n)[..., None, None]
+        point = n * square
+        return (square[..., None] * eye - point[..., :, None] * point[..., None, :] / height**2) / height
+    tangent = np.stack([-n[..., 1], n[..., 0], np.zeros(n.shape[:-1])], -1)
+    length = np.maximum(np.linalg.norm(tangent, axis=-1), 1e-100)[..., None, None]
+    curved = r * tangent[..., :, None] * tangent[..., None, :] / length**3
+    if shape_type == ShapeType.CONE:
+        return np.where(_rim_is_support(size, n)[..., None, None], curved, 0.0)
+    return curved
+
+
+def circles(shape_type: ShapeType, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Circles axis.n = height of directions across which the support jumps: axes [P, K, 3], heights [P, K]."""
+    axis = _NONE
+    if shape_type == ShapeType.BOX:
+        axis = np.eye(3)
+    elif shape_type in (ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE):
+        axis = _Z
+    height = np.zeros((len(size), len(axis)))
+    if shape_type == ShapeType.CONE:
+        height[:, 0] = size[:, 0] / np.hypot(size[:, 0], 2 * size[:, 1])
+    return np.broadcast_to(axis, (len(size), *axis.shape)), height
+
+
+def extents(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:
+    """Half extents of the shape's bounding box: float64[P, 3]."""
+    return np.stack(
+        [support_height(shape_type, size, np.broadcast_to(e, (len(size), 1, 3)))[:, 0] for e in -np.eye(3)], -1
+    )
+
+
+def surface_residual(shape_type: ShapeType, size: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Signed distance of points from the shape's surface, negative inside: float64[P]. First order for ellipsoids.
+
+    Args:
+        size: float64[P, 3]. point: float64[P, 3] in the shape's frame.
+    """
+    r, h = size[:, 0], size[:, 1]
+    if shape_type == ShapeType.PLANE:
+        return point[:, 2]
+    if shape_type == ShapeType.SPHERE:
+        return np.linalg.norm(point, axis=-1) - r
+    if shape_type == ShapeType.CAPSULE:
+        nearest = np.clip(point[:, 2], -h, h)
+        return np.linalg.norm(point - nearest[:, None] * _Z, axis=-1) - r
+    if shape_type == ShapeType.BOX:
+        outside = np.abs(point) - size
+        return np.linalg.norm(np.maximum(outside, 0.0), axis=-1) + np.minimum(outside.max(-1), 0.0)
+    if shape_type == ShapeType.ELLIPSOID:
+        level = np.linalg.norm(point / size, axis=-1)
+        slope = np.linalg.norm(point / size**2, axis=-1)
+        return np.where(slope > 0, (level - 1) * level / np.where(slope > 0, slope, 1.0), -size.min(-1))
+    radial = np.hypot(point[:, 0], point[:, 1])
+    if shape_type == ShapeType.CYLINDER:
+        outside = np.stack([radial - r, np.abs(point[:, 2]) - h], -1)
+        return np.linalg.norm(np.maximum(outside, 0.0), axis=-1) + np.minimum(outside.max(-1), 0.0)
+    return _cone_residual(r, h, radial, point[:, 2])
+
+
+def _cone_residual(r: np.ndarray, h: np.ndarray, radial: np.ndarray, z: np.ndarray) -> np.ndarray:
+    side_length = np.hypot(r, 2 * h)
+    along = np.clip((radial * r + (h - z) * 2 * h) / side_length**2, 0.0, 1.0)  # 0 apex, 1 rim
+    to_side = np.hypot(radial - along * r, z - (h - along * 2 * h))
+    to_base = np.hypot(np.maximum(radial - r, 0.0), z + h)
+    beyond_side = (2 * h * radial + r * (z - h)) / side_length
+    inside = (z > -h) & (beyond_side < 0)
+    return np.where(inside, np.maximum(beyond_side, -h - z), np.minimum(to_side, to_base))
