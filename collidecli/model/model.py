@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from collidecli.model.filter_rules import FilterClass, RuleContext
 from collidecli.model.shape_types import ShapeType
 
 STATIC_BODY = -1
@@ -67,6 +68,8 @@ class PairFilter:
     shape_class: int32[S]. class_table: bool[C, C], symmetric.
     excluded, forced: int32[K, 2], first < second, lexically sorted, unique.
     excluded_rule: the rule that excluded each pair. Two shapes of different templates never meet.
+    classes, context: what the schemes know of each class and of the scene, from which a forbidding rule is named;
+        empty when the table was made by other means.
     """
 
     shape_class: np.ndarray
@@ -74,6 +77,8 @@ class PairFilter:
     excluded: np.ndarray
     excluded_rule: tuple[str, ...]
     forced: np.ndarray
+    classes: tuple[FilterClass, ...] = ()
+    context: RuleContext = field(default_factory=RuleContext)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,343 @@
+"""The builder: bodies, shapes, rules and worlds are added one by one, and finalized to a frozen model."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.finalize import build_model, rows_by_template
+from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.model.scene_records import (
+    BodyRecord,
+    ForcedRecord,
+    JointRecord,
+    PairRecord,
+    SceneRecords,
+    ShapeRecord,
+    may_meet,
+)
+from collidecli.model.shape_adders import ShapeAdders
+from collidecli.model.shape_config import ShapeConfig, check_config, check_length
+from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
+
+DEFAULT_GAP = 0.1
+QUATERNION_TOLERANCE = 1e-3
+"""How far a quaternion's norm may be from 1; within it, it is normalized."""
+
+
+class ModelBuilder(ShapeAdders):
+    """Collects a scene and finalizes it to a `Model`.
+
+    Every `add_` returns an index for the builder's own calls. The model's rows are the same indices when no world is
+    added; otherwise global things come first: see `shape_rows` and `body_rows`.
+
+    What is added outside `begin_world` .. `end_world` is global, in every world, where there are worlds; where there
+    are none, it is the one world. Poses are xyz, qxyzw; a body's is its resting pose in the world, in metres.
+
+    default_shape_cfg: for shapes added without a config. default_gap: of shapes that state no gap [m].
+    gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". source: names of the files that the scene came from.
+    """
+
+    def __init__(self) -> None:
+        self.default_shape_cfg = ShapeConfig()
+        self.default_gap = DEFAULT_GAP
+        self.gap_rule = "max"
+        self.up_axis = "Z"
+        self.source: list[str] = []
+        self._records = SceneRecords()
+        self._articulated: set[int] = set()
+        self._world_template: list[int] = []
+        self._template_count = 0
+        self._open_template = GLOBAL_TEMPLATE
+        self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
+
+    @property
+    def body_count(self) -> int:
+        return len(self._records.bodies)
+
+    @property
+    def shape_count(self) -> int:
+        return len(self._records.shapes)
+
+    @property
+    def world_count(self) -> int:
+        """Worlds begun or added; 0 for a builder that is one world itself."""
+        return len(self._world_template)
+
+    def shape_rows(self) -> np.ndarray:
+        """int32[shape_count]: the row in the model of each shape added so far, were it finalized now."""
+        return rows_by_template([s.template for s in self._records.shapes])
+
+    def body_rows(self) -> np.ndarray:
+        """int32[body_count]: the row in the model of each body added so far, were it finalized now."""
+        return rows_by_template([b.template for b in self._records.bodies])
+
+    def add_body(self, xform: Sequence[float] | None = None, key: str | None = None, world: int | None = None) -> int:
+        """Adds a body at a resting pose; returns its index.
+
+        world: of a begun world, to add to it after its end; -1 for all worlds; None for the world that is open.
+        """
+        where = _place("body", key, self.body_count)
+        template = self._open_template if world is None else self._template_of(world, where)
+        self._records.bodies.append(BodyRecord(key, template, _pose(xform, where)))
+        return self.body_count - 1
+
+    def add_shape(
+        self,
+        body: int,
+        type: ShapeType,
+        size: Sequence[float] = (),
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds a shape to a body, or to the static world (-1); returns its index.
+
+        size: as many numbers as `ShapeType` says [m]. xform: shape frame in body frame, in world when static.
+        The shape is in its body's world; on a global body, in the world that is open.
+        """
+        where = _place("shape", key, self.shape_count)
+        shape_type = ShapeType(type)
+        cfg = replace(self.default_shape_cfg if cfg is None else cfg)
+        check_config(cfg, where)
+        if len(size) != SIZE_COUNT[shape_type]:
+            raise InputError(
+                f"{shape_type.label} is given {len(size)} sizes", where, f"give {SIZE_COUNT[shape_type]}, in metres"
+            )
+        record = ShapeRecord(
+            key=key,
+            template=self._shape_template(body, where),
+            body=body,
+            type=shape_type,
+            pose=_pose(xform, where),
+            size=checked_size(shape_type, tuple(size), where),
+            cfg=cfg,
+            default_gap=None,
+        )
+        self._records.shapes.append(record)
+        return self.shape_count - 1
+
+    def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:
+        """Joins two bodies, or a body and the static world (-1).
+
+        collision_filter_parent: their shapes then do not touch, save those whose own `collision_filter_parent` is
+        False. For the static world these are all the static shapes: say False for a joint that lets the body move
+        freely among them.
+        """
+        where = f"joint of bodies {parent} and {child}"
+        for body in (parent, child):
+            self._check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+        if parent == child:
+            raise InputError("a joint joins a body to itself", where, "name two bodies")
+        if STATIC_BODY not in (parent, child) and not may_meet(
+            self._records.bodies[parent].template, self._records.bodies[child].template
+        ):
+            raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
+        if collision_filter_parent:
+            self._records.joints.append(JointRecord(int(parent), int(child)))
+
+    def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
+        """Declares an articulation; without `self_collision` its bodies' shapes do not touch each other."""
+        members = tuple(dict.fromkeys(int(body) for body in bodies))
+        where = f"articulation of bodies {', '.join(map(str, members))}"
+        for body in members:
+            self._check_index(body, self.body_count, "body", where)
+            if body in self._articulated:
+                raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
+        if len({self._records.bodies[body].template for body in members}) > 1:
+            raise InputError("an articulation spans several worlds", where, "take bodies of one world")
+        self._articulated.update(members)
+        if not self_collision and members:
+            self._records.articulations.append(members)
+
+    def add_shape_collision_filter_pair(self, a: int, b: int, rule: str = "filtered pair") -> None:
+        """Keeps two shapes from touching; `rule` is the reason that `explain` gives."""
+        self._check_pair(a, b, "filtered pair")
+        self._records.filter_pairs.append(PairRecord(int(a), int(b), rule))
+
+    def add_shape_forced_pair(self, a: int, b: int, gap: float | None = None, margin: float | None = None) -> None:
+        """Lets two shapes touch whatever the rules say.
+
+        gap: of the pair [m]; margin: of the pair, both shapes' together [m]; None keeps what the shapes give.
+        """
+        where = self._check_pair(a, b, "forced pair")
+        shapes = [self._records.shapes[i] for i in (a, b)]
+        if not may_meet(shapes[0].template, shapes[1].template):
+            raise InputError("a forced pair has shapes of different worlds", where, "force pairs within a world")
+        if all(shape.type == ShapeType.PLANE for shape in shapes):
+            raise InputError("a forced pair has two planes", where, "planes never touch each other; drop the pair")
+        for name, value in (("gap", gap), ("margin", margin)):
+            if value is not None:
+                check_length(name, value, where)
+        kept = [math.nan if value is None else float(value) for value in (gap, margin)]
+        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), *kept))
+
+    def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
+        """Keeps the shapes of two UsdPhysics groups from touching; a group may be filtered with itself."""
+        self._records.usd_filtered.append(((0, group_a), (0, group_b)))
+
+    def begin_world(self, key: str | None = None) -> int:
+        """Opens a new world, a template by itself; returns its index. `key` is for messages only."""
+        self._check_closed("begin_world" if key is None else f"begin_world '{key}'")
+        self._open_template = self._new_template()
+        self._world_template.append(self._open_template)
+        return self.world_count - 1
+
+    def end_world(self) -> None:
+        """Closes the world that `begin_world` opened."""
+        if self._open_template == GLOBAL_TEMPLATE:
+            raise InputError("no world is open", "end_world", "call begin_world first")
+        self._open_template = GLOBAL_TEMPLATE
+
+    def add_world(self, other: ModelBuilder, xform: Sequence[float] | None = None, count: int = 1) -> int:
+        """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
+
+        Every copy of the same unchanged builder shares one template, stored once; each world's poses come from the
+        trajectory. So `xform`, which the builders of simulators take to set worlds apart, must be the identity: worlds
+        never meet, wherever they stand. `other` stays its owner's; a later change of it makes a new template.
+        """
+        self._check_closed("add_world")
+        if other is self or other.world_count:
+            raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
+        if not np.array_equal(_pose(xform, "add_world"), _pose(None, "")):
+            raise InputError(
+                "xform moves the world", "add_world", "leave it out: worlds never meet and need no spacing"
+            )
+        for name in ("gap_rule", "up_axis"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                raise InputError(f"{name} is {theirs!r} there, {ours!r} here", "add_world", f"give both one {name}")
+        if operator.index(count) < 1:
+            raise InputError(f"count is {count}", "add_world", "add at least one world")
+        revision = (id(other), other.default_gap, *other._records.lengths())
+        if revision not in self._replicas:
+            template = self._new_template()
+            self._copy(other, template)
+            # Held with its builder, so that no later builder takes the same id.
+            self._replicas[revision] = (template, other)
+        self._world_template += [self._replicas[revision][0]] * count
+        return self.world_count - count
+
+    def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
+        """The frozen model of everything added; the builder stays usable.
+
+        world_count: copies of a builder without worlds (default 1); one with worlds has as many as were added.
+        static_pairs: two static shapes may touch.
+        Raises InputError for an open world, names that are not unique, conflicting forced pairs and unknown options.
+        """
+        self._check_closed("finalize")
+        if world_count is not None and operator.index(world_count) < 1:
+            raise InputError(f"world_count is {world_count}", fix="ask for at least one world")
+        records, world_template = self._records, self._world_template
+        if not world_template:
+            world_template = [0] * (world_count or 1)
+            records = replace(
+                records,
+                bodies=[replace(b, template=0) for b in records.bodies],
+                shapes=[replace(s, template=0) for s in records.shapes],
+            )
+        elif world_count not in (None, self.world_count):
+            raise InputError(
+                f"{world_count} worlds are asked of a scene that has {self.world_count}",
+                fix="leave the count out, or replicate a scene of one world",
+            )
+        return build_model(
+            records,
+            world_template,
+            default_gap=self.default_gap,
+            gap_rule=self.gap_rule,
+            up_axis=self.up_axis,
+            source=tuple(self.source),
+            static_pairs=static_pairs,
+        )
+
+    def _new_template(self) -> int:
+        self._template_count += 1
+        return self._template_count - 1
+
+    def _copy(self, other: ModelBuilder, template: int) -> None:
+        """Appends another builder's records as `template`; its UsdPhysics groups keep a scope of their own."""
+        body0, shape0, scope = self.body_count, self.shape_count, template + 1
+        ours, theirs = self._records, other._records
+
+        def body(index: int) -> int:
+            return STATIC_BODY if index == STATIC_BODY else index + body0
+
+        ours.bodies += [replace(b, template=template) for b in theirs.bodies]
+        ours.shapes += [
+            replace(s, template=template, body=body(s.body), default_gap=other.default_gap, scope=scope)
+            for s in theirs.shapes
+        ]
+        ours.joints += [JointRecord(body(j.parent), body(j.child)) for j in theirs.joints]
+        ours.articulations += [tuple(body(b) for b in bodies) for bodies in theirs.articulations]
+        ours.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in theirs.filter_pairs]
+        ours.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in theirs.forced_pairs]
+        ours.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in theirs.usd_filtered]
+        self._articulated |= {b + body0 for b in other._articulated}
+        self.source += [name for name in other.source if name not in self.source]
+
+    def _template_of(self, world: int, where: str) -> int:
+        self._check_index(world, self.world_count, "world", where, lowest=-1)
+        template = GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
+        self._check_own(template, where)
+        return template
+
+    def _shape_template(self, body: int, where: str) -> int:
+        self._check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+        of_body = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
+        if of_body == GLOBAL_TEMPLATE:
+            return self._open_template
+        if self._open_template not in (GLOBAL_TEMPLATE, of_body):
+            raise InputError(f"body {body} is in another world", where, "add the shape in its body's world")
+        self._check_own(of_body, where)
+        return of_body
+
+    def _check_own(self, template: int, where: str) -> None:
+        if any(template == replica for replica, _ in self._replicas.values()):
+            raise InputError("the world is a copy of another builder", where, "add to that builder before add_world")
+
+    def _check_closed(self, where: str) -> None:
+        if self._open_template != GLOBAL_TEMPLATE:
+            raise InputError("a world is still open", where, "call end_world first")
+
+    def _check_pair(self, a: int, b: int, noun: str) -> str:
+        where = f"{noun} of shapes {a} and {b}"
+        for shape in (a, b):
+            self._check_index(shape, self.shape_count, "shape", where)
+        if a == b:
+            raise InputError("a pair names one shape twice", where, "name two shapes")
+        return where
+
+    @staticmethod
+    def _check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
+        if not lowest <= operator.index(index) < count:
+            raise InputError(f"there is no {noun} {index}", where, f"there are {count}, counted from 0")
+
+
+def _place(noun: str, key: str | None, index: int) -> str:
+    if key is None:
+        return f"{noun} {index}"
+    if not isinstance(key, str) or not key:
+        raise InputError(f"key is {key!r}", f"{noun} {index}", "give a name that is not empty")
+    return f"{noun} '{key}'"
+
+
+def _pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
+    """float64[7], the quaternion normalized; the identity for None."""
+    if xform is None:
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    pose = np.array(xform, np.float64)
+    if pose.shape != (7,):
+        raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
+    if not np.all(np.isfinite(pose)):
+        raise InputError("a pose is not finite", where, "give seven finite numbers: x y z, qx qy qz qw")
+    norm = float(np.linalg.norm(pose[3:]))
+    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+        raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")
+    pose[3:] /= norm
+    return pose

@@ -1,0 +1,231 @@
+"""The filter schemes that classes of shapes decide: one small function each, over arrays of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+UsdGroup = tuple[int, str]
+"""The scene that a UsdPhysics group came from, and its name: two scenes may use one name for two groups."""
+
+
+@dataclass(frozen=True)
+class FilterClass:
+    """All that the schemes know of a shape; shapes alike in it share a filter class.
+
+    disabled: why the shape touches nothing; empty when it may.
+    articulation: id of its articulation where self-collision is off, else -1.
+    large_body: row of its body where that has too many shapes to list their pairs, else -1.
+    world_joint: a joint joins its body to the static world.
+    filter_parent: joints filter the shape.
+    masks are 64 bits, not negative; see `ShapeConfig` for the rest.
+    """
+
+    plane: bool = False
+    static: bool = False
+    disabled: str = ""
+    group: int = 1
+    mask_either: tuple[int, int] | None = None
+    mask_both: tuple[int, int] | None = None
+    usd_groups: frozenset[UsdGroup] = frozenset()
+    articulation: int = -1
+    large_body: int = -1
+    world_joint: bool = False
+    filter_parent: bool = True
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """What the schemes know besides the two shapes.
+
+    static_pairs: two static shapes may touch.
+    usd_filtered: pairs of UsdPhysics groups that do not collide, both orders.
+    joined: pairs of large bodies that a filtering joint joins, both orders.
+    """
+
+    static_pairs: bool = False
+    usd_filtered: frozenset[tuple[UsdGroup, UsdGroup]] = frozenset()
+    joined: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A filter scheme.
+
+    attribute: what of a class it looks at. allow: bool[V, V] of V attribute values.
+    text: the rule's name for a pair of classes that it forbids.
+    """
+
+    attribute: Callable[[FilterClass], Hashable]
+    allow: Callable[[list, RuleContext], np.ndarray]
+    text: Callable[[FilterClass, FilterClass, RuleContext], str]
+
+
+def allow_planes(plane: list[bool], _: RuleContext) -> np.ndarray:
+    """Two planes never touch."""
+    is_plane = np.array(plane)
+    return ~(is_plane[:, None] & is_plane)
+
+
+def allow_static(static: list[bool], context: RuleContext) -> np.ndarray:
+    """Two static shapes do not touch, unless they are asked for."""
+    is_static = np.array(static)
+    return ~(is_static[:, None] & is_static) | context.static_pairs
+
+
+def allow_enabled(disabled: list[str], _: RuleContext) -> np.ndarray:
+    """A disabled shape touches nothing."""
+    enabled = np.array([not why for why in disabled])
+    return enabled[:, None] & enabled
+
+
+def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
+    """0 never; positive: the same group or any negative; negative: any positive and any other negative."""
+    a, b = np.array(group, np.int64)[:, None], np.array(group, np.int64)
+    positive = (a > 0) & (b > 0)
+    negative = (a < 0) & (b < 0)
+    return (a != 0) & (b != 0) & np.where(positive, a == b, ~negative | (a != b))
+
+
+def allow_masks_either(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
+    """(contype_a & conaffinity_b) || (contype_b & conaffinity_a)."""
+    one_way, other_way, both_have = _mask_matches(masks)
+    return ~both_have | one_way | other_way
+
+
+def allow_masks_both(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
+    """(group_a & mask_b) && (group_b & mask_a)."""
+    one_way, other_way, both_have = _mask_matches(masks)
+    return ~both_have | (one_way & other_way)
+
+
+def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) -> np.ndarray:
+    """Every combination of the two shapes' groups must be enabled; a shape in no group touches every group."""
+    names = {name: i for i, name in enumerate(sorted(frozenset().union(*groups)))}
+    member = np.zeros((len(groups), len(names)), np.float32)
+    for row, held in enumerate(groups):
+        member[row, [names[name] for name in held]] = 1.0
+    filtered = np.zeros((len(names), len(names)), np.float32)
+    for a, b in context.usd_filtered:
+        if a in names and b in names:
+            filtered[names[a], names[b]] = filtered[names[b], names[a]] = 1.0
+    # Small whole numbers: exact in float32, and sums of them are zero only when every term is.
+    return member @ filtered @ member.T == 0.0
+
+
+def allow_articulations(articulation: list[int], _: RuleContext) -> np.ndarray:
+    """Shapes of one articulation do not touch where its self-collision is off."""
+    ids = np.array(articulation)
+    return (ids[:, None] != ids) | (ids < 0)
+
+
+def allow_bodies(body: list[int], _: RuleContext) -> np.ndarray:
+    """Shapes of one large body do not touch; those of small ones are listed instead."""
+    return allow_articulations(body, _)
+
+
+JointSide = tuple[int, bool, bool, bool]
+
+
+def joint_side(c: FilterClass) -> JointSide:
+    """large body, static, joined to the world, filtered by joints."""
+    return c.large_body, c.static, c.world_joint, c.filter_parent
+
+
+def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
+    """Bodies that a joint joins do not touch, when both shapes let joints filter them."""
+    body, static, world_joint, filters = (np.array(column) for column in zip(*sides, strict=True))
+    joined = static[:, None] & world_joint
+    joined |= joined.T
+    if context.joined:
+        values, value = np.unique(body, return_inverse=True)
+        row_of = {int(v): i for i, v in enumerate(values)}
+        bodies = np.zeros((len(values), len(values)), bool)
+        for a, b in context.joined:
+            if a in row_of and b in row_of:
+                bodies[row_of[a], row_of[b]] = bodies[row_of[b], row_of[a]] = True
+        joined |= bodies[value[:, None], value]
+    return ~(joined & filters[:, None] & filters)
+
+
+def _mask_matches(masks: list[tuple[int, int] | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """bool[V, V] each: first of a meets second of b; the other way round; both have masks."""
+    has = np.array([m is not None for m in masks])
+    first, second = np.array([m or (0, 0) for m in masks], np.uint64).reshape(-1, 2).T
+    one_way = (first[:, None] & second) != 0
+    return one_way, one_way.T, has[:, None] & has
+
+
+def _disabled_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
+    return " and ".join(dict.fromkeys(why for why in (a.disabled, b.disabled) if why))
+
+
+def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
+    filtered = [
+        (g, h)
+        for g in sorted(a.usd_groups)
+        for h in sorted(b.usd_groups)
+        if (g, h) in context.usd_filtered or (h, g) in context.usd_filtered
+    ]
+    (_, name_a), (_, name_b) = filtered[0]
+    return f"collision groups '{name_a}' and '{name_b}'"
+
+
+def _fixed(text: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
+    return lambda a, b, context: text
+
+
+def _masks_text(name: str, attribute: str) -> Callable[[FilterClass, FilterClass, RuleContext], str]:
+    def text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
+        shown = [tuple(f"{mask:#x}" for mask in getattr(c, attribute)) for c in (a, b)]
+        return f"{name} ({', '.join(shown[0])}) and ({', '.join(shown[1])})"
+
+    return text
+
+
+SCHEMES = (
+    Scheme(lambda c: c.plane, allow_planes, _fixed("plane pair")),
+    Scheme(lambda c: c.static, allow_static, _fixed("static pair")),
+    Scheme(lambda c: c.disabled, allow_enabled, _disabled_text),
+    Scheme(lambda c: c.large_body, allow_bodies, _fixed("same body")),
+    Scheme(lambda c: c.group, allow_signed_groups, lambda a, b, _: f"signed groups {a.group} and {b.group}"),
+    Scheme(lambda c: c.mask_either, allow_masks_either, _masks_text("contype and conaffinity", "mask_either")),
+    Scheme(lambda c: c.mask_both, allow_masks_both, _masks_text("collision group and mask", "mask_both")),
+    Scheme(lambda c: c.usd_groups, allow_usd_groups, _usd_text),
+    Scheme(lambda c: c.articulation, allow_articulations, _fixed("self-collision of the articulation is off")),
+    Scheme(joint_side, allow_joints, _fixed("joint")),
+)
+"""Every scheme, in the order in which the first that forbids is named."""
+
+
+def class_table(classes: Sequence[FilterClass], context: RuleContext) -> np.ndarray:
+    """bool[C, C], symmetric: which classes may touch, every scheme allowing."""
+    table = np.ones((len(classes), len(classes)), bool)
+    if not classes:
+        return table
+    for scheme in SCHEMES:
+        allowed, value = _allowed_values(scheme, classes, context)
+        if not allowed.all():
+            table &= allowed[value[:, None], value]
+    return table
+
+
+def first_forbidding(a: FilterClass, b: FilterClass, context: RuleContext) -> Scheme | None:
+    """The first scheme that forbids the two classes to touch, or None."""
+    for scheme in SCHEMES:
+        allowed, value = _allowed_values(scheme, (a, b), context)
+        if not allowed[value[0], value[1]]:
+            return scheme
+    return None
+
+
+def _allowed_values(
+    scheme: Scheme, classes: Sequence[FilterClass], context: RuleContext
+) -> tuple[np.ndarray, np.ndarray]:
+    """The scheme's table over the values that occur (they are fewer than the classes), and each class's value."""
+    held: list[Any] = [scheme.attribute(c) for c in classes]
+    row_of = {v: i for i, v in enumerate(dict.fromkeys(held))}
+    return scheme.allow(list(row_of), context), np.array([row_of[v] for v in held])

@@ -1,0 +1,183 @@
+"""From a builder's records to a model: rows in order, names, checks, frozen arrays."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.lower_filter import lower_filter
+from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
+from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord
+from collidecli.model.shape_config import check_length
+
+GAP_RULES = ("max", "sum")
+UP_AXES = ("X", "Y", "Z")
+
+
+def rows_by_template(templates: Sequence[int]) -> np.ndarray:
+    """int32[n]: the row of each record when global ones come first, then each template's, in the order added."""
+    order = np.argsort(np.array(templates, np.int64), kind="stable")
+    rows = np.empty(len(order), np.int32)
+    rows[order] = np.arange(len(order), dtype=np.int32)
+    return rows
+
+
+def build_model(
+    records: SceneRecords,
+    world_template: Sequence[int],
+    *,
+    default_gap: float,
+    gap_rule: str,
+    up_axis: str,
+    source: tuple[str, ...],
+    static_pairs: bool,
+) -> Model:
+    """The frozen model of `records`.
+
+    world_template: template of each world. default_gap: of shapes that state no gap [m]. static_pairs: two static
+    shapes may touch.
+    Raises InputError for names that are not unique, conflicting forced pairs, and options that are not known.
+    """
+    if gap_rule not in GAP_RULES:
+        raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
+    if up_axis not in UP_AXES:
+        raise InputError(f"up_axis is {up_axis!r}", fix=f"choose one of {', '.join(UP_AXES)}")
+    check_length("default_gap", default_gap, "")
+    records = _in_row_order(records)
+    _name_all(records.bodies, "body")
+    _name_all(records.shapes, "shape")
+    model = Model(
+        bodies=_bodies(records.bodies),
+        shapes=_shapes(records.shapes, default_gap),
+        pair_filter=lower_filter(records, static_pairs),
+        world_template=np.array(world_template, np.int32),
+        gap_rule=gap_rule,
+        up_axis=up_axis,
+        source=source,
+        forced_gap=np.array([p.gap for p in records.forced_pairs], np.float64),
+        forced_margin=np.array([p.margin for p in records.forced_pairs], np.float64),
+    )
+    for part in (model, model.bodies, model.shapes, model.pair_filter):
+        _freeze(part)
+    return model
+
+
+def _in_row_order(records: SceneRecords) -> SceneRecords:
+    """A copy whose lists are in row order and whose indices are rows; forced pairs sorted and merged."""
+    body_row = [int(row) for row in rows_by_template([b.template for b in records.bodies])]
+    shape_row = [int(row) for row in rows_by_template([s.template for s in records.shapes])]
+
+    def body(index: int) -> int:
+        return STATIC_BODY if index == STATIC_BODY else body_row[index]
+
+    def pair(record: PairRecord | ForcedRecord) -> dict[str, int]:
+        a, b = shape_row[record.a], shape_row[record.b]
+        return {"a": min(a, b), "b": max(a, b)}
+
+    by_template = lambda record: record.template  # noqa: E731
+    shapes = [replace(s, body=body(s.body)) for s in sorted(records.shapes, key=by_template)]
+    forced = sorted((replace(p, **pair(p)) for p in records.forced_pairs), key=lambda p: (p.a, p.b))
+    return SceneRecords(
+        bodies=[replace(b) for b in sorted(records.bodies, key=by_template)],
+        shapes=shapes,
+        joints=[replace(j, parent=body(j.parent), child=body(j.child)) for j in records.joints],
+        articulations=[tuple(body(b) for b in bodies) for bodies in records.articulations],
+        filter_pairs=[replace(p, **pair(p)) for p in records.filter_pairs],
+        forced_pairs=_merged(forced, shapes),
+        usd_filtered=records.usd_filtered,
+    )
+
+
+def _merged(forced: list[ForcedRecord], shapes: list[ShapeRecord]) -> list[ForcedRecord]:
+    """Sorted forced pairs without repeats; two of one pair must agree."""
+    merged: list[ForcedRecord] = []
+    for record in forced:
+        if merged and (merged[-1].a, merged[-1].b) == (record.a, record.b):
+            if not np.array_equal([merged[-1].gap, merged[-1].margin], [record.gap, record.margin], equal_nan=True):
+                where = f"shapes {_shown(shapes, record.a)} and {_shown(shapes, record.b)}"
+                raise InputError("forced twice with different gap or margin", where, "keep one of the two")
+            continue
+        merged.append(record)
+    return merged
+
+
+def _shown(shapes: list[ShapeRecord], row: int) -> str:
+    return f"'{shapes[row].key}'" if shapes[row].key is not None else str(row)
+
+
+def _name_all(records: Sequence[BodyRecord | ShapeRecord], noun: str) -> None:
+    """Gives every record a name that no other in its worlds has; global names are taken in every template.
+
+    Records without a key get `<noun>_<n>`, counted within their template, names already taken left out.
+    """
+    given: dict[int, Counter] = defaultdict(Counter)
+    for record in records:
+        if record.key is not None:
+            given[record.template][record.key] += 1
+    everywhere = given.get(GLOBAL_TEMPLATE, Counter())
+    for template, names in given.items():
+        for name, uses in names.items():
+            if uses > 1 or (template != GLOBAL_TEMPLATE and name in everywhere):
+                raise InputError(f"two of the {noun} names of one world are '{name}'", fix="give each its own key")
+    all_names = set().union(*given.values())
+    taken: dict[int, set[str]] = {GLOBAL_TEMPLATE: all_names}
+    next_number: dict[int, int] = defaultdict(int)
+    global_names = set(everywhere)
+    for record in records:
+        if record.key is not None:
+            continue
+        template = record.template
+        if template not in taken:
+            taken[template] = set(given[template]) | global_names
+        while (name := f"{noun}_{next_number[template]}") in taken[template]:
+            next_number[template] += 1
+        next_number[template] += 1
+        record.key = name
+        if template == GLOBAL_TEMPLATE:
+            global_names.add(name)
+
+
+def _bodies(records: list[BodyRecord]) -> Bodies:
+    return Bodies(
+        path=_paths(records),
+        template=np.array([b.template for b in records], np.int32),
+        pose=_stacked([b.pose for b in records], 7),
+    )
+
+
+def _shapes(records: list[ShapeRecord], default_gap: float) -> Shapes:
+    gaps = []
+    for shape in records:
+        fallback = default_gap if shape.default_gap is None else shape.default_gap
+        gaps.append(fallback if shape.cfg.gap is None else shape.cfg.gap)
+    return Shapes(
+        path=_paths(records),
+        type=np.array([int(s.type) for s in records], np.int32),
+        body=np.array([s.body for s in records], np.int32),
+        template=np.array([s.template for s in records], np.int32),
+        pose=_stacked([s.pose for s in records], 7),
+        size=_stacked([s.size for s in records], 3),
+        margin=np.array([s.cfg.margin or 0.0 for s in records], np.float64),
+        gap=np.array(gaps, np.float64),
+        friction=np.array([s.cfg.friction for s in records], np.float64),
+    )
+
+
+def _paths(records: Sequence[BodyRecord | ShapeRecord]) -> tuple[str, ...]:
+    return tuple(str(record.key) for record in records)
+
+
+def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
+    return np.array(rows, np.float64).reshape(-1, width)
+
+
+def _freeze(part: Model | Bodies | Shapes | PairFilter) -> None:
+    assert is_dataclass(part)
+    for item in fields(part):
+        value = getattr(part, item.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)

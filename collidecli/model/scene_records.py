@@ -1,0 +1,89 @@
+"""What a builder holds before it is finalized: one record for each thing that was added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.model.filter_rules import UsdGroup
+from collidecli.model.model import GLOBAL_TEMPLATE
+from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_types import ShapeType
+
+
+@dataclass
+class BodyRecord:
+    """key None: named at finalize. pose: float64[7], body frame in world, xyzw."""
+
+    key: str | None
+    template: int
+    pose: np.ndarray
+
+
+@dataclass
+class ShapeRecord:
+    """key None: named at finalize. scope: the scene whose UsdPhysics groups it names. gap: resolved at finalize."""
+
+    key: str | None
+    template: int
+    body: int
+    type: ShapeType
+    pose: np.ndarray
+    size: np.ndarray
+    cfg: ShapeConfig
+    default_gap: float | None
+    scope: int = 0
+
+
+@dataclass(frozen=True)
+class JointRecord:
+    """Bodies, either of which may be -1, the static world; only joints that filter are kept."""
+
+    parent: int
+    child: int
+
+
+@dataclass(frozen=True)
+class PairRecord:
+    """Two shapes that never touch, and why."""
+
+    a: int
+    b: int
+    rule: str
+
+
+@dataclass(frozen=True)
+class ForcedRecord:
+    """Two shapes that no rule keeps apart. gap, margin: what the pair has in place of its shapes' own; NaN keeps."""
+
+    a: int
+    b: int
+    gap: float
+    margin: float
+
+
+@dataclass
+class SceneRecords:
+    """Everything added, in order; indices are places in these lists.
+
+    articulations: bodies of each articulation whose self-collision is off.
+    usd_filtered: pairs of UsdPhysics groups that do not collide.
+    """
+
+    bodies: list[BodyRecord] = field(default_factory=list)
+    shapes: list[ShapeRecord] = field(default_factory=list)
+    joints: list[JointRecord] = field(default_factory=list)
+    articulations: list[tuple[int, ...]] = field(default_factory=list)
+    filter_pairs: list[PairRecord] = field(default_factory=list)
+    forced_pairs: list[ForcedRecord] = field(default_factory=list)
+    usd_filtered: list[tuple[UsdGroup, UsdGroup]] = field(default_factory=list)
+
+    def lengths(self) -> tuple[int, ...]:
+        """How much there is of everything: it changes with every addition."""
+        return tuple(len(held) for held in vars(self).values())
+
+
+def may_meet(template_a: int, template_b: int) -> bool:
+    """Whether two templates are ever in one world together."""
+    return template_a == template_b or GLOBAL_TEMPLATE in (template_a, template_b)

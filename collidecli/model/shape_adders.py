@@ -1,0 +1,113 @@
+"""One method a shape type, in front of `add_shape`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from collidecli.model.model import STATIC_BODY
+from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_types import ShapeType
+
+HALF_SQRT = 0.5**0.5
+Z_TO_UP = {
+    "X": (0.0, HALF_SQRT, 0.0, HALF_SQRT),
+    "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT),
+    "Z": (0.0, 0.0, 0.0, 1.0),
+}
+"""The rotation, xyzw, that takes +z to each up axis."""
+
+Xform = Sequence[float] | None
+Cfg = ShapeConfig | None
+
+
+class ShapeAdders:
+    """The shape types by name. `body` -1 is the static world; sizes in metres, see `ShapeType`; all return an index.
+
+    xform: shape frame in body frame, x y z, qx qy qz qw; None is the identity. cfg None: the builder's default.
+    """
+
+    up_axis: str
+
+    def add_shape(
+        self,
+        body: int,
+        type: ShapeType,
+        size: Sequence[float] = (),
+        xform: Xform = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        raise NotImplementedError
+
+    def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:
+        """An infinite plane z = 0, solid below."""
+        return self.add_shape(body, ShapeType.PLANE, (), xform, cfg, key)
+
+    def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
+        """A static plane at `height` [m] along the up axis, solid below."""
+        place = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
+        return self.add_shape_plane(STATIC_BODY, (*place, *Z_TO_UP[self.up_axis]), cfg, key)
+
+    def add_shape_sphere(
+        self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
+    ) -> int:
+        return self.add_shape(body, ShapeType.SPHERE, (radius,), xform, cfg, key)
+
+    def add_shape_capsule(
+        self,
+        body: int,
+        xform: Xform = None,
+        radius: float = 1.0,
+        half_height: float = 0.5,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        """half_height: of the inner segment, without the caps."""
+        return self.add_shape(body, ShapeType.CAPSULE, (radius, half_height), xform, cfg, key)
+
+    def add_shape_box(
+        self,
+        body: int,
+        xform: Xform = None,
+        hx: float = 0.5,
+        hy: float = 0.5,
+        hz: float = 0.5,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        return self.add_shape(body, ShapeType.BOX, (hx, hy, hz), xform, cfg, key)
+
+    def add_shape_cylinder(
+        self,
+        body: int,
+        xform: Xform = None,
+        radius: float = 1.0,
+        half_height: float = 0.5,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        return self.add_shape(body, ShapeType.CYLINDER, (radius, half_height), xform, cfg, key)
+
+    def add_shape_cone(
+        self,
+        body: int,
+        xform: Xform = None,
+        radius: float = 1.0,
+        half_height: float = 0.5,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        """radius: of the base, at z = -half_height; the apex is at +half_height."""
+        return self.add_shape(body, ShapeType.CONE, (radius, half_height), xform, cfg, key)
+
+    def add_shape_ellipsoid(
+        self,
+        body: int,
+        xform: Xform = None,
+        rx: float = 1.0,
+        ry: float = 0.75,
+        rz: float = 0.5,
+        cfg: Cfg = None,
+        key: str | None = None,
+    ) -> int:
+        return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)

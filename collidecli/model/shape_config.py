@@ -1,0 +1,100 @@
+"""What a shape says of itself besides its geometry: filter attributes, margin, gap, friction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from collidecli.errors import InputError
+
+MASK_BITS = 64
+ALL_BITS = (1 << MASK_BITS) - 1
+DEFAULT_GROUP = 1
+"""Bit of a moving shape under masks, both."""
+STATIC_GROUP = 1 << 63
+"""Bit of a static shape under masks, both."""
+
+
+@dataclass
+class ShapeConfig:
+    """A shape's filter attributes and contact parameters.
+
+    A filter scheme rules a pair when both shapes have its attribute; every scheme that rules must allow the pair.
+
+    collision_group: signed group; 0 touches nothing.
+    collision_filter_parent: False lets the shape touch bodies that a joint joins to its own.
+    has_shape_collision: False touches no shape. has_particle_collision: False touches no particle.
+    margin: inflation of the surface [m]; None is 0.
+    gap: how far ahead contacts are reported [m]; None is the builder's `default_gap`.
+    friction: sliding friction coefficient.
+    mask_either: (contype, conaffinity); one of the two directions must match.
+    mask_both: (group, mask); both directions must match. None in place of the group is bit 0, or bit 63 for a static
+        shape; None in place of the mask is every bit.
+    usd_groups: names of the UsdPhysics collision groups that hold the shape; None or empty touches every group.
+    disabled_rule: when not None, the shape touches no shape, and this says why.
+    Masks are 64 bits; a negative number stands for its two's complement.
+    """
+
+    collision_group: int = 1
+    collision_filter_parent: bool = True
+    has_shape_collision: bool = True
+    has_particle_collision: bool = True
+    margin: float | None = None
+    gap: float | None = None
+    friction: float = 0.5
+    mask_either: tuple[int, int] | None = None
+    mask_both: tuple[int | None, int | None] | None = None
+    usd_groups: AbstractSet[str] | None = None
+    disabled_rule: str | None = None
+
+
+def check_config(cfg: ShapeConfig, where: str) -> None:
+    """Raises InputError, naming `where`, for a group or mask that is no integer, or a length that is not >= 0."""
+    if not _is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
+        raise InputError(f"collision_group is {cfg.collision_group!r}", where, "give an integer of at most 64 bits")
+    for name in ("mask_either", "mask_both"):
+        masks = getattr(cfg, name)
+        if masks is not None:
+            _check_masks(name, masks, where)
+    for name in ("margin", "gap", "friction"):
+        value = getattr(cfg, name)
+        if value is not None:
+            check_length(name, value, where)
+    if isinstance(cfg.usd_groups, str):
+        raise InputError("usd_groups is one string", where, "give a set of group names")
+
+
+def check_length(name: str, value: float, where: str) -> None:
+    """Raises InputError for a number that is not finite or is negative."""
+    if not (math.isfinite(value) and value >= 0.0):
+        raise InputError(f"{name} is {value!r}", where, f"{name} must be finite and at least zero")
+
+
+def mask_bits(value: int) -> int:
+    """The 64 bits of a mask, as an integer that is not negative."""
+    return int(value) & ALL_BITS
+
+
+def resolved_mask_both(cfg: ShapeConfig, static: bool) -> tuple[int, int] | None:
+    """(group, mask) of 64 bits each, defaults filled in; None where the shape has no such masks."""
+    if cfg.mask_both is None:
+        return None
+    group, mask = cfg.mask_both
+    default_group = STATIC_GROUP if static else DEFAULT_GROUP
+    return mask_bits(default_group if group is None else group), mask_bits(ALL_BITS if mask is None else mask)
+
+
+def _check_masks(name: str, masks: tuple, where: str) -> None:
+    may_default = name == "mask_both"
+    if not isinstance(masks, tuple) or len(masks) != 2:
+        raise InputError(f"{name} is {masks!r}", where, "give a pair of integers")
+    for mask in masks:
+        if mask is None and may_default:
+            continue
+        if mask is None or not _is_integer(mask) or not -(1 << 63) <= mask <= ALL_BITS:
+            raise InputError(f"{name} is {masks!r}", where, "give a pair of integers of at most 64 bits")
+
+
+def _is_integer(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
