@@ -1,0 +1,247 @@
+"""Sweep and prune in columns (sap).
+
+Shapes are swept along one axis; the two others are cut into a grid of columns, so that a scene of constant density costs
+O(n log n) and not O(n^(5/3)). A shape enters every column that its bounds cover; a pair that meets in several is reported
+in one only: the column of the higher of the two lower corners. Shapes too large for columns, and planes, are met by
+lists (see sweep_plan). Coordinates outside the grid belong to its border columns: the plan changes the speed, never the
+candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import warp as wp
+
+from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
+from collidecli.engine.broad_phase.explicit import PairList, pair_near
+from collidecli.engine.broad_phase.hit_words import scan_counts
+from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
+from collidecli.engine.cells import ChunkCells, Instances, row_of, template_of
+from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.workspace import Workspace
+
+NO_SHAPE = wp.constant(-1)
+
+
+@wp.func
+def column_of(columns: Columns, coordinate: wp.float32, side: int) -> int:
+    """Column along u (side 0) or v (side 1); a monotone function of the coordinate."""
+    scaled = (coordinate - columns.origin[side]) * columns.per_metre[side]
+    return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
+
+
+@wp.func
+def swept_lower(columns: Columns, instances: Instances, instance: int, row: int) -> wp.vec3f:
+    x = columns.inflation[row]
+    return instances.lower[instance] - wp.vec3f(x, x, x)
+
+
+@wp.func
+def swept_upper(columns: Columns, instances: Instances, instance: int, row: int) -> wp.vec3f:
+    x = columns.inflation[row]
+    return instances.upper[instance] + wp.vec3f(x, x, x)
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def count_columns(
+    layout: Layout, chunk: ChunkCells, instances: Instances, columns: Columns, entry_end: wp.array[wp.int32]
+):
+    """One thread an instance: how many columns it covers."""
+    instance = wp.tid()
+    row = row_of(chunk, layout, instance)
+    count = int(0)
+    if row >= 0 and columns.swept[row] != wp.uint8(0):
+        low = swept_lower(columns, instances, instance, row)
+        high = swept_upper(columns, instances, instance, row)
+        count = (column_of(columns, high[columns.u], 0) - column_of(columns, low[columns.u], 0) + 1) * (
+            column_of(columns, high[columns.v], 1) - column_of(columns, low[columns.v], 1) + 1
+        )
+    entry_end[instance] = count
+
+
+@wp.func
+def sortable(x: wp.float32) -> wp.int64:
+    """32 bits in a 64-bit integer that order as the floats do."""
+    bits = wp.cast(x, wp.uint32)
+    if (bits >> wp.uint32(31)) != wp.uint32(0):
+        bits = ~bits
+    else:
+        bits = bits | (wp.uint32(1) << wp.uint32(31))
+    return wp.int64(bits)
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def write_entries(
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    columns: Columns,
+    entry_end: wp.array[wp.int32],
+    key: wp.array[wp.int64],
+    entry: wp.array[wp.int32],
+):
+    """One thread an instance: an entry (column of its cell, lower bound on the axis) for each column it covers."""
+    instance = wp.tid()
+    slot = int(0)
+    if instance > 0:
+        slot = entry_end[instance - 1]
+    if slot == entry_end[instance]:
+        return
+    row = row_of(chunk, layout, instance)
+    low = swept_lower(columns, instances, instance, row)
+    high = swept_upper(columns, instances, instance, row)
+    place = sortable(low[columns.axis])
+    base = (instance // layout.width) * columns.count[0] * columns.count[1]
+    for i in range(column_of(columns, low[columns.u], 0), column_of(columns, high[columns.u], 0) + 1):
+        for j in range(column_of(columns, low[columns.v], 1), column_of(columns, high[columns.v], 1) + 1):
+            key[slot] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | place
+            entry[slot] = instance
+            slot += 1
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def sweep(
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    columns: Columns,
+    entry_count: int,
+    key: wp.array[wp.int64],
+    entry: wp.array[wp.int32],
+    capacity: int,
+    found: wp.array[wp.int32],
+    candidate_key: wp.array[wp.int64],
+):
+    """One thread an entry: those behind it in its column that begin before it ends.
+
+    The order of the slots is left to the device: the keys are unique and sorted afterwards.
+    """
+    thread = wp.tid()
+    instance = entry[thread]
+    row = row_of(chunk, layout, instance)
+    low = swept_lower(columns, instances, instance, row)
+    high = swept_upper(columns, instances, instance, row)
+    column = key[thread] >> wp.int64(32)
+    last = (column << wp.int64(32)) | sortable(high[columns.axis])
+    cell = instance // layout.width
+    own = int(column) - cell * columns.count[0] * columns.count[1]
+    own_u = own // columns.count[1]
+    own_v = own - own_u * columns.count[1]
+    other = thread + 1
+    while other < entry_count and key[other] <= last:
+        instance1 = entry[other]
+        row1 = row_of(chunk, layout, instance1)
+        low1 = swept_lower(columns, instances, instance1, row1)
+        if (
+            column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) == own_u
+            and column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) == own_v
+        ):
+            first = wp.min(instance, instance1)
+            second = wp.max(instance, instance1)
+            row_first = wp.min(row, row1)
+            row_second = wp.max(row, row1)
+            reach = pair_reach(rows, row_first, row_second)
+            if near(rows, instances, first, second, row_first, row_second, reach) and may_touch(
+                rows, row_first, row_second
+            ):
+                slot = wp.atomic_add(found, 0, 1)
+                if slot < capacity:
+                    candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(
+                        second - cell * layout.width
+                    )
+        other += 1
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def meet_unswept(
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    pairs: PairList,
+    pairs_per_cell: int,
+    capacity: int,
+    found: wp.array[wp.int32],
+    candidate_key: wp.array[wp.int64],
+):
+    """One thread a listed pair of a cell: planes and shapes too large for columns."""
+    thread = wp.tid()
+    cell = thread // pairs_per_cell
+    template = template_of(chunk, layout, cell)
+    index = pairs.start[template] + thread - cell * pairs_per_cell
+    if index >= pairs.start[template + 1]:
+        return
+    if pair_near(pairs, index, instances, cell * layout.width):
+        slot = wp.atomic_add(found, 0, 1)
+        if slot < capacity:
+            place = pairs.place[index]
+            candidate_key[slot] = wp.int64(cell * layout.width + place[0]) * wp.int64(layout.width) + wp.int64(place[1])
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def unpack(width: int, candidate_key: wp.array[wp.int64], candidates: wp.array[wp.vec2i]):
+    """One thread a candidate: from its key to its two instances."""
+    thread = wp.tid()
+    instance0 = int(candidate_key[thread] / wp.int64(width))
+    place1 = int(candidate_key[thread] - wp.int64(instance0) * wp.int64(width))
+    candidates[thread] = wp.vec2i(instance0, (instance0 // width) * width + place1)
+
+
+@dataclass(frozen=True)
+class SweepAndPrune:
+    """Broad phase by sweep and prune within columns."""
+
+    device_model: DeviceModel
+    plan: SweepPlan
+    name: str = "sap"
+
+    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+        """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
+        layout, device = self.device_model.layout, self.device_model.device
+        key, entry, entry_count = self._sorted_entries(chunk, cell_count, instances, workspace)
+        counter = workspace.array("candidate_count", 1, wp.int32)
+        capacity = max(1024, 2 * cell_count * layout.width)
+        while True:
+            # Twice: the sort of the keys below needs room for as many again.
+            candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
+            capacity = candidate_key.shape[0] // 2
+            counter.zero_()
+            sink = [capacity, counter, candidate_key]
+            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.columns, entry_count, key, entry]
+            wp.launch(sweep, entry_count, [*arguments, *sink], device=device)
+            listed = self.plan.listed_per_cell
+            arguments = [layout, chunk, instances, self.plan.listed, listed]
+            wp.launch(meet_unswept, cell_count * listed, [*arguments, *sink], device=device)
+            found = int(counter.numpy()[0])
+            if found <= capacity:
+                break
+            capacity = found
+        order = workspace.array("candidate_order", 2 * found, wp.int32)
+        if found:
+            bits = (cell_count * layout.width * layout.width).bit_length()
+            wp.utils.radix_sort_pairs(candidate_key, order, found, 0, bits)
+        candidates = workspace.array("candidate", found, wp.vec2i)
+        wp.launch(unpack, found, [layout.width, candidate_key, candidates], device=device)
+        return candidates, found
+
+    def _sorted_entries(
+        self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace
+    ) -> tuple[wp.array, wp.array, int]:
+        """Entries ordered by column, then by lower bound on the axis: keys, instances, and how many."""
+        layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
+        instance_count = cell_count * layout.width
+        entry_end = workspace.array("entry_end", instance_count, wp.int32)
+        wp.launch(count_columns, instance_count, [layout, chunk, instances, columns, entry_end], device=device)
+        entry_count = scan_counts(entry_end, instance_count)
+        key = workspace.array("entry_key", 2 * entry_count, wp.int64)
+        entry = workspace.array("entry", 2 * entry_count, wp.int32)
+        arguments = [layout, chunk, instances, columns, entry_end, key, entry]
+        wp.launch(write_entries, instance_count, arguments, device=device)
+        if entry_count:
+            column_count = cell_count * self.plan.column_count
+            wp.utils.radix_sort_pairs(key, entry, entry_count, 0, 32 + column_count.bit_length())
+        return key, entry, entry_count
+
+    def kernels(self) -> list[wp.Kernel]:
+        return [count_columns, write_entries, sweep, meet_unswept, unpack]

@@ -1,0 +1,194 @@
+"""From a pair of shape types to the room that answers for it, and the kernel of each bucket."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.broad_phase.candidate import pair_gap, pair_margin
+from collidecli.engine.cells import ChunkCells, Instances, row_of
+from collidecli.engine.contact.order import keep_deepest, sort_by_features
+from collidecli.engine.device_model import Layout, ShapeRows
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.model.shape_types import ShapeType
+
+CLOSED_FORM = (
+    ("plane", "sphere"),
+    ("plane", "capsule"),
+    ("plane", "box"),
+    ("plane", "cylinder"),
+    ("plane", "cone"),
+    ("plane", "ellipsoid"),
+    ("sphere", "sphere"),
+    ("sphere", "capsule"),
+    ("sphere", "box"),
+    ("sphere", "cylinder"),
+    ("sphere", "cone"),
+    ("sphere", "ellipsoid"),
+    ("capsule", "capsule"),
+    ("capsule", "box"),
+    ("box", "box"),
+)
+"""Pairs that have a room of their own; every other convex pair goes through GJK and EPA, or MPR."""
+
+METHODS = {"gjk": 0, "mpr": 1}
+
+
+@wp.struct
+class Bucket:
+    """Candidates of one pair of types. order[start:] are candidate numbers; contacts go to staging row
+    first_row + i * most. count, first: per candidate, its contacts and their first staging row."""
+
+    candidates: wp.array[wp.vec2i]
+    order: wp.array[wp.int32]
+    start: int
+    first_row: int
+    most: int
+    limit: int
+    count: wp.array[wp.int32]
+    first: wp.array[wp.int32]
+
+
+@wp.struct
+class Query:
+    """One pair as its room sees it: a is the shape whose type comes first."""
+
+    row_a: int
+    row_b: int
+    swapped: int
+    pose_b_to_a: Pose
+    reach: Real
+
+
+@wp.func
+def query_of(
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, pair: wp.vec2i
+) -> Query:
+    """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
+    row0 = row_of(chunk, layout, pair[0])
+    row1 = row_of(chunk, layout, pair[1])
+    query = Query()
+    query.reach = pair_gap(rows, row0, row1) + pair_margin(rows, row0, row1)
+    pose0 = instances.pose[pair[0]]
+    pose1 = instances.pose[pair[1]]
+    if rows.type[row0] <= rows.type[row1]:
+        query.row_a = row0
+        query.row_b = row1
+        query.swapped = 0
+        query.pose_b_to_a = wp.transform_multiply(wp.transform_inverse(pose0), pose1)
+    else:
+        query.row_a = row1
+        query.row_b = row0
+        query.swapped = 1
+        query.pose_b_to_a = wp.transform_multiply(wp.transform_inverse(pose1), pose0)
+    return query
+
+
+@wp.func
+def finish(bucket: Bucket, out: Staging, candidate: int, row: int, found: int, swapped: int):
+    """Limits and orders a pair's contacts and notes where they stand."""
+    kept = keep_deepest(out, row, found, bucket.limit)
+    if kept > 1:
+        sort_by_features(out, row, kept, swapped)
+    bucket.count[candidate] = kept
+    bucket.first[candidate] = row
+
+
+def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
+    """The kernel of a room `collide_<a>_<b>`, a module of its own so that only what a scene needs is compiled."""
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def narrow_phase(
+        rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, bucket: Bucket, out: Staging
+    ):
+        thread = wp.tid()
+        candidate = bucket.order[bucket.start + thread]
+        query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
+        row = bucket.first_row + thread * bucket.most
+        found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
+        finish(bucket, out, candidate, row, found, query.swapped)
+
+    return narrow_phase
+
+
+def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
+    """The one kernel of all pairs without a room of their own: the shape types are read at run time."""
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def narrow_phase(
+        rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, bucket: Bucket, out: Staging
+    ):
+        thread = wp.tid()
+        candidate = bucket.order[bucket.start + thread]
+        query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
+        row = bucket.first_row + thread * bucket.most
+        a = query.row_a
+        b = query.row_b
+        found = collide(
+            rows.type[a],
+            rows.size[a],
+            rows.type[b],
+            rows.size[b],
+            query.pose_b_to_a,
+            query.reach,
+            wp.static(method),
+            out,
+            row,
+        )
+        finish(bucket, out, candidate, row, found, query.swapped)
+
+    return narrow_phase
+
+
+@dataclass(frozen=True)
+class Room:
+    """A bucket's name, the most contacts that its pairs can have, and its kernel."""
+
+    name: str
+    max_contacts: int
+    kernel: wp.Kernel
+
+
+@lru_cache(maxsize=None)
+def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
+    """The room of a pair of types, type_a <= type_b."""
+    name = f"{type_a.label}_{type_b.label}"
+    if (type_a.label, type_b.label) in CLOSED_FORM:
+        module = importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{name}")
+        return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
+    return _convex_room(method)
+
+
+@lru_cache(maxsize=None)
+def _convex_room(method: str) -> Room:
+    from collidecli.engine.narrow_phase.pairs import convex_convex
+
+    kernel = convex_kernel(convex_convex.collide_convex_convex, METHODS[method])
+    return Room(f"convex_{method}", convex_convex.MAX_CONTACTS, kernel)
+
+
+def needed_rooms(type_pairs: set[tuple[int, int]], method: str) -> tuple[list[Room], np.ndarray]:
+    """The rooms that a model's pairs of types need.
+
+    Args:
+        type_pairs: (type0, type1) of shapes that may touch, in any order.
+        method: "gjk" or "mpr".
+    Returns:
+        rooms; and int32[T * T], the room of each ordered pair of types (0 where there is none).
+    """
+    type_count = len(ShapeType)
+    rooms: list[Room] = []
+    table = np.zeros((type_count, type_count), np.int32)
+    for low, high in sorted({(min(p), max(p)) for p in type_pairs}):
+        here = room(ShapeType(low), ShapeType(high), method)
+        if here not in rooms:
+            rooms.append(here)
+        table[low, high] = table[high, low] = rooms.index(here)
+    return rooms, table.ravel()

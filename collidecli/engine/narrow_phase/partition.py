@@ -1,0 +1,94 @@
+"""A stable partition of the candidates into one bucket per pair of shape types: count, scan, write."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.cells import ChunkCells, row_of
+from collidecli.engine.device_model import Layout, ShapeRows
+from collidecli.engine.workspace import Workspace
+
+BLOCK = wp.constant(128)
+"""Candidates that one thread counts and then places."""
+
+
+@wp.func
+def bucket_of(
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, pair: wp.vec2i, type_count: int, buckets: wp.array[wp.int32]
+) -> int:
+    type0 = rows.type[row_of(chunk, layout, pair[0])]
+    type1 = rows.type[row_of(chunk, layout, pair[1])]
+    return buckets[type0 * type_count + type1]
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def count_buckets(
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    candidates: wp.array[wp.vec2i],
+    candidate_count: int,
+    type_count: int,
+    buckets: wp.array[wp.int32],
+    bucket_count: int,
+    block_count: int,
+    bucket: wp.array[wp.uint8],
+    end: wp.array[wp.int32],
+):
+    """One thread a block: its candidates' buckets, and how many of each."""
+    block = wp.tid()
+    for b in range(bucket_count):
+        end[b * block_count + block] = 0
+    for index in range(block * BLOCK, wp.min((block + 1) * BLOCK, candidate_count)):
+        b = bucket_of(rows, layout, chunk, candidates[index], type_count, buckets)
+        bucket[index] = wp.uint8(b)
+        end[b * block_count + block] = end[b * block_count + block] + 1
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def write_buckets(
+    candidate_count: int,
+    bucket_count: int,
+    block_count: int,
+    bucket: wp.array[wp.uint8],
+    end: wp.array[wp.int32],
+    order: wp.array[wp.int32],
+):
+    """One thread a block: candidate numbers, last first, each before the end of its bucket's share of the block."""
+    block = wp.tid()
+    last = wp.min((block + 1) * BLOCK, candidate_count) - 1
+    for back in range(last - block * BLOCK + 1):
+        index = last - back
+        slot = int(bucket[index]) * block_count + block
+        end[slot] = end[slot] - 1
+        order[end[slot]] = index
+
+
+def partition(
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    candidates: wp.array,
+    candidate_count: int,
+    buckets: wp.array,
+    type_count: int,
+    bucket_count: int,
+    workspace: Workspace,
+) -> tuple[wp.array, np.ndarray]:
+    """Candidate numbers ordered by bucket, ascending within one; and where each bucket starts, int[buckets + 1]."""
+    device = workspace.device
+    block_count = -(-candidate_count // int(BLOCK))
+    bucket = workspace.array("bucket", candidate_count, wp.uint8)
+    end = workspace.array("bucket_end", bucket_count * block_count, wp.int32)
+    order = workspace.array("bucket_order", candidate_count, wp.int32)
+    arguments = [rows, layout, chunk, candidates, candidate_count, type_count, buckets]
+    wp.launch(count_buckets, block_count, [*arguments, bucket_count, block_count, bucket, end], device=device)
+    view = end[: bucket_count * block_count]
+    wp.utils.array_scan(view, view, inclusive=True)
+    # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
+    starts = np.concatenate([[0], view.numpy()[block_count - 1 :: block_count]])
+    wp.launch(
+        write_buckets, block_count, [candidate_count, bucket_count, block_count, bucket, end, order], device=device
+    )
+    return order, starts
