@@ -1,0 +1,212 @@
+"""The USD door: an OpenUSD stage's colliders, bodies and filters into a model builder.
+
+Sizes and transforms are read from the prims in float64; what is a collider, which body it belongs to, which material
+and groups it has, joints and articulations are what pxr's own UsdPhysics parser says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.files.usd_filters import CollisionGroups, PairFilters
+from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape, friction_of
+from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
+from collidecli.files.usd_stage import REST_TIME, Physics, open_stage, parse_physics
+from collidecli.files.usd_transform import pose_of
+from collidecli.model.builder import ModelBuilder, ShapeConfig
+from collidecli.model.model import STATIC_BODY, Model
+
+MARGIN_NAMES = ("newton:contactMargin", "newton:contact_thickness")
+GAP_NAMES = ("newton:contactGap",)
+
+
+@dataclass(frozen=True)
+class UsdImport:
+    """What `add_usd` put into a builder.
+
+    body_of, shape_of: prim path to the builder's index. files: every layer that the stage is made of, the scene first.
+    metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
+    """
+
+    stage: Usd.Stage
+    file: str
+    files: tuple[str, ...]
+    metres_per_unit: float
+    up_axis: str
+    body_of: dict[str, int]
+    shape_of: dict[str, int]
+    warnings: tuple[str, ...]
+    rest: dict[str, RestPose]
+
+    def motion(self, model: Model) -> UsdMotion | None:
+        """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""
+        if not any(is_animated(self.stage.GetPrimAtPath(path)) for path in self.rest):
+            return None
+        return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
+
+
+def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
+    """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's own axes.
+
+    Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static collider that is animated
+    is a body of its own. Keys of bodies and shapes are prim paths. The resting pose is that of the first time sample.
+    Margin, gap and collision group come from `newton:` attributes of the collider or of the nearest prim above it,
+    up to its body; friction from the bound physics material.
+    Raises InputError for a file that is no readable stage, and for what the model cannot hold; it names the prim.
+    """
+    stage, warnings = open_stage(path)
+    physics = parse_physics(stage, str(path), warnings)
+    scene = _Scene(builder, physics)
+    scene.add_bodies()
+    scene.add_shapes()
+    PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
+    builder.source.append(str(path))
+    builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
+    return UsdImport(
+        stage=stage,
+        file=str(path),
+        files=tuple(dict.fromkeys(x.realPath for x in stage.GetUsedLayers() if x.realPath)),
+        metres_per_unit=scene.metres_per_unit,
+        up_axis=builder.up_axis,
+        body_of=scene.body_of,
+        shape_of=scene.shape_of,
+        warnings=tuple(dict.fromkeys(physics.warnings)),
+        rest=scene.rest,
+    )
+
+
+class _Scene:
+    """One stage on its way into a builder."""
+
+    def __init__(self, builder: ModelBuilder, physics: Physics) -> None:
+        self._builder, self._physics = builder, physics
+        self._cache = UsdGeom.XformCache(REST_TIME)
+        self.metres_per_unit = _metres_per_unit(physics)
+        self.body_of: dict[str, int] = {}
+        self.shape_of: dict[str, int] = {}
+        self.rest: dict[str, RestPose] = {}
+        self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
+
+    def add_bodies(self) -> None:
+        """Adds the bodies in the stage's order, animated static colliders among the others."""
+        owners = [owner for owner in dict.fromkeys(self.owner_of.values()) if owner]
+        for path in dict.fromkeys([*self._physics.bodies, *owners]):
+            if not self._is_body(path):
+                continue
+            rest = rest_pose(self._cache, self._physics.prim(path), self.metres_per_unit, self._physics.where(path))
+            self.body_of[path] = self._builder.add_body(xform=rest.pose, key=path)
+            self.rest[path] = rest
+
+    def add_shapes(self) -> None:
+        groups = CollisionGroups(self._physics)
+        for first, second in groups.filtered:
+            self._builder.add_collision_group_filter(first, second)
+        reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
+        for path, descriptor in self._physics.shapes.items():
+            type_name = str(self._physics.prim(path).GetTypeName())
+            if type_name not in HANDLED_TYPES and not descriptor.collisionEnabled:
+                self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
+                continue
+            shape = reader.read(path)
+            if not descriptor.isValid:
+                where = self._physics.where(path)
+                raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
+            body = self.body_of.get(self.owner_of[path], STATIC_BODY)
+            self.shape_of[path] = self._builder.add_shape(
+                body, shape.type, shape.size, self._local_pose(path, shape), self._config(path, groups), path
+            )
+
+    def _owner(self, shape: str) -> str:
+        """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
+        body = str(self._physics.shapes[shape].rigidBody)
+        if body:
+            return body
+        collider = prim = self._physics.prim(shape)
+        while prim and not prim.IsPseudoRoot() and not prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            prim = prim.GetParent()
+        owner = str(prim.GetPath()) if prim and not prim.IsPseudoRoot() else ""
+        if is_animated(collider) and not (owner and self._is_body(owner)):
+            return shape
+        return owner
+
+    def _is_body(self, path: str) -> bool:
+        descriptor = self._physics.bodies.get(path)
+        if descriptor is None or descriptor.rigidBodyEnabled or descriptor.kinematicBody:
+            return True
+        return is_animated(self._physics.prim(path))
+
+    def _local_pose(self, path: str, shape: WorldShape) -> np.ndarray:
+        """float64[7]: the shape in its body's frame, or in the world."""
+        owner = self.owner_of[path]
+        if owner not in self.body_of:
+            return pose_of(shape.rotation, shape.position)
+        self._check_rigid(path, owner)
+        body = self.rest[owner].pose
+        body_to_world = _rotation(body[3:])
+        return pose_of(body_to_world.T @ shape.rotation, body_to_world.T @ (shape.position - body[:3]))
+
+    def _check_rigid(self, path: str, owner: str) -> None:
+        """Refuses a collider that moves within its body, or that stays behind when its body moves."""
+        chain = {str(x.GetPath()): x for x in transform_chain(self._physics.prim(path))}
+        within = [x for p, x in chain.items() if p != owner and p.startswith(owner + "/")]
+        left_behind = owner not in chain and is_animated(self._physics.prim(owner))
+        if left_behind or any(x.TransformMightBeTimeVarying() for x in within):
+            raise InputError(
+                f"the collider moves relative to its body <{owner}>",
+                self._physics.where(path),
+                "animate the body, or make the collider a body of its own",
+            )
+
+    def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
+        cfg = replace(self._builder.default_shape_cfg, usd_groups=groups.of_shape(path))
+        margin, gap = self._newton(path, MARGIN_NAMES), self._newton(path, GAP_NAMES)
+        group = self._newton(path, ("newton:collision_group",))
+        friction = friction_of(self._physics, path)
+        if margin is not None:
+            cfg = replace(cfg, margin=margin * self.metres_per_unit)
+        if gap is not None:
+            cfg = replace(cfg, gap=gap * self.metres_per_unit)
+        if group is not None:
+            cfg = replace(cfg, collision_group=int(group))
+        if friction is not None:
+            cfg = replace(cfg, friction=friction)
+        if not self._physics.shapes[path].collisionEnabled:
+            cfg = replace(cfg, disabled_rule="physics:collisionEnabled = false")
+        return cfg
+
+    def _newton(self, path: str, names: tuple[str, ...]) -> float | None:
+        """The first of the attributes that is authored on the collider or above it, up to its body; None if infinite."""
+        prim, owner = self._physics.prim(path), self.owner_of[path]
+        while prim and not prim.IsPseudoRoot():
+            for name in names:
+                attribute = prim.GetAttribute(name)
+                value = attribute.Get(REST_TIME) if attribute and attribute.HasAuthoredValue() else None
+                if value is not None and not math.isinf(value):
+                    return value
+            if str(prim.GetPath()) == owner or not owner:
+                return None
+            prim = prim.GetParent()
+        return None
+
+
+def _rotation(q: np.ndarray) -> np.ndarray:
+    """float64[3, 3] of a unit quaternion, xyzw."""
+    v, w = q[:3], q[3]
+    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    return np.eye(3) + 2.0 * (w * cross + cross @ cross)
+
+
+def _metres_per_unit(physics: Physics) -> float:
+    """Length of a stage unit [m]; USD's own default where none is authored."""
+    value = float(UsdGeom.GetStageMetersPerUnit(physics.stage))
+    if not UsdGeom.StageHasAuthoredMetersPerUnit(physics.stage):
+        physics.warnings.append(f"the stage has no metersPerUnit; USD's default is taken: one unit is {value:g} m")
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"metersPerUnit is {value:g}", physics.file, "give the length of a unit in metres")
+    return value

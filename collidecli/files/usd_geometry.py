@@ -1,0 +1,166 @@
+"""A collider prim's shape, sizes and world pose in metres, from its own attributes and its world transform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.files.usd_stage import REST_TIME, SHAPES_TO_USE, Physics
+from collidecli.files.usd_transform import ROUNDING, TransformError, check_columns, columns_of, rotation_of
+from collidecli.model.shape_types import ShapeType, checked_size
+
+AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
+"""Which prim axes our x, y, z are, for each axis of symmetry; a cyclic order, so that no reflection enters."""
+
+ROUND_ATTRIBUTES = {
+    "Capsule": ("radius", "radius"),
+    "Cylinder": ("radius", "radius"),
+    "Cone": ("radius", "radius"),
+    "Capsule_1": ("radiusBottom", "radiusTop"),
+    "Cylinder_1": ("radiusBottom", "radiusTop"),
+}
+"""Names of the two radii of the types that are round about an axis."""
+
+ROUND_TYPES = {
+    "Capsule": ShapeType.CAPSULE,
+    "Capsule_1": ShapeType.CAPSULE,
+    "Cylinder": ShapeType.CYLINDER,
+    "Cylinder_1": ShapeType.CYLINDER,
+    "Cone": ShapeType.CONE,
+}
+
+
+HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
+
+
+@dataclass(frozen=True)
+class WorldShape:
+    """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world."""
+
+    type: ShapeType
+    size: tuple[float, ...]
+    rotation: np.ndarray
+    position: np.ndarray
+
+
+class ShapeReader:
+    """Reads the shapes of one stage's collider prims.
+
+    Reflections: every type is its own mirror image across an axis square to its axis of symmetry, so a negative
+    scale changes the frame only. metres_per_unit multiplies every length.
+    """
+
+    def __init__(self, physics: Physics, cache: UsdGeom.XformCache, metres_per_unit: float) -> None:
+        self._physics, self._cache, self._metres_per_unit = physics, cache, metres_per_unit
+
+    def read(self, path: str) -> WorldShape:
+        """The shape of a collider prim.
+
+        Raises InputError, naming the prim, for a type that is not handled, sizes that are not positive, unequal
+        radii, time-sampled sizes, a shear, a scale of zero, and a round shape scaled out of round.
+        """
+        prim = self._physics.prim(path)
+        type_name = str(prim.GetTypeName())
+        matrix = np.array(self._cache.GetLocalToWorldTransform(prim))
+        columns = columns_of(matrix)
+        try:
+            check_columns(columns)
+        except TransformError as error:
+            raise InputError(
+                f"the {type_name} collider has {error}",
+                self._physics.where(path),
+                "scale it by other than zero, along its own axes",
+            ) from None
+        axis = "Z"
+        if type_name == "Plane" or type_name in ROUND_TYPES:
+            axis = str(self._attribute(prim, "axis"))
+        columns = columns[:, AXIS_ORDER[axis]]
+        scale = np.linalg.norm(columns, axis=0)
+        shape_type, size = self._sized(prim, type_name, scale)
+        # The last axis first: it is the one that a reflection must not turn round.
+        proper = columns * np.sign([1.0, np.linalg.det(columns), 1.0])
+        size = tuple(float(s) * self._metres_per_unit for s in size)
+        checked_size(shape_type, size, self._physics.where(path))
+        return WorldShape(shape_type, size, rotation_of(proper), matrix[3, :3] * self._metres_per_unit)
+
+    def _sized(self, prim: Usd.Prim, type_name: str, scale: np.ndarray) -> tuple[ShapeType, tuple[float, ...]]:
+        """The shape type, and sizes in stage units, of a prim whose axes (ours) are scaled by `scale`."""
+        if type_name == "Plane":
+            return ShapeType.PLANE, ()
+        if type_name == "Sphere":
+            radius = self._length(prim, "radius")
+            if np.ptp(scale) <= ROUNDING * scale.max():
+                return ShapeType.SPHERE, (radius * float(scale.mean()),)
+            return ShapeType.ELLIPSOID, tuple(radius * scale)
+        if type_name == "Cube":
+            return ShapeType.BOX, tuple(0.5 * self._length(prim, "size") * scale)
+        if type_name in ROUND_TYPES:
+            return self._round(prim, type_name, scale)
+        raise InputError(
+            f"a collider of type {type_name or 'no type'} is not handled",
+            self._physics.where(str(prim.GetPath())),
+            f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false",
+        )
+
+    def _round(self, prim: Usd.Prim, type_name: str, scale: np.ndarray) -> tuple[ShapeType, tuple[float, ...]]:
+        where = self._physics.where(str(prim.GetPath()))
+        bottom, top = (self._length(prim, name) for name in ROUND_ATTRIBUTES[type_name])
+        if bottom != top:
+            raise InputError(
+                f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)",
+                where,
+                "give it one radius; tapered shapes are not handled",
+            )
+        shape_type = ROUND_TYPES[type_name]
+        must_agree = scale if shape_type == ShapeType.CAPSULE else scale[:2]
+        if np.ptp(must_agree) > ROUNDING * must_agree.max():
+            shown = ", ".join(f"{s:g}" for s in scale)
+            raise InputError(
+                f"the {type_name} is scaled out of round (by {shown} across and along its axis)",
+                where,
+                "scale a capsule uniformly, and a cylinder or cone alike across its axis",
+            )
+        half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
+        return shape_type, (bottom * float(must_agree.mean()), half_height * float(scale[2]))
+
+    def _length(self, prim: Usd.Prim, name: str, may_be_zero: bool = False) -> float:
+        value = float(self._attribute(prim, name))
+        if not (np.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
+            raise InputError(
+                f"{name} is {value:g}",
+                self._physics.where(str(prim.GetPath())),
+                "every size must be finite and greater than zero",
+            )
+        return value
+
+    def _attribute(self, prim: Usd.Prim, name: str):
+        attribute = prim.GetAttribute(name)
+        if attribute.ValueMightBeTimeVarying():
+            raise InputError(
+                f"{name} changes over time",
+                self._physics.where(str(prim.GetPath())),
+                "give the shape one size; shapes that grow are not handled",
+            )
+        value = attribute.Get(REST_TIME)
+        if value is None:
+            raise InputError(f"{name} has no value", self._physics.where(str(prim.GetPath())), "author it")
+        return value
+
+
+def friction_of(physics: Physics, path: str) -> float | None:
+    """Dynamic friction of the physics material bound to a collider; None where none is bound."""
+    for material_path in physics.shapes[path].materials:
+        prim = physics.prim(str(material_path))
+        if prim and prim.HasAPI(UsdPhysics.MaterialAPI):
+            value = float(UsdPhysics.MaterialAPI(prim).GetDynamicFrictionAttr().Get(REST_TIME))
+            if not (np.isfinite(value) and value >= 0.0):
+                raise InputError(
+                    f"physics:dynamicFriction is {value:g}",
+                    physics.where(str(material_path)),
+                    "friction must be finite and at least zero",
+                )
+            return value
+    return None

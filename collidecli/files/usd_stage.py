@@ -1,0 +1,169 @@
+"""Opening a USD stage and parsing its physics through pxr, with what pxr has to say caught and told in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pxr import Tf, Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+
+REST_TIME = Usd.TimeCode.EarliestTime()
+"""The resting pose is that of the first time sample; where there are none, the default values."""
+
+NAMED_ERRORS = 5
+"""So many references that lead nowhere are named in one message."""
+
+SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder or cone instead"
+
+
+@dataclass
+class Physics:
+    """What pxr's physics parser found of a stage: descriptors by prim path, shapes and bodies in the stage's order.
+
+    warnings: for the user, one line each; the readers of the scene add to them.
+    """
+
+    stage: Usd.Stage
+    file: str
+    shapes: dict[str, Any] = field(default_factory=dict)
+    bodies: dict[str, Any] = field(default_factory=dict)
+    joints: dict[str, Any] = field(default_factory=dict)
+    articulations: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def prim(self, path: str) -> Usd.Prim:
+        return self.stage.GetPrimAtPath(path)
+
+    def where(self, path: str) -> str:
+        """The place that an error about a prim names."""
+        return f"{self.file} <{path}>"
+
+
+def open_stage(path: str | Path) -> tuple[Usd.Stage, list[str]]:
+    """The composed stage of a file, every payload loaded, and pxr's warnings.
+
+    Raises InputError for a file that is missing, empty, broken or no USD, and for references that lead nowhere.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError("there is no such file", str(path), "give the path of a .usd, .usda, .usdc or .usdz file")
+    if file.stat().st_size == 0:
+        raise InputError("the file is empty", str(path), "give a USD scene")
+    with _diagnostics(str(path)) as warnings:
+        stage = Usd.Stage.Open(str(file))
+        broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
+    if broken:
+        more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
+        raise InputError(
+            f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}",
+            str(path),
+            "put the referenced file beside the scene, or correct the reference",
+        )
+    return stage, warnings
+
+
+def parse_physics(stage: Usd.Stage, file: str, warnings: list[str]) -> Physics:
+    """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads them.
+
+    Raises InputError for a stage without a collider, and for a collider that the parser leaves out.
+    """
+    with _diagnostics(file) as parser_warnings:
+        found = _parse(stage)
+    physics = Physics(stage, file, warnings=warnings)
+    for paths, descriptors in found.values():
+        for path, descriptor in zip(paths, descriptors, strict=True):
+            _sort_in(physics, str(path), descriptor)
+    _check_colliders(physics)
+    physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
+    return physics
+
+
+def _parse(stage: Usd.Stage) -> dict:
+    parse = getattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange", None)
+    if parse is None:  # before OpenUSD 26.08
+        parse = UsdPhysics.LoadUsdPhysicsFromRange
+    return parse(stage, ["/"])
+
+
+def _sort_in(physics: Physics, path: str, descriptor: Any) -> None:
+    if isinstance(descriptor, UsdPhysics.ShapeDesc):
+        physics.shapes[path] = descriptor
+    elif isinstance(descriptor, UsdPhysics.RigidBodyDesc):
+        physics.bodies[path] = descriptor
+    elif isinstance(descriptor, UsdPhysics.JointDesc):
+        physics.joints[path] = descriptor
+    elif isinstance(descriptor, UsdPhysics.ArticulationDesc):
+        physics.articulations[path] = descriptor
+
+
+def _check_colliders(physics: Physics) -> None:
+    """Puts shapes and bodies in the stage's order; refuses colliders that pxr leaves out."""
+    prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
+    colliders = [p for p in prims if p.HasAPI(UsdPhysics.CollisionAPI)]
+    for prim in colliders:
+        if str(prim.GetPath()) not in physics.shapes:
+            _refuse_or_warn(physics, prim)
+    if not physics.shapes:
+        raise InputError(
+            "the stage has no collider", physics.file, "apply PhysicsCollisionAPI to the prims that should collide"
+        )
+    order = [str(p.GetPath()) for p in prims]
+    physics.shapes = {path: physics.shapes[path] for path in order if path in physics.shapes}
+    physics.bodies = {path: physics.bodies[path] for path in order if path in physics.bodies}
+
+
+def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
+    """A collider without geometry of its own is passed over only when all below it has colliders of its own."""
+    type_name = prim.GetTypeName() or "prim without a type"
+    path = str(prim.GetPath())
+    above = prim
+    while above and not above.IsA(UsdGeom.PointInstancer):
+        above = above.GetParent()
+    if above:
+        raise InputError(
+            f"a collider in the PointInstancer <{above.GetPath()}> is not handled",
+            physics.where(path),
+            "make the instances prims of their own",
+        )
+    below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))[1:]
+    covered = [p for p in below if p.HasAPI(UsdPhysics.CollisionAPI)]
+    bare = [p for p in below if p.IsA(UsdGeom.Gprim) and not p.HasAPI(UsdPhysics.CollisionAPI)]
+    if prim.IsA(UsdGeom.Gprim) or bare or not covered:
+        raise InputError(
+            f"a collider of type {type_name} is not handled",
+            physics.where(path),
+            SHAPES_TO_USE,
+        )
+    physics.warnings.append(f"<{path}>: the collider has no geometry of its own; those below it are used")
+
+
+@contextmanager
+def _diagnostics(file: str) -> Iterator[list[str]]:
+    """Catches what pxr reports: errors become one InputError, warnings go to the list that it yields."""
+    warnings: list[str] = []
+    try:
+        with Tf.DiagnosticTrap() as trap:
+            try:
+                yield warnings
+            finally:
+                warnings += [w.commentary for w in trap.GetWarnings()]
+                errors = [e.commentary for e in trap.GetErrors()]
+                trap.Clear()
+    except Tf.ErrorException as error:
+        said = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
+        raise InputError(
+            f"the file is not a USD scene that can be read ({said[0] if said else _first_line(str(error))})",
+            file,
+            "open it in a USD viewer, or export it again",
+        ) from None
+    if errors:
+        raise InputError(f"the scene cannot be used ({_first_line(errors[0])})", file, "correct the scene")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0].rstrip(".") if text.strip() else "no reason given"
