@@ -71,8 +71,13 @@ class ContactWriter:
             )
             self._columns = {
                 column.name: ChunkedColumn(
-                    self._file, schema.column_path(column), column.dtype_for(float_type), schema.row_shape(column),
-                    column.unit, compression, chunk_rows,
+                    self._file,
+                    schema.column_path(column),
+                    column.dtype_for(float_type),
+                    schema.row_shape(column),
+                    column.unit,
+                    compression,
+                    chunk_rows,
                 )
                 for column in columns
             }

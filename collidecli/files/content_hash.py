@@ -6,7 +6,7 @@ Definition, version 1. For each dataset outside `/timing`, in ascending order of
 
 - path: from the root, with a leading slash.
 - type: NumPy's string for the little-endian type (`<f4`, `<f8`, `<i4`, `<i8`, `|u1`), or `utf8` for strings.
-- shape: the extents in decimal, joined by commas; empty for a scalar.
+- shape: the extents in decimal, joined by commas; a dataset has at least one.
 - digest: SHA-256, lower-case hexadecimal, of the elements in row-major order: little-endian bytes of numbers; of each
   string its UTF-8 bytes and one zero byte.
 
@@ -56,12 +56,6 @@ class DatasetDigest:
     def line(self) -> bytes:
         shape = ",".join(str(extent) for extent in (self._rows, *self._row_shape))
         return f"{self.path}\t{self._type}\t{shape}\t{self._sha.hexdigest()}\n".encode()
-
-
-def scalar_line(path: str, value: np.ndarray) -> bytes:
-    """The line of a numeric dataset of shape ()."""
-    digest = hashlib.sha256(little_endian(value).tobytes()).hexdigest()
-    return f"{path}\t{value.dtype.newbyteorder('<').str}\t\t{digest}\n".encode()
 
 
 def content_hash(lines: Iterable[tuple[str, bytes]]) -> str:

@@ -85,8 +85,9 @@ def encode_gzip(chunk: np.ndarray) -> bytes:
         parts.extend(_deflated(run) if worthwhile[first] else _stored(run))
         first = last
     parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big")]
-    stream = b"".join(parts)
-    return stream + fletcher32(stream).to_bytes(4, "little")
+    stream = bytearray().join(parts)
+    stream += fletcher32(np.frombuffer(stream, np.uint8)).to_bytes(4, "little")
+    return stream
 
 
 def _shrinks(plane: np.ndarray) -> bool:
@@ -113,7 +114,12 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
 def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], bytes] | None]:
     """Arguments that declare the filters to h5py, and the encoder, None where HDF5 has to filter itself."""
     if compression == "gzip":
-        return {"shuffle": True, "compression": "gzip", "compression_opts": _DEFLATE_LEVEL, "fletcher32": True}, encode_gzip
+        return {
+            "shuffle": True,
+            "compression": "gzip",
+            "compression_opts": _DEFLATE_LEVEL,
+            "fletcher32": True,
+        }, encode_gzip
     if compression == "none":
         return {"fletcher32": True}, encode_plain
     if compression == "lzf":
@@ -123,7 +129,8 @@ def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], bytes] | No
             import hdf5plugin
         except ImportError as error:
             raise InputError(
-                "compression zstd needs the package hdf5plugin, which is not installed", "--compression",
+                "compression zstd needs the package hdf5plugin, which is not installed",
+                "--compression",
                 "install it (pip install hdf5plugin), or choose gzip, lzf or none",
             ) from error
         return {"shuffle": True, "fletcher32": True, **hdf5plugin.Zstd(clevel=1)}, None
@@ -140,8 +147,14 @@ class ChunkedColumn:
     """
 
     def __init__(
-        self, file: h5py.File, path: str, dtype: np.dtype, row_shape: tuple[int, ...] = (), unit: str = "",
-        compression: str = "gzip", chunk_rows: int = CHUNK_ROWS,
+        self,
+        file: h5py.File,
+        path: str,
+        dtype: np.dtype,
+        row_shape: tuple[int, ...] = (),
+        unit: str = "",
+        compression: str = "gzip",
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         self.path = path
         self.digest = DatasetDigest(path, dtype, row_shape)
@@ -157,7 +170,9 @@ class ChunkedColumn:
         """Takes the next rows [n, *row_shape]; returns the chunks that they complete, for `write`."""
         rows = little_endian(rows)
         if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
-            raise ValueError(f"{self.path}: rows are {rows.dtype}{rows.shape}, not {self._dtype}[n, *{self._row_shape}]")
+            raise ValueError(
+                f"{self.path}: rows are {rows.dtype}{rows.shape}, not {self._dtype}[n, *{self._row_shape}]"
+            )
         self.digest.update(rows)
         chunks = []
         start = 0
@@ -199,8 +214,12 @@ class ChunkedColumn:
 
     def _create(self) -> h5py.Dataset:
         dataset = self._file.create_dataset(
-            self.path, shape=(0, *self._row_shape), maxshape=(None, *self._row_shape), dtype=self._dtype,
-            chunks=(self._chunk_rows, *self._row_shape), **self._filter_options,
+            self.path,
+            shape=(0, *self._row_shape),
+            maxshape=(None, *self._row_shape),
+            dtype=self._dtype,
+            chunks=(self._chunk_rows, *self._row_shape),
+            **self._filter_options,
         )
         if self._unit:
             dataset.attrs["unit"] = self._unit
