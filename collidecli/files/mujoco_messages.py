@@ -1,0 +1,26 @@
+"""MuJoCo's warnings, kept off the terminal and out of MUJOCO_LOG.TXT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import mujoco
+
+
+@contextmanager
+def collected_messages() -> Iterator[list[str]]:
+    """A list that takes every warning MuJoCo gives inside the block, each once, in order of first appearance."""
+    messages: list[str] = []
+
+    def collect(message: str) -> None:
+        text = message.strip()
+        if text not in messages:
+            messages.append(text)
+
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(collect)
+    try:
+        yield messages
+    finally:
+        mujoco.set_mju_user_warning(before)

@@ -1,0 +1,268 @@
+"""The MJCF door: a MuJoCo scene, compiled by MuJoCo itself, into a model builder.
+
+What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision` in the tests):
+
+- `margin` inflates a geom and a pair adds the two: our margin. `gap` is how far beyond that a contact is still
+  reported, and a pair adds the two: our gap with `gap_rule = "sum"`. MuJoCo's `contact.dist` is the plain surface
+  distance; ours is `contact.dist - contact.includemargin`, so ours is below 0 exactly where MuJoCo's contact can push.
+- Geoms of bodies welded to the world are static. A mocap body is a body, though no degree of freedom moves it; as in
+  MuJoCo it meets nothing that has none either.
+- `<pair>` overrides masks, excludes and welds, with its own margin and gap.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.files.mjcf_pairs import add_pair_rules, collision_disabled
+from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
+from collidecli.files.mujoco_messages import collected_messages
+from collidecli.files.trajectory_bodies import BodyMatch
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_types import SIZE_COUNT, ShapeType
+
+LEFT_OUT = -1
+
+_GEOM = mujoco.mjtGeom
+_SHAPE_OF = {
+    int(_GEOM.mjGEOM_PLANE): ShapeType.PLANE,
+    int(_GEOM.mjGEOM_SPHERE): ShapeType.SPHERE,
+    int(_GEOM.mjGEOM_CAPSULE): ShapeType.CAPSULE,
+    int(_GEOM.mjGEOM_BOX): ShapeType.BOX,
+    int(_GEOM.mjGEOM_CYLINDER): ShapeType.CYLINDER,
+    int(_GEOM.mjGEOM_ELLIPSOID): ShapeType.ELLIPSOID,
+}
+_UNHANDLED = {int(_GEOM.mjGEOM_MESH): "mesh", int(_GEOM.mjGEOM_HFIELD): "hfield", int(_GEOM.mjGEOM_SDF): "sdf"}
+
+
+@dataclass(frozen=True)
+class MjcfImport:
+    """What a scene file became.
+
+    path: the file. mj_model: compiled by MuJoCo.
+    body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
+    shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
+    left_out: names of geoms that are only looked at. warnings: what MuJoCo or this door has to say.
+    """
+
+    path: str
+    mj_model: mujoco.MjModel
+    kinematics: MujocoKinematics
+    body_row: np.ndarray
+    shape_row: np.ndarray
+    left_out: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def keyframes(self, model: Model) -> KeyframeMotion | None:
+        """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
+        return KeyframeMotion(self, model) if self.mj_model.nkey else None
+
+
+def compile_mjcf(path: str | os.PathLike[str]) -> tuple[mujoco.MjModel, tuple[str, ...]]:
+    """The model that MuJoCo compiles from a file, and its warnings. Raises InputError with MuJoCo's own words."""
+    place = os.fspath(path)
+    if not os.path.isfile(place):
+        raise InputError("there is no such file", place, "give the path of an MJCF file")
+    with collected_messages() as messages:
+        try:
+            mj_model = mujoco.MjModel.from_xml_path(place)
+        except (ValueError, mujoco.FatalError) as error:
+            what = " ".join(str(error).split())
+            raise InputError(f"MuJoCo cannot compile the scene: {what}", place, "correct the MJCF file") from error
+    return mj_model, tuple(messages)
+
+
+def body_name(mj_model: mujoco.MjModel, body: int) -> str:
+    """A body's name, or `body#<id>`."""
+    return mj_model.body(body).name or f"body#{body}"
+
+
+def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
+    """A geom's name, or `<body>/geom#<id>`."""
+    return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
+
+
+def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
+    """Adds a compiled scene's bodies, geoms and pair rules to `builder`.
+
+    Sets the builder's `gap_rule` to "sum".
+    Raises InputError: a file that MuJoCo cannot compile; a mesh, hfield or sdf geom or a flex that may collide.
+    """
+    mj_model, messages = compile_mjcf(path)
+    place = os.fspath(path)
+    _check_flexes(mj_model, place)
+    _set_gap_rule(builder, place)
+
+    data = mujoco.MjData(mj_model)
+    mujoco.mj_kinematics(mj_model, data)
+    static = _static_bodies(mj_model)
+    body_row = np.full(mj_model.nbody, STATIC_BODY, np.int32)
+    with _named_in(place):
+        for body in range(1, mj_model.nbody):
+            pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
+            body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
+        shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place)
+        warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row)]
+    builder.source.append(place)
+    names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
+    kinematics = MujocoKinematics(mj_model, names, static[1:])
+    return MjcfImport(place, mj_model, kinematics, body_row, shape_row, left_out, tuple(warnings))
+
+
+@contextmanager
+def _named_in(place: str) -> Iterator[None]:
+    """Says of the builder's errors, which know no file, where they come from."""
+    try:
+        yield
+    except InputError as error:
+        where = error.where if error.where.startswith(place) else f"{place}: {error.where}"
+        raise InputError(error.what, where, error.fix) from error
+
+
+def _set_gap_rule(builder: ModelBuilder, place: str) -> None:
+    if builder.gap_rule != "sum" and builder.shape_count:
+        raise InputError(
+            "the scene adds the gaps of a pair, and the scenes before it take the larger",
+            place,
+            "load the MJCF scene alone, or pass --gap and --gap-rule for all of them",
+        )
+    builder.gap_rule = "sum"
+
+
+def _static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
+    """bool[nbody]: the world and every body that nothing can move."""
+    static = mj_model.body_weldid == 0
+    for body in range(1, mj_model.nbody):
+        if mj_model.body_mocapid[body] >= 0:
+            static[body] = False
+        elif static[body]:
+            static[body] = static[mj_model.body_parentid[body]]
+    return static
+
+
+def _check_flexes(mj_model: mujoco.MjModel, place: str) -> None:
+    for flex in range(mj_model.nflex):
+        collides = mj_model.flex_contype[flex] | mj_model.flex_conaffinity[flex]
+        if collides | mj_model.flex_selfcollide[flex] | mj_model.flex_internal[flex]:
+            name = mj_model.flex(flex).name or f"flex#{flex}"
+            raise InputError(
+                f"flex '{name}' may collide, and flexes are not handled",
+                place,
+                'give it contype="0" conaffinity="0" selfcollide="none" internal="false", or remove it',
+            )
+
+
+def _add_geoms(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    data: mujoco.MjData,
+    static: np.ndarray,
+    body_row: np.ndarray,
+    place: str,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Shape row of each geom, -1 for those left out, and the names of those."""
+    shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
+    left_out = []
+    paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
+    disabled = collision_disabled(mj_model)
+    for geom in range(mj_model.ngeom):
+        name = geom_name(mj_model, geom)
+        kind = int(mj_model.geom_type[geom])
+        shape_type = _SHAPE_OF.get(kind)
+        if shape_type is None:
+            if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired:
+                raise InputError(
+                    f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
+                    "which is not handled",
+                    place,
+                    'replace it by primitives, or give it contype="0" conaffinity="0" if it is only to be seen',
+                )
+            left_out.append(name)
+            continue
+        body = int(mj_model.geom_bodyid[geom])
+        row = STATIC_BODY if static[body] else int(body_row[body])
+        shape_row[geom] = builder.add_shape(
+            row,
+            shape_type,
+            tuple(mj_model.geom_size[geom][: SIZE_COUNT[shape_type]]),
+            xform=_geom_pose(mj_model, data, geom, static[body]),
+            cfg=_geom_config(mj_model, geom, disabled),
+            key=name,
+        )
+    return shape_row, tuple(left_out)
+
+
+def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static: bool) -> tuple[float, ...]:
+    """Pose in the body's frame; of a static geom, in the world."""
+    position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
+    if static:
+        body = int(mj_model.geom_bodyid[geom])
+        in_world = np.empty(3), np.empty(4)
+        mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
+        position, quaternion = in_world
+    return (*position, *quaternion[WXYZ_TO_XYZW])
+
+
+def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> ShapeConfig:
+    margin = mj_model.geom_margin[geom]
+    if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+        margin = mj_model.opt.o_margin / 2.0  # a pair adds two, and MuJoCo gives the pair the whole
+    # As unsigned: a bit pattern, whatever sign the file gave it.
+    masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
+    return ShapeConfig(
+        margin=float(margin),
+        gap=float(mj_model.geom_gap[geom]),
+        friction=float(mj_model.geom_friction[geom, 0]),
+        mask_either=masks,
+        disabled_rule=disabled,
+    )
+
+
+class KeyframeMotion:
+    """A scene's keyframes as a motion (see `model.motion.Motion`), one frame each, in the file's order.
+
+    time: as authored; the frame's number where authored times run back.
+    """
+
+    def __init__(self, scene: MjcfImport, model: Model) -> None:
+        mj_model = scene.mj_model
+        count = mj_model.nkey
+        self.warnings: tuple[str, ...] = ()
+        self.time = np.array(mj_model.key_time, np.float64)
+        if (np.diff(self.time) < 0.0).any():
+            self.time = np.arange(count, dtype=np.float64)
+            self.warnings = ("the keyframes' times run back; their numbers stand for the time",)
+        self.step = np.arange(count, dtype=np.int64)
+        self.world_count = 1
+        self.float_type = np.dtype(np.float64)
+        self.sha256 = ""
+        qpos = np.array(mj_model.key_qpos, np.float64).reshape(count, mj_model.nq)
+        bad = scene.kinematics.first_bad_coordinate(qpos)
+        if bad is not None:
+            key, body, what = bad
+            raise InputError(what, f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}'), body '{body}'")
+        mocap = np.concatenate(
+            [
+                np.reshape(mj_model.key_mpos, (count, mj_model.nmocap, 3)),
+                np.reshape(mj_model.key_mquat, (count, mj_model.nmocap, 4))[..., WXYZ_TO_XYZW],
+            ],
+            axis=-1,
+        )
+        poses = scene.kinematics.poses(qpos, mocap)
+        match = BodyMatch(list(scene.kinematics.body_path), model, scene.path)
+        self._poses = match.checked(poses[:, None], range(count), scene.path, "keyframes")
+
+    def read(self, frames: range) -> np.ndarray:
+        return self._poses[frames.start : frames.stop : frames.step]
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,162 @@
+"""A recording's bodies matched by name to a model's, and their poses checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.model import GLOBAL_TEMPLATE, Model
+
+QUATERNION_TOLERANCE = 1e-3
+"""How far a recorded quaternion's norm may be from 1, as the format says; within it, it is normalized."""
+
+STATIC_POSITION_TOLERANCE = 1e-3
+"""How far [m] a recording may hold a welded body from where the scene has it: float32 at 10 km."""
+
+STATIC_ROTATION_TOLERANCE = 1e-3
+"""The same for its rotation, in quaternion components."""
+
+
+class BodyMatch:
+    """Which of the recorded bodies is which of the model's.
+
+    Args:
+        names: the recording's body names, in its order; they may be a part of the scene's, in any order.
+        model: in a model of several templates a name stands for the body of that name in each of them.
+        where: the dataset that holds the names, for messages.
+        welded: names of bodies that are part of the static world, whose recorded pose must be the scene's.
+    Raises:
+        InputError: a name twice, or one that the scene does not have.
+    """
+
+    def __init__(self, names: list[str], model: Model, where: str, welded: frozenset[str] = frozenset()) -> None:
+        self.names = names
+        self.warnings: list[str] = []
+        self._check_names(names, model, where)
+        column_of = {name: column for column, name in enumerate(names)}
+        paths = model.bodies.path
+        self._rows = np.array([row for row, path in enumerate(paths) if path in column_of], np.intp)
+        self._columns = np.array([column_of[paths[row]] for row in self._rows], np.intp)
+        self._straight = np.array_equal(self._columns, np.arange(len(paths))) and len(names) == len(paths)
+        self._rest = model.bodies.pose
+        self._absent = _absent_bodies(model)
+        self._welded = np.array([path in welded and path in column_of for path in paths], bool)
+        self._warn_of_missing(model, set(names))
+
+    def _check_names(self, names: list[str], model: Model, where: str) -> None:
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InputError(f"body '{twice[0]}' is named twice", where, "every recorded body needs its own name")
+        known = set(model.bodies.path)
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise InputError(
+                f"the scene has no body '{unknown[0]}'{more}",
+                where,
+                f"its bodies are {_some(model.bodies.path)}" if known else "it has no bodies at all",
+            )
+
+    def _warn_of_missing(self, model: Model, recorded: set[str]) -> None:
+        """A body without a shape can touch nothing, so nobody misses its pose."""
+        carrying = {model.bodies.path[body] for body in np.unique(model.shapes.body[model.shapes.body >= 0])}
+        missing = [path for path in dict.fromkeys(model.bodies.path) if path in carrying and path not in recorded]
+        if missing:
+            self.warnings.append(
+                f"{len(missing)} of the scene's bodies are not in the recording and stay at their scene pose: "
+                + _some(missing)
+            )
+
+    def poses(self, recorded: np.ndarray) -> np.ndarray:
+        """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7]; not yet checked."""
+        if self._straight and self._absent is None:
+            return recorded.astype(np.float64)
+        out = np.empty((*recorded.shape[:2], len(self._rest), 7))
+        out[...] = self._rest
+        out[:, :, self._rows] = recorded[:, :, self._columns]
+        if self._absent is not None:
+            absent = self._absent if recorded.shape[1] > 1 else self._absent.all(axis=0, keepdims=True)
+            np.copyto(out, self._rest, where=absent[None, :, :, None])
+        return out
+
+    def checked(self, recorded: np.ndarray, frames: range, path: str, dataset: str = "/body_q") -> np.ndarray:
+        """`poses`, every quaternion normalized.
+
+        Raises InputError naming dataset, frame, world and body where a pose is not finite, a quaternion's norm is
+        off by more than the format allows, or a body that the scene welds to the world is elsewhere.
+        """
+        out = self.poses(recorded)
+        norm, bad = _norms_and_faults(out)
+        if bad.any():
+            place, row = _first(bad)
+            raise InputError(
+                pose_fault(out[(*place, row)]), self._where(path, dataset, frames, place, row), "record this pose again"
+            )
+        out[..., 3:] /= norm[..., None]
+        if self._welded.any():
+            self._check_welded(out, frames, path, dataset)
+        return out
+
+    def _check_welded(self, out: np.ndarray, frames: range, path: str, dataset: str) -> None:
+        rest = self._rest[self._welded]
+        held = out[:, :, self._welded]
+        with_sign = np.where((held[..., 3:] * rest[:, 3:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
+        moved = (np.abs(held[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE).any(-1)
+        moved |= (np.abs(held[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE).any(-1)
+        if moved.any():
+            place, at = _first(moved)
+            row = int(np.flatnonzero(self._welded)[at])
+            raise InputError(
+                "the body is welded to the world in the scene, but is recorded elsewhere",
+                self._where(path, dataset, frames, place, row),
+                "give the body a joint or make it mocap in the scene, or leave it out of the recording",
+            )
+
+    def _where(self, path: str, dataset: str, frames: range, place: tuple[int, int], row: int) -> str:
+        column = self._columns[list(self._rows).index(row)]
+        return f"{path}: {dataset}, frame {frames[place[0]]}, world {place[1]}, body '{self.names[column]}'"
+
+
+def _absent_bodies(model: Model) -> np.ndarray | None:
+    """bool[W, B]: bodies that a world's template does not hold; None when every world holds every body."""
+    owner = model.bodies.template
+    absent = (owner[None, :] != GLOBAL_TEMPLATE) & (owner[None, :] != model.world_template[:, None])
+    return absent if absent.any() else None
+
+
+def bad_poses(poses: np.ndarray) -> np.ndarray:
+    """bool[...] of poses[..., 7]: not finite, or a quaternion whose norm is off by more than the format allows."""
+    return _norms_and_faults(poses)[1]
+
+
+def _norms_and_faults(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Norm of each quaternion, and which poses are faulty.
+
+    The squares are added one by one, not reduced: the sum then does not depend on how the array is cut.
+    """
+    x, y, z, w = (poses[..., k] for k in range(3, 7))
+    with np.errstate(invalid="ignore", over="ignore"):
+        norm = np.sqrt(x * x + y * y + z * z + w * w)
+        bad = ~(np.abs(norm - 1.0) <= QUATERNION_TOLERANCE)
+    bad |= ~np.isfinite(poses[..., :3]).all(axis=-1)
+    return norm, bad
+
+
+def _first(bad: np.ndarray) -> tuple[tuple[int, int], int]:
+    frame, world, row = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    return (frame, world), row
+
+
+def pose_fault(pose: np.ndarray) -> str:
+    """What is wrong with a pose that `bad_poses` points at."""
+    if not np.isfinite(pose).all():
+        return f"the pose is not finite ({', '.join(f'{x:g}' for x in pose)})"
+    norm = float(np.linalg.norm(pose[3:]))
+    return f"the quaternion has norm {norm:.6g}, off from 1 by more than {QUATERNION_TOLERANCE:g}"
+
+
+def _some(names: tuple[str, ...] | list[str], limit: int = 5) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
