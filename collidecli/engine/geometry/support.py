@@ -18,8 +18,8 @@ CONE = wp.constant(int(ShapeType.CONE))
 ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.75))
-"""Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has volume
-and a curvature of its own."""
+"""Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has
+volume and a curvature of its own."""
 
 
 @wp.struct
@@ -103,9 +103,67 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
 
 
 @wp.func
+def core_curvature(shape_type: int, size: Vec3, radius: Real, direction: Vec3, piece: int, across: Vec3) -> Vec3:
+    """How the core's farthest point moves [m/rad] as unit `direction` turns towards `across`, staying on its piece.
+
+    This is the Hessian of the support height times `across`. Degenerate: 0 on vertices, and where a disc is farthest.
+    """
+    if shape_type == ELLIPSOID:
+        scaled = wp.cw_mul(size, direction)
+        height = wp.length(scaled)
+        point = wp.cw_mul(size, scaled) / height
+        return (wp.cw_mul(size, wp.cw_mul(size, across)) - wp.dot(point, across) * point) / height - radius * across
+    if shape_type == CYLINDER or (shape_type == CONE and piece == 0):
+        square = direction[0] * direction[0] + direction[1] * direction[1]
+        if square > Real(0.0):
+            turned = direction[0] * across[1] - direction[1] * across[0]
+            return size[0] * turned / (square * wp.sqrt(square)) * Vec3(-direction[1], direction[0], Real(0.0))
+    return Vec3()
+
+
+@wp.struct
+class Crease:
+    """Directions at which a core's farthest point jumps between two pieces: the circle axis.direction = height.
+
+    step: from the point on the lower piece to the one on the upper, at a given direction [m]. In the core's frame.
+    """
+
+    axis: Vec3
+    height: Real
+    step: Vec3
+
+
+@wp.func
+def core_crease(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> Crease:
+    """The circle of directions where bit `bit` of the piece changes; the step is that at `direction`'s azimuth."""
+    result = Crease()
+    result.axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    if shape_type == BOX:
+        result.axis[2] = Real(0.0)
+        result.axis[bit] = Real(1.0)
+        result.step = Real(2.0) * size[bit] * result.axis
+    else:
+        result.step = Vec3(Real(0.0), Real(0.0), Real(2.0) * size[1])
+        if shape_type == CONE:
+            slant = wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
+            result.height = size[0] / slant
+            across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+            if across > Real(0.0):
+                scale = size[0] / across
+                result.step -= Vec3(scale * direction[0], scale * direction[1], Real(0.0))
+    return result
+
+
+@wp.func
 def core_is_flat(shape_type: int) -> bool:
     """Whether the core has no volume: a point or a segment."""
     return shape_type == SPHERE or shape_type == CAPSULE
+
+
+@wp.func
+def core_is_curved(shape_type: int) -> bool:
+    """Whether the core has a surface that bends, where GJK and EPA alone never end exactly."""
+    return shape_type >= CYLINDER
 
 
 @wp.func

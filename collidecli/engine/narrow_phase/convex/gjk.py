@@ -6,7 +6,8 @@ Source: Gilbert, Johnson, Keerthi 1988; van den Bergh 2003, 4.3 (bounds and term
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, difference_support
+from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, difference_support
+from collidecli.engine.narrow_phase.convex.descent import crease_bit, descend
 from collidecli.engine.narrow_phase.convex.simplex import segment_weights, tetrahedron_weights, triangle_weights
 
 APART = wp.constant(0)
@@ -20,6 +21,9 @@ rad and the distance to 1e-12 of itself."""
 TOUCHING = wp.constant(Real(1.0e-10))
 """Cores nearer than this share of their size are left to the penetration stage: v, a difference of numbers of that
 size with a rounding of 1e-16, no longer gives the normal to 1e-6 rad."""
+
+NEWTON_MISS = wp.constant(Real(1.0e-6))
+"""Newton's answer is taken when its v misses by less than this share of the distance: the same bound as RELATIVE_GAP."""
 
 GJK_LIMIT = wp.constant(128)
 """Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
@@ -43,13 +47,13 @@ class Nearest:
 
 @wp.func
 def nearest_of_cores(
-    cores: Cores, reach: Real, points: wp.array[Vec3], on_a: wp.array[Vec3], pieces: wp.array[int]
+    cores: Cores, reach: Real, simplex: wp.array[Vertex]
 ) -> Nearest:
     """Distance, normal and nearest point of two cores.
 
     Args:
         reach: the search ends once the cores are known to be at least this far apart [m].
-        points, on_a, pieces: room for 4; the vertices of the last simplex, whose hull holds or nearly holds the origin
+        simplex: room for 4; the vertices of the last simplex, whose hull holds or nearly holds the origin
             when the cores overlap.
     Degenerate: starts along the line of centres; with equal centres, along +z.
     """
@@ -67,6 +71,9 @@ def nearest_of_cores(
     nearest_on_a = Vec3()
     count = int(0)
     step = int(0)
+    descend_at = int(-1)
+    if core_is_curved(cores.type_a) or core_is_curved(cores.type_b):
+        descend_at = 2
     result.state = APART
     while step < GJK_LIMIT:
         w = difference_support(cores, -v_unit)
@@ -77,29 +84,27 @@ def nearest_of_cores(
         if step > 0 and square - length * along <= RELATIVE_GAP * square:
             break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
-        points[count] = w.point
-        on_a[count] = w.on_a
-        pieces[count] = w.piece
+        simplex[count] = w
         count += 1
         weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
         if count == 2:
-            two = segment_weights(points[0], points[1])
+            two = segment_weights(simplex[0].point, simplex[1].point)
             weights = wp.vec4d(two[0], two[1], Real(0.0), Real(0.0))
         elif count == 3:
-            three = triangle_weights(points[0], points[1], points[2])
+            three = triangle_weights(simplex[0].point, simplex[1].point, simplex[2].point)
             weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
         elif count == 4:
-            weights = tetrahedron_weights(points[0], points[1], points[2], points[3])
-        next_v = weights[0] * points[0]
-        next_on_a = weights[0] * on_a[0]
+            weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
+        next_v = weights[0] * simplex[0].point
+        next_on_a = weights[0] * simplex[0].on_a
         kept = int(0)
         if weights[0] > Real(0.0):
             kept = 1
         i = int(1)
         while i < count:
             if weights[i] > Real(0.0):
-                next_v += weights[i] * points[i]
-                next_on_a += weights[i] * on_a[i]
+                next_v += weights[i] * simplex[i].point
+                next_on_a += weights[i] * simplex[i].on_a
                 kept += 1
             i += 1
         next_square = wp.dot(next_v, next_v)
@@ -113,9 +118,7 @@ def nearest_of_cores(
         kept = int(0)
         while i < count:
             if weights[i] > Real(0.0):
-                points[kept] = points[i]
-                on_a[kept] = on_a[i]
-                pieces[kept] = pieces[i]
+                simplex[kept] = simplex[i]
                 kept += 1
             i += 1
         count = kept
@@ -124,6 +127,23 @@ def nearest_of_cores(
         nearest_on_a = next_on_a
         length = wp.sqrt(square)
         v_unit = v / length
+        if step >= descend_at and descend_at >= 0:
+            changed = int(0)
+            i = int(1)
+            while i < count:
+                changed = changed | (simplex[i].piece ^ simplex[0].piece)
+                i += 1
+            bit = crease_bit(changed)
+            if bit < 7:
+                descend_at = step + 4
+                scale = wp.sqrt(scale_square)
+                minimum = descend(cores, -v_unit, bit, scale)
+                if minimum.found == 1 and minimum.missed <= Real(1.0e-13) * scale - NEWTON_MISS * minimum.height:
+                    if -minimum.height > TOUCHING * scale:
+                        length = -minimum.height
+                        v_unit = -minimum.normal
+                        nearest_on_a = minimum.on_a
+                        break
         step += 1
     result.distance = length
     result.normal = -v_unit

@@ -3,8 +3,9 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import Cores, core_radius
-from collidecli.engine.narrow_phase.convex.gjk import APART, BEYOND_REACH, nearest_of_cores
+from collidecli.engine.geometry.support import Cores, Vertex, core_radius
+from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
+from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
 
 METHOD_EPA = wp.constant(0)
 METHOD_MPR = wp.constant(1)
@@ -46,14 +47,19 @@ def separate(
     cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     cores.position = wp.transform_get_translation(pose_b_to_a)
     radii = cores.radius_a + cores.radius_b
-    points = wp.zeros(shape=4, dtype=Vec3)
-    on_a = wp.zeros(shape=4, dtype=Vec3)
-    pieces = wp.zeros(shape=4, dtype=int)
-    nearest = nearest_of_cores(cores, reach + radii, points, on_a, pieces)
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    nearest = nearest_of_cores(cores, reach + radii, simplex)
     result = Separation()
     result.exact = 1
     if nearest.state == BEYOND_REACH:
         result.exact = 0
+    if nearest.state == OVERLAP:
+        depth = depth_of_cores(cores, simplex, nearest.count)
+        result.separation = -depth.depth - radii
+        result.normal = depth.normal
+        result.point_a = depth.on_a + cores.radius_a * depth.normal
+        result.exact = depth.exact
+        return result
     result.separation = nearest.distance - radii
     result.normal = nearest.normal
     result.point_a = nearest.on_a + cores.radius_a * nearest.normal

@@ -1,0 +1,162 @@
+"""A convex polytope that grows by one vertex at a time: what EPA keeps of the difference of two cores.
+
+Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.support import Vertex
+
+VERTEX_LIMIT = 64
+FACE_LIMIT = 2 * VERTEX_LIMIT - 4
+"""A closed triangulation of n vertices has 2n - 4 faces."""
+
+NEVER = wp.constant(Real(1.0e300))
+
+SLIVER = wp.constant(Real(1.0e-14))
+"""A triangle whose doubled area is below this share of the product of two edges has no normal of its own."""
+
+
+@wp.struct
+class Face:
+    """corner: its vertices. neighbour: the face across the edge from each corner to the next.
+
+    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may still be opened, else NEVER.
+    seen: the last round in which a new vertex saw it.
+    """
+
+    corner: wp.vec3i
+    neighbour: wp.vec3i
+    normal: Vec3
+    offset: Real
+    key: Real
+    seen: int
+
+
+@wp.func
+def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int):
+    """Writes a face and its plane; a sliver takes the plane of `outer`, with which it is flush."""
+    p = vertices[corner[0]].point
+    first = vertices[corner[1]].point - p
+    second = vertices[corner[2]].point - p
+    normal = wp.cross(first, second)
+    square = wp.dot(normal, normal)
+    faces[face].corner = corner
+    faces[face].seen = 0
+    if square > SLIVER * SLIVER * wp.dot(first, first) * wp.dot(second, second):
+        normal = normal / wp.sqrt(square)
+        offset = wp.dot(normal, p)
+        faces[face].normal = normal
+        faces[face].offset = offset
+        faces[face].key = offset
+    else:
+        faces[face].normal = faces[outer].normal
+        faces[face].offset = faces[outer].offset
+        faces[face].key = NEVER
+
+
+@wp.func
+def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
+    """Four faces on the vertices 0..3, turned outwards."""
+    p = vertices[0].point
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
+    if wp.dot(q, wp.cross(r, s)) > Real(0.0):
+        swap = vertices[1]
+        vertices[1] = vertices[2]
+        vertices[2] = swap
+    face = int(0)
+    while face < 4:
+        corner = wp.vec3i(0, 1, 2)
+        neighbour = wp.vec3i(1, 2, 3)
+        if face == 1:
+            corner = wp.vec3i(0, 3, 1)
+            neighbour = wp.vec3i(3, 2, 0)
+        elif face == 2:
+            corner = wp.vec3i(1, 3, 2)
+            neighbour = wp.vec3i(1, 3, 0)
+        elif face == 3:
+            corner = wp.vec3i(2, 3, 0)
+            neighbour = wp.vec3i(2, 1, 0)
+        set_face(vertices, faces, face, corner, 0)
+        faces[face].neighbour = neighbour
+        face += 1
+
+
+@wp.func
+def add_vertex(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    seen: wp.array[int],
+    rim: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    vertex: int,
+    face: int,
+    face_count: int,
+    tolerance: Real,
+) -> int:
+    """Joins `vertex` to the polytope in place of the faces it sees.
+
+    Args:
+        vertex: the newest; its number marks the faces seen. face: one that it sees. face_count: slots in use.
+        seen, rim, fan: scratch; faces seen, edges around them (from, to, face beyond), new face on each rim vertex.
+        tolerance: a vertex this far above a face's plane does not see it [m].
+    Returns:
+        slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
+        rounding can bring about.
+    """
+    p = vertices[vertex].point
+    faces[face].seen = vertex
+    seen[0] = face
+    seen_count = int(1)
+    rim_count = int(0)
+    i = int(0)
+    while i < seen_count:
+        inner = seen[i]
+        corner = faces[inner].corner
+        neighbour = faces[inner].neighbour
+        k = int(0)
+        while k < 3:
+            other = neighbour[k]
+            if faces[other].seen != vertex:
+                if wp.dot(faces[other].normal, p) - faces[other].offset > tolerance:
+                    faces[other].seen = vertex
+                    seen[seen_count] = other
+                    seen_count += 1
+                else:
+                    following = k + 1
+                    if k == 2:
+                        following = 0
+                    rim[rim_count] = wp.vec3i(corner[k], corner[following], other)
+                    rim_count += 1
+            k += 1
+        i += 1
+    if rim_count != seen_count + 2:
+        return -1
+    i = int(0)
+    while i < rim_count:
+        slot = face_count + i - seen_count
+        if i < seen_count:
+            slot = seen[i]
+        fan[rim[i][0]] = slot
+        i += 1
+    i = int(0)
+    while i < rim_count:
+        edge = rim[i]
+        slot = fan[edge[0]]
+        set_face(vertices, faces, slot, wp.vec3i(edge[0], edge[1], vertex), edge[2])
+        following = fan[edge[1]]
+        faces[slot].neighbour[0] = edge[2]
+        faces[slot].neighbour[1] = following
+        faces[following].neighbour[2] = slot
+        outer = faces[edge[2]].corner
+        if outer[0] == edge[1]:
+            faces[edge[2]].neighbour[0] = slot
+        elif outer[1] == edge[1]:
+            faces[edge[2]].neighbour[1] = slot
+        else:
+            faces[edge[2]].neighbour[2] = slot
+        i += 1
+    return face_count + 2
