@@ -29,6 +29,11 @@ class Workspace:
         self.bytes = 0
         self._arrays: dict[str, wp.array] = {}
 
+    def check(self, needed: int) -> None:
+        """Raises ChunkTooLarge when `needed` bytes besides the scratch, such as a chunk's result, pass the limit."""
+        if needed > self.memory_limit:
+            raise ChunkTooLarge(needed)
+
     def array(self, name: str, count: int, dtype: Any) -> wp.array:
         """At least `count` elements under `name`; what they held before is lost when the array grows.
 

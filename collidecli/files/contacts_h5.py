@@ -59,6 +59,7 @@ class ContactWriter:
         self._next_cell = 0
         self._row_count = 0
         self._ended = False
+        self.content_sha256 = ""
         self._table_lines: list[tuple[str, bytes]] = []
         self._output = AtomicOutput(path, force)
         self._file: h5py.File | None = None
@@ -152,7 +153,8 @@ class ContactWriter:
         for dataset in datasets:
             dataset.finish()
         lines = [(dataset.path, dataset.digest.line()) for dataset in datasets]
-        self._open_file().attrs["content_sha256"] = content_hash(lines + self._table_lines)
+        self.content_sha256 = content_hash(lines + self._table_lines)
+        self._open_file().attrs["content_sha256"] = self.content_sha256
         self._output.check()
 
     def write_timing(self, report: Mapping[str, object]) -> None:

@@ -133,6 +133,11 @@ COMPACT = {
 _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
 
 
+def row_bytes(float_type: np.dtype) -> int:
+    """Bytes of one contact in all columns."""
+    return sum(column.dtype_for(float_type).itemsize * column.width for column in RIGID_COLUMNS)
+
+
 def compact_contacts(
     rows: ShapeRows,
     layout: Layout,
@@ -150,6 +155,7 @@ def compact_contacts(
     """The chunk's contacts as host arrays of their own, exactly sized."""
     device = workspace.device
     total = scan_counts(count, candidate_count)
+    workspace.check(total * row_bytes(float_type))
     cell_end = workspace.array("cell_end", cell_count, wp.int32)
     if candidate_count:
         arguments = [layout.width, cell_count, candidate_count, candidates, count, cell_end]

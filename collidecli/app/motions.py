@@ -1,0 +1,84 @@
+"""Motions made of motions: a slice of the frames, and one world from each of several scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.model import Model
+from collidecli.model.motion import Motion
+
+
+def parse_frames(text: str, frame_count: int) -> range:
+    """The frames that `A:B:S` picks of `frame_count`, as Python slices do. Raises InputError when none are left."""
+    parts = text.split(":")
+    try:
+        numbers = [int(part) if part else None for part in parts]
+        if not 1 <= len(numbers) <= 3:
+            raise ValueError
+        if len(numbers) == 1:
+            index = numbers[0]
+            if index is None or not -frame_count <= index < frame_count:
+                raise ValueError
+            index %= frame_count
+            return range(index, index + 1)
+        picked = range(frame_count)[slice(*numbers)]
+    except ValueError as error:
+        raise InputError(
+            f"'{text}' picks no frames of {frame_count}", "--frames", "write A:B:S, such as 0:100 or ::10"
+        ) from error
+    if picked.step < 0 or not len(picked):
+        raise InputError(
+            f"'{text}' picks no frames of {frame_count} forward in time", "--frames", "write A:B:S with A < B"
+        )
+    return picked
+
+
+class SlicedMotion:
+    """Some frames of another motion, evenly spaced."""
+
+    def __init__(self, motion: Motion, frames: range) -> None:
+        self._motion, self._frames = motion, frames
+        picked = slice(frames.start, frames.stop, frames.step)
+        self.time, self.step = motion.time[picked], motion.step[picked]
+        self.world_count, self.float_type, self.sha256 = motion.world_count, motion.float_type, motion.sha256
+
+    def read(self, frames: range) -> np.ndarray:
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step == 1:
+            return self._motion.read(picked)
+        # Frame by frame: the frames between two picked ones are never in memory.
+        return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
+
+    def close(self) -> None:
+        self._motion.close()
+
+
+class MergedMotion:
+    """World k moves as motion k says; a world without one rests."""
+
+    def __init__(self, motions: Sequence[Motion | None], model: Model) -> None:
+        self._motions, self._model = motions, model
+        first = next(motion for motion in motions if motion is not None)
+        self.time, self.step = first.time, first.step
+        self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
+
+    def read(self, frames: range) -> np.ndarray:
+        rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
+        parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
+        return np.concatenate(parts, axis=1)
+
+    def close(self) -> None:
+        for motion in self._motions:
+            if motion is not None:
+                motion.close()
+
+
+def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) -> MergedMotion:
+    """Merges the scenes' own motions. Raises InputError when they are not recorded at the same times."""
+    times = [motion.time for motion in motions if motion is not None]
+    if any(not np.array_equal(times[0], time) for time in times[1:]):
+        raise InputError("the scenes move at different times", where, "record one trajectory and give it with -t")
+    return MergedMotion(motions, model)

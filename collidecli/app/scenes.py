@@ -1,0 +1,120 @@
+"""Scene files to a model and its motion: which door a file goes through, and which recording moves it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from collidecli.app.motions import merged_motion
+from collidecli.errors import InputError
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.model import Model
+from collidecli.model.motion import Motion, RestingMotion
+
+USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
+MJCF_ENDINGS = (".xml", ".mjcf")
+_HASH_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class LoadedScene:
+    """One or several scene files as a model.
+
+    name: file names, joined with a space. sha256: of every file that the scene is made of, in order.
+    imports: what each door brought in, one a scene file.
+    """
+
+    model: Model
+    name: str
+    sha256: str
+    imports: tuple
+    warnings: tuple[str, ...]
+
+    def motion(self, trajectory: str | os.PathLike[str] | None) -> Motion:
+        """The recording, or else the scene's own animation or keyframes, or else its one resting pose."""
+        if trajectory is not None:
+            from collidecli.files.trajectory_h5 import open_trajectory
+
+            kinematics = getattr(self.imports[0], "kinematics", None) if len(self.imports) == 1 else None
+            return open_trajectory(trajectory, self.model, kinematics)
+        own = [_own_motion(scene, self.model) for scene in self.imports]
+        moving = [motion for motion in own if motion is not None]
+        if not moving:
+            return RestingMotion(self.model.bodies.pose)
+        if len(own) == 1:
+            return moving[0]
+        return merged_motion(own, self.model, self.name)
+
+
+def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, static_pairs: bool = False) -> LoadedScene:
+    """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself.
+
+    Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
+    """
+    builders, imports = [], []
+    for path in paths:
+        builder = ModelBuilder()
+        builder.source = [os.path.basename(path)]
+        imports.append(add_scene(builder, path))
+        builders.append(builder)
+    if len(builders) == 1:
+        model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
+    else:
+        if worlds not in (None, len(builders)):
+            raise InputError(
+                f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: leave --worlds out"
+            )
+        together = ModelBuilder()
+        together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
+        together.source = [name for builder in builders for name in builder.source]
+        for builder in builders:
+            together.add_world(builder)
+        model = together.finalize(static_pairs=static_pairs)
+    return LoadedScene(
+        model=model,
+        name=" ".join(model.source),
+        sha256=_scene_hash(imports),
+        imports=tuple(imports),
+        warnings=tuple(w for scene in imports for w in scene.warnings),
+    )
+
+
+def add_scene(builder: ModelBuilder, path: str | os.PathLike[str]):
+    """Adds one scene file to a builder through the door of its ending; returns what the door says."""
+    ending = Path(path).suffix.lower()
+    if not os.path.isfile(path):
+        what = "is a folder, not a scene" if os.path.isdir(path) else "there is no such file"
+        raise InputError(what, os.fspath(path), "give a USD or MJCF file")
+    if os.path.getsize(path) == 0:
+        raise InputError("the file is empty", os.fspath(path), "give a USD or MJCF file")
+    if ending in USD_ENDINGS:
+        from collidecli.files.scene_usd import add_usd
+
+        return add_usd(builder, path)
+    if ending in MJCF_ENDINGS:
+        from collidecli.files.scene_mjcf import add_mjcf
+
+        return add_mjcf(builder, path)
+    raise InputError(
+        f"no scene format has the ending '{ending}'",
+        os.fspath(path),
+        f"known endings: {', '.join(USD_ENDINGS + MJCF_ENDINGS)}",
+    )
+
+
+def _own_motion(scene, model: Model) -> Motion | None:
+    return scene.motion(model) if hasattr(scene, "motion") else scene.keyframes(model)
+
+
+def _scene_hash(imports: Sequence) -> str:
+    digest = hashlib.sha256()
+    for scene in imports:
+        # MuJoCo does not tell which files an MJCF includes: its own file stands for all.
+        for path in getattr(scene, "files", None) or (scene.path,):
+            with open(path, "rb") as file:
+                while block := file.read(_HASH_BLOCK):
+                    digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,134 @@
+"""From a model and a sample of its motion to a pipeline: pairs, broad phase, rooms, compiled kernels."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.broad_phase.all_pairs import AllPairs
+from collidecli.engine.broad_phase.explicit import explicit
+from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
+from collidecli.engine.broad_phase.sweep_plan import plan_sweep
+from collidecli.engine.device_model import DeviceModel, upload_model
+from collidecli.engine.narrow_phase.dispatch import needed_rooms
+from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
+from collidecli.engine.sample_bounds import sample_bounds
+from collidecli.errors import InputError
+from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.model import Model
+from collidecli.model.options import ContactOptions, EngineOptions
+
+ENUMERATED_SHAPES = 3000
+"""A template of more shapes than this gets no list of its pairs unless explicit is asked for (36 MB at most)."""
+SWEEP_PAIRS_PER_SHAPE = 60
+"""auto: sap pays when a shape has more allowed partners than this; measured, see docs/performance.md."""
+
+
+@dataclass(frozen=True)
+class BroadPhaseChoice:
+    """The broad phase to use, and why."""
+
+    name: str
+    reason: str
+
+
+def find_device(name: str) -> wp.Device:
+    """The device called `name`; the first CUDA device, else the CPU, where it is empty."""
+    quiet_warp()
+    try:
+        if not name:
+            return wp.get_device("cuda:0" if wp.is_cuda_available() else "cpu")
+        return wp.get_device("cuda:0" if name == "cuda" else name)
+    except (ValueError, RuntimeError) as error:
+        known = ", ".join(device.alias for device in wp.get_devices())
+        raise InputError(f"there is no device '{name}'", "--device", f"this machine has: {known}") from error
+
+
+def quiet_warp() -> None:
+    """Keeps Warp's own messages off the output; errors still come as exceptions."""
+    wp.config.log_level = wp.LOG_ERROR
+    wp.init()
+
+
+def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:
+    """What `auto` picks: from the shapes of the largest template and the pairs that its filters leave."""
+    if options.pipeline == "standard":
+        return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
+    if options.broad_phase != "auto":
+        return BroadPhaseChoice(options.broad_phase, "asked for")
+    widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
+    if pair_counts is None:
+        return BroadPhaseChoice("sap", f"{widest} shapes are too many to list their pairs")
+    pairs = max(pair_counts)
+    if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
+        return BroadPhaseChoice("sap", f"{widest} shapes have {pairs} allowed pairs, over {SWEEP_PAIRS_PER_SHAPE} each")
+    return BroadPhaseChoice("explicit", f"the filters leave {pairs} pairs of {widest} shapes")
+
+
+def build_pipeline(
+    model: Model,
+    contact_options: ContactOptions,
+    options: EngineOptions,
+    device: wp.Device,
+    sample_poses: np.ndarray,
+    float_type: np.dtype,
+) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+    """A pipeline for `model`, its kernels compiled and loaded.
+
+    Args:
+        sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion; they choose the sweep.
+        float_type: of the witness points, float32 or float64.
+    """
+    device_model = upload_model(contact_options.apply(model), device)
+    widest = device_model.layout.width
+    wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
+    template_pairs = None
+    if widest <= ENUMERATED_SHAPES or wanted:
+        template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+    choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
+    rooms, table = needed_rooms(_type_pairs(device_model, template_pairs), contact_options.narrow_phase)
+    pipeline = CollisionPipeline(
+        device_model,
+        _broad_phase(choice.name, device_model, template_pairs, sample_poses),
+        rooms,
+        wp.array(table, dtype=wp.int32, device=device),
+        np.dtype(float_type),
+        contact_options.max_contacts_per_pair,
+    )
+    compile_kernels(pipeline.kernels(), device)
+    return pipeline, choice
+
+
+def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:
+    """Compiles what is not in Warp's cache, on every core, and loads it."""
+    modules = list(dict.fromkeys(kernel.module for kernel in kernels))
+    wp.force_load(device, modules=modules, max_workers=os.cpu_count() or 1)
+
+
+def _broad_phase(
+    name: str, device_model: DeviceModel, template_pairs: list[np.ndarray] | None, sample_poses: np.ndarray
+) -> BroadPhase:
+    if name == "nxn":
+        return AllPairs(device_model)
+    if name == "explicit":
+        assert template_pairs is not None
+        return explicit(device_model, template_pairs)
+    lower, upper = sample_bounds(device_model, sample_poses)
+    return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, template_pairs))
+
+
+def _type_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
+    """Pairs of shape types that may touch; where pairs are not listed, those that the filter classes allow."""
+    model = device_model.model
+    types, pair_filter = model.shapes.type, model.pair_filter
+    if template_pairs is not None:
+        used = np.concatenate([types[pairs] for pairs in template_pairs])
+    else:
+        kinds = np.unique(np.stack([pair_filter.shape_class, types], axis=1), axis=0)
+        may = pair_filter.class_table[kinds[:, None, 0], kinds[None, :, 0]]
+        first, second = np.nonzero(may)
+        used = np.concatenate([np.stack([kinds[first, 1], kinds[second, 1]], axis=1), types[pair_filter.forced]])
+    return {(int(a), int(b)) for a, b in np.unique(used, axis=0)} if len(used) else set()

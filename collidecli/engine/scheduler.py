@@ -1,0 +1,143 @@
+"""Chunks on threads: each worker has its own scratch memory, and the blocks come out in the order of cells."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import psutil
+
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.workspace import ChunkTooLarge, Workspace
+from collidecli.errors import InputError
+from collidecli.model.contacts import ContactBlock
+
+CPU_CHUNK_INSTANCES = 16384
+"""Shapes of all cells of a chunk: few enough for a core's L2 cache, enough to hide the cost of launches."""
+CUDA_CHUNK_INSTANCES = 1 << 20
+CHUNKS_PER_WORKER = 4
+"""A short run is cut into at least this many chunks a worker, so that none waits for the last."""
+
+
+def worker_count(threads: int, is_cuda: bool) -> int:
+    """Workers for a device: one a core on the CPU; one on CUDA, whose launches fill the device by themselves."""
+    if is_cuda:
+        return 1
+    if threads:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_memory_share() -> int:
+    """Half of the memory that is free now [bytes]."""
+    return psutil.virtual_memory().available // 2
+
+
+def chunk_size(pipeline: CollisionPipeline, cell_count: int, workers: int, asked: int) -> int:
+    """Cells in a chunk."""
+    if asked:
+        return asked
+    width = pipeline.device_model.layout.width
+    is_cuda = pipeline.device_model.device.is_cuda
+    instances = CUDA_CHUNK_INSTANCES if is_cuda else CPU_CHUNK_INSTANCES
+    fair = -(-cell_count // (1 if is_cuda else CHUNKS_PER_WORKER * workers))
+    return max(1, min(instances // width, fair))
+
+
+WAITING_BLOCKS = 4
+"""Blocks that may be done but not written, besides one a worker."""
+
+
+class Workers:
+    """A pool of threads that collide chunks.
+
+    Args:
+        pipeline: shared by all. count: threads.
+        memory_limit: bytes for the scratch of all workers and the blocks that wait to be written. A worker's scratch
+            gets one share, and so does each block: a block is refused, and its chunk halved, when it is larger.
+    """
+
+    def __init__(self, pipeline: CollisionPipeline, count: int, memory_limit: int) -> None:
+        self._pipeline = pipeline
+        self._count = count
+        self._share = memory_limit // (2 * count + WAITING_BLOCKS)
+        self._local = threading.local()
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
+
+    def collide(self, batches: Iterable[PoseBatch]) -> Iterator[tuple[ContactBlock, ChunkReport]]:
+        """Blocks in the order of `batches`; at most a few chunks are in memory at a time.
+
+        Raises InputError when even a single cell does not fit the memory limit.
+        """
+        pending: deque[Future[tuple[ContactBlock, ChunkReport]]] = deque()
+        try:
+            for batch in batches:
+                pending.append(self._pool.submit(self._collide_one, batch))
+                if len(pending) > self._count + 1:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _workspace(self) -> Workspace:
+        if not hasattr(self._local, "workspace"):
+            device = self._pipeline.device_model.device
+            self._local.workspace = Workspace(device, self._share)
+        return self._local.workspace
+
+    def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
+        try:
+            return self._pipeline.collide(batch, self._workspace())
+        except ChunkTooLarge as too_large:
+            self._local.workspace = None
+            del self._local.workspace
+            if batch.cell_count == 1:
+                raise InputError(
+                    f"one frame of one world needs {too_large.needed / 2**20:.0f} MiB of scratch memory a worker, "
+                    f"its share of the limit is {self._share / 2**20:.0f} MiB",
+                    "--memory-limit",
+                    "raise it, or use fewer --threads",
+                ) from None
+        # The answer does not depend on how cells are batched, so a chunk too large is done in halves.
+        half = batch.cell_count // 2
+        front = self._collide_one(replace(batch, cell_count=half))
+        back = self._collide_one(
+            replace(batch, first_cell=batch.first_cell + half, cell_count=batch.cell_count - half)
+        )
+        return _joined(front, back)
+
+
+def _joined(
+    front: tuple[ContactBlock, ChunkReport], back: tuple[ContactBlock, ChunkReport]
+) -> tuple[ContactBlock, ChunkReport]:
+    (block0, report0), (block1, report1) = front, back
+    block = ContactBlock(
+        block0.first_cell,
+        np.concatenate([block0.cell_counts, block1.cell_counts]),
+        {name: np.concatenate([values, block1.columns[name]]) for name, values in block0.columns.items()},
+    )
+    report = ChunkReport(
+        report0.cell_count + report1.cell_count,
+        report0.candidate_count + report1.candidate_count,
+        report0.touching_count + report1.touching_count,
+        report0.contact_count + report1.contact_count,
+        {stage: seconds + report1.seconds[stage] for stage, seconds in report0.seconds.items()},
+    )
+    return block, report

@@ -1,0 +1,73 @@
+"""What a run can be asked for, apart from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.model import Model
+
+BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
+PIPELINES = ("standard", "unified")
+NARROW_PHASES = ("gjk", "mpr")
+GAP_RULES = ("max", "sum")
+
+
+@dataclass(frozen=True)
+class ContactOptions:
+    """Every option that can change the contact set.
+
+    gap, margin: in place of what the scene says for every shape [m]; None keeps that. gap_rule: likewise.
+    max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+    """
+
+    narrow_phase: str = "gjk"
+    gap: float | None = None
+    margin: float | None = None
+    gap_rule: str | None = None
+    static_pairs: bool = False
+    max_contacts_per_pair: int = 0
+
+    def apply(self, model: Model) -> Model:
+        """The model with gap, margin and gap rule in place of its own."""
+        shapes = model.shapes
+        if self.gap is not None:
+            shapes = replace(shapes, gap=np.full(len(shapes), self.gap))
+        if self.margin is not None:
+            shapes = replace(shapes, margin=np.full(len(shapes), self.margin))
+        # A forced pair's own gap and margin are as authored too: the override is for every pair.
+        nothing = np.full(len(model.pair_filter.forced), np.nan)
+        return replace(
+            model,
+            shapes=shapes,
+            gap_rule=self.gap_rule or model.gap_rule,
+            forced_gap=model.forced_gap if self.gap is None else nothing,
+            forced_margin=model.forced_margin if self.margin is None else nothing,
+        )
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Options that change how a run is done and never what it finds.
+
+    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of what
+    is free. chunk_cells: cells in a chunk; 0 lets the engine choose.
+    """
+
+    pipeline: str = "unified"
+    broad_phase: str = "auto"
+    device: str = ""
+    threads: int = 0
+    memory_limit: int = 0
+    chunk_cells: int = 0
+
+    def checked(self) -> EngineOptions:
+        """These options; refused where two of them contradict each other."""
+        if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
+            raise InputError(
+                f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}",
+                fix="use --pipeline unified, or leave --broad-phase out",
+            )
+        return self
