@@ -111,7 +111,7 @@ def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) ->
     filtered = np.zeros((len(names), len(names)), np.float32)
     for a, b in context.usd_filtered:
         if a in names and b in names:
-            filtered[names[a], names[b]] = filtered[names[b], names[a]] = 1.0
+            filtered[names[a], names[b]] = 1.0
     # Small whole numbers: exact in float32, and sums of them are zero only when every term is.
     return member @ filtered @ member.T == 0.0
 
@@ -146,7 +146,7 @@ def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
         bodies = np.zeros((len(values), len(values)), bool)
         for a, b in context.joined:
             if a in row_of and b in row_of:
-                bodies[row_of[a], row_of[b]] = bodies[row_of[b], row_of[a]] = True
+                bodies[row_of[a], row_of[b]] = True
         joined |= bodies[value[:, None], value]
     return ~(joined & filters[:, None] & filters)
 
@@ -164,13 +164,8 @@ def _disabled_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
 
 
 def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
-    filtered = [
-        (g, h)
-        for g in sorted(a.usd_groups)
-        for h in sorted(b.usd_groups)
-        if (g, h) in context.usd_filtered or (h, g) in context.usd_filtered
-    ]
-    (_, name_a), (_, name_b) = filtered[0]
+    pairs = ((g, h) for g in sorted(a.usd_groups) for h in sorted(b.usd_groups))
+    (_, name_a), (_, name_b) = next(pair for pair in pairs if pair in context.usd_filtered)
     return f"collision groups '{name_a}' and '{name_b}'"
 
 

@@ -248,6 +248,15 @@ def test_arrays_are_frozen_and_the_builder_is_not():
     assert len(model.shapes) == 3
 
 
+def test_filtered_pairs_that_no_world_holds_are_not_listed():
+    builder = ModelBuilder()
+    builder.add_world(robot())
+    builder.add_world(robot())
+    builder.add_shape_collision_filter_pair(0, 5)
+    builder.add_shape_collision_filter_pair(0, 2)
+    assert builder.finalize().pair_filter.excluded.tolist() == [[0, 1], [0, 2], [3, 4]]
+
+
 def test_allowed_pairs_of_more_shapes_than_a_block():
     builder = ModelBuilder()
     count = 600
