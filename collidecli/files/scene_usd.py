@@ -71,7 +71,7 @@ def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
     return UsdImport(
         stage=stage,
         file=str(path),
-        files=tuple(dict.fromkeys(x.realPath for x in stage.GetUsedLayers() if x.realPath)),
+        files=_layer_files(stage),
         metres_per_unit=scene.metres_per_unit,
         up_axis=builder.up_axis,
         body_of=scene.body_of,
@@ -181,7 +181,7 @@ class _Scene:
         return cfg
 
     def _newton(self, path: str, names: tuple[str, ...]) -> float | None:
-        """The first of the attributes that is authored on the collider or above it, up to its body; None if infinite."""
+        """The first of the attributes that is authored and finite, on the collider or above it, up to its body."""
         prim, owner = self._physics.prim(path), self.owner_of[path]
         while prim and not prim.IsPseudoRoot():
             for name in names:
@@ -193,6 +193,13 @@ class _Scene:
                 return None
             prim = prim.GetParent()
         return None
+
+
+def _layer_files(stage: Usd.Stage) -> tuple[str, ...]:
+    """Paths of the stage's layers: the scene first, then the others by name."""
+    root = stage.GetRootLayer().realPath
+    others = {layer.realPath for layer in stage.GetUsedLayers()} - {root, ""}
+    return (root, *sorted(others))
 
 
 def _rotation(q: np.ndarray) -> np.ndarray:

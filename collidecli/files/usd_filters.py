@@ -59,7 +59,8 @@ def _filtered_pairs(prims: list[Usd.Prim], inverted: bool) -> Iterator[tuple[str
         group.CreateFilteredGroupsRel().SetTargets([Sdf.Path(t) for t in _targets(prim, "physics:filteredGroups")])
         group.CreateInvertFilteredGroupsAttr(_is_inverted(prim))
         merge = prim.GetAttribute("physics:mergeGroup")
-        group.CreateMergeGroupNameAttr((merge.Get() if merge else None) or "")
+        if merge and merge.Get():  # pxr merges the groups whose authored name is empty; an empty name is none
+            group.CreateMergeGroupNameAttr(merge.Get())
     if inverted:
         UsdPhysics.CollisionGroup.Define(copies, UNGROUPED)
     table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(copies)
@@ -170,7 +171,7 @@ class PairFilters:
                 self._builder.add_articulation(bodies, self_collision=False)
 
     def _articulated_bodies(self, path: str) -> list[str]:
-        """Bodies that pxr lists, and those of the joints that it lists: of a joint to the world it leaves bodies out."""
+        """Bodies that pxr lists, and those of its joints: a joint to the world makes it leave some out."""
         articulation = self._physics.articulations[path]
         found = list(articulation.articulatedBodies)
         for joint_path in articulation.articulatedJoints:

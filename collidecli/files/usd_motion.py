@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd, UsdGeom
+from pxr import Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
 from collidecli.files.usd_transform import (
@@ -111,7 +111,7 @@ class UsdMotion:
         found = np.empty((len(codes), len(self._prims), 4, 4))
         for frame, code in enumerate(codes):
             cache.SetTime(Usd.TimeCode(float(code)))
-            found[frame] = [cache.GetLocalToWorldTransform(prim) for prim in self._prims]
+            found[frame] = Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in self._prims])
         return found
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:

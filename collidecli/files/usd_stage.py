@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pxr import Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 
@@ -144,16 +144,11 @@ def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
 
 @contextmanager
 def _diagnostics(file: str) -> Iterator[list[str]]:
-    """Catches what pxr reports: errors become one InputError, warnings go to the list that it yields."""
+    """Catches what pxr reports: its errors become one InputError, its warnings go to the list that this yields."""
     warnings: list[str] = []
+    delegate = UsdUtils.CoalescingDiagnosticDelegate()
     try:
-        with Tf.DiagnosticTrap() as trap:
-            try:
-                yield warnings
-            finally:
-                warnings += [w.commentary for w in trap.GetWarnings()]
-                errors = [e.commentary for e in trap.GetErrors()]
-                trap.Clear()
+        yield warnings
     except Tf.ErrorException as error:
         said = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
         raise InputError(
@@ -161,8 +156,9 @@ def _diagnostics(file: str) -> Iterator[list[str]]:
             file,
             "open it in a USD viewer, or export it again",
         ) from None
-    if errors:
-        raise InputError(f"the scene cannot be used ({_first_line(errors[0])})", file, "correct the scene")
+    finally:
+        warnings += [_first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()]
+        del delegate  # it listens for as long as it lives
 
 
 def _first_line(text: str) -> str:

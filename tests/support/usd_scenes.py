@@ -1,0 +1,41 @@
+"""Small USD scenes written out in a test, and what the door makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from collidecli.files.scene_usd import UsdImport, add_usd
+from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.model import Model
+
+COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
+BODY = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
+BOTH = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])'
+
+
+def write_usda(folder: Path, text: str, header: str = 'metersPerUnit = 1\n upAxis = "Z"', name: str = "s.usda") -> Path:
+    path = folder / name
+    path.write_text(f"#usda 1.0\n(\n {header}\n)\n{text}")
+    return path
+
+
+def load(folder: Path, text: str, **options) -> tuple[UsdImport, Model]:
+    builder = ModelBuilder()
+    scene = add_usd(builder, write_usda(folder, text, **options))
+    return scene, builder.finalize()
+
+
+def touching(model: Model) -> set[str]:
+    """The pairs that may touch, as "a b": last names of the prims, sorted."""
+    names = [path.rsplit("/", 1)[-1] for path in model.shapes.path]
+    return {" ".join(sorted((names[a], names[b]))) for a, b in allowed_pairs(model, 0)}
+
+
+def pairs(text: str) -> set[str]:
+    """Pairs as a test writes them: "a b, b c"."""
+    return {" ".join(sorted(pair.split())) for pair in text.split(",") if pair.strip()}
+
+
+def sphere(name: str, inside: str = "", apis: str = BOTH) -> str:
+    return f'def Sphere "{name}" {apis} {{\n{inside}\n}}\n'
