@@ -1,4 +1,4 @@
-"""Maxima of a function of directions: at crossings of circles, along a circle, and smooth ones; over many pairs at once."""
+"""Maxima of a function of directions: at crossings of circles, along a circle, and smooth ones; for many pairs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""Plane and box."""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.staging import Staging, stage
+
+MAX_CONTACTS = 8
+
+
+@wp.func
+def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+    """Contacts of the half-space z <= 0 and a box: each of its corners that is within reach.
+
+    Args:
+        size_a: unused. size_b: half extents along x, y, z [m].
+        pose_b_to_a: b's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up.
+    Returns:
+        how many were written, at most MAX_CONTACTS. Features of b: corners 0 to 7, with bit 0, 1, 2 set on the positive
+        side of x, y, z. Kind: a point is one corner, an edge two, a face more.
+    """
+    center = wp.transform_get_translation(pose_b_to_a)
+    turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    x = size_b[0] * turn[2, 0]
+    y = size_b[1] * turn[2, 1]
+    z = size_b[2] * turn[2, 2]
+    if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= reach:
+        return 0
+    up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    count = int(0)
+    for corner in range(8):
+        sx = Real(2 * (corner & 1) - 1)
+        sy = Real((corner & 2) - 1)
+        sz = Real((corner & 4) // 2 - 1)
+        separation = center[2] + sx * x + sy * y + sz * z
+        if separation < reach:
+            from_center = turn * Vec3(sx * size_b[0], sy * size_b[1], sz * size_b[2])
+            point = Vec3(center[0] + from_center[0], center[1] + from_center[1], Real(0.0))
+            stage(out, row + count, point, up, separation, -1, corner, 0)
+            count += 1
+    kind = wp.min(count - 1, 2)
+    for i in range(count):
+        out.kind[row + i] = wp.uint8(kind)
+    return count

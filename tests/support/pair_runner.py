@@ -1,0 +1,195 @@
+"""Runs a room of the narrow phase over arrays of poses and holds what it writes against its contract and the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.model.shape_types import SIZE_COUNT, ShapeType
+from tests.support.oracle import rotation_of, separation_along, signed_distance
+from tests.support.poses import pose_set
+from tests.support.supports import extents, surface_residual
+
+DISTANCE_TOLERANCE = 1e-8  # of the pair's scale; the contract asks for 1e-5
+SURFACE_TOLERANCE = (
+    2e-6  # of the pair's scale: manifold points of nearly parallel shapes are off by a square of the angle
+)
+
+SHAPES = {
+    ShapeType.PLANE: (0.0, 0.0, 0.0),
+    ShapeType.SPHERE: (0.7, 0.0, 0.0),
+    ShapeType.CAPSULE: (0.3, 0.8, 0.0),
+    ShapeType.BOX: (0.5, 0.9, 0.3),
+    ShapeType.CYLINDER: (0.4, 0.7, 0.0),
+    ShapeType.CONE: (0.6, 0.5, 0.0),
+    ShapeType.ELLIPSOID: (0.3, 0.6, 1.0),
+}
+"""One ordinary size of each type, around 1 m."""
+
+SCALES = [(1e-3, 1e-3), (1.0, 1.0), (1e3, 1e3), (1e-3, 1.0), (1.0, 1e-3), (1e3, 1.0), (1e-1, 1e2)]
+"""Scales of a and of b."""
+
+THIN = {
+    ShapeType.PLANE: (0.0, 0.0, 0.0),
+    ShapeType.SPHERE: (0.7, 0.0, 0.0),
+    ShapeType.CAPSULE: (0.01, 1.0, 0.0),
+    ShapeType.BOX: (1.0, 0.6, 0.01),
+    ShapeType.CYLINDER: (1.0, 0.01, 0.0),
+    ShapeType.CONE: (0.02, 1.0, 0.0),
+    ShapeType.ELLIPSOID: (1.0, 1.0, 0.02),
+}
+"""A slender or flat one of each type."""
+
+
+@dataclass(frozen=True)
+class PairContacts:
+    """What a room wrote for P pairs: count int[P]; the rest [P, K, ...], rows at count and beyond unused."""
+
+    count: np.ndarray
+    point: np.ndarray
+    normal: np.ndarray
+    separation: np.ndarray
+    feature: np.ndarray
+    kind: np.ndarray
+
+    @property
+    def used(self) -> np.ndarray:
+        """bool[P, K]: rows that hold a contact."""
+        return np.arange(self.separation.shape[1]) < self.count[:, None]
+
+    def least(self) -> np.ndarray:
+        """float64[P]: smallest separation of each pair; infinite where it has no contact."""
+        return np.where(self.used, self.separation, np.inf).min(1)
+
+
+@cache
+def _kernel(room: Callable, row_count: int) -> wp.Kernel:
+    @wp.kernel(module="unique", enable_backward=False)
+    def run_room(
+        size_a: wp.array[Vec3],
+        size_b: wp.array[Vec3],
+        pose_b_to_a: wp.array[Pose],
+        reach: wp.array[Real],
+        out: Staging,
+        count: wp.array[int],
+    ):
+        i = wp.tid()
+        count[i] = room(size_a[i], size_b[i], pose_b_to_a[i], reach[i], out, i * row_count)
+
+    return run_room
+
+
+def run_room(
+    room: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, reach, device: str = "cpu"
+) -> PairContacts:
+    """Launches `room` over poses [P, 7]; size_a, size_b, reach are broadcast to them."""
+    pose = np.atleast_2d(np.asarray(pose_b_to_a, np.float64))
+    pairs = len(pose)
+    rows = pairs * max_contacts
+    with wp.ScopedDevice(device):
+        out = Staging()
+        out.point = wp.full(rows, Vec3(np.nan), dtype=Vec3)
+        out.normal = wp.full(rows, Vec3(np.nan), dtype=Vec3)
+        out.separation = wp.full(rows, np.nan, dtype=Real)
+        out.feature = wp.full(rows, wp.vec2i(-7, -7), dtype=wp.vec2i)
+        out.kind = wp.full(rows, 77, dtype=wp.uint8)
+        sizes = [wp.array(np.broadcast_to(np.asarray(s, np.float64), (pairs, 3)), dtype=Vec3) for s in (size_a, size_b)]
+        reaches = wp.array(np.broadcast_to(np.asarray(reach, np.float64), pairs), dtype=Real)
+        count = wp.zeros(pairs, dtype=int)
+        inputs = [*sizes, wp.array(pose, dtype=Pose), reaches, out, count]
+        wp.launch(_kernel(room, max_contacts), dim=pairs, inputs=inputs)
+    shape = (pairs, max_contacts)
+    return PairContacts(
+        count.numpy(),
+        out.point.numpy().reshape(*shape, 3),
+        out.normal.numpy().reshape(*shape, 3),
+        out.separation.numpy().reshape(shape),
+        out.feature.numpy().reshape(*shape, 2),
+        out.kind.numpy().reshape(shape),
+    )
+
+
+def pair_scale(type_a, size_a, type_b, size_b) -> float:
+    """Length that tolerances of this pair are shares of: the larger shape's largest half extent [m]."""
+    kinds = ((type_a, size_a), (type_b, size_b))
+    return max(extents(t, np.asarray(s, np.float64)[None]).max() for t, s in kinds if t != ShapeType.PLANE)
+
+
+def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairContacts, tolerance: float) -> None:
+    """Asserts all that the contract of rooms promises and that needs no oracle; `tolerance` in metres, of surfaces."""
+    used = contacts.used
+    pair = np.nonzero(used)[0]
+    point, normal, separation = contacts.point[used], contacts.normal[used], contacts.separation[used]
+    assert np.all(contacts.count <= used.shape[1])
+    assert np.all(np.isnan(contacts.separation[~used])), "a row beyond the count was written"
+    assert np.all(np.isfinite(point)) and np.all(np.isfinite(normal)) and np.all(np.isfinite(separation))
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=-1), 1.0, atol=1e-12)
+    assert np.all(separation < np.broadcast_to(reach, len(pose))[pair])
+    point_b = point + separation[:, None] * normal - pose[pair, :3]
+    point_b = np.einsum("pji,pj->pi", rotation_of(pose[pair]), point_b)
+    for shape_type, size, witness in ((type_a, size_a, point), (type_b, size_b, point_b)):
+        off = np.abs(surface_residual(shape_type, np.tile(np.asarray(size, np.float64), (len(pair), 1)), witness))
+        worst = int(np.argmax(off)) if len(off) else 0
+        assert np.all(off <= tolerance), f"witness on {shape_type.label} is {off[worst]} off, pose {pose[pair[worst]]}"
+    features = {(p, *f) for p, f in zip(pair, contacts.feature[used].tolist(), strict=True)}
+    assert len(features) == len(pair), "two contacts of one pair have the same features"
+    assert set(contacts.kind[used].tolist()) <= {0, 1, 2}
+
+
+def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts: PairContacts, scale: float) -> None:
+    """Asserts that contacts are there exactly where the distance is below reach, and that distance and normal are right.
+
+    A normal is right when it attains the distance: the right question also where it is not unique.
+    """
+    distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
+    tolerance = DISTANCE_TOLERANCE * scale
+    assert np.all(contacts.count[distance < reach - tolerance] > 0), "a contact below reach is missing"
+    assert np.all(contacts.count[distance > reach + tolerance] == 0), "a contact beyond reach was written"
+    hit = contacts.count > 0
+    least = contacts.least()
+    error = np.where(hit, np.abs(np.where(hit, least, 0.0) - distance), 0.0)
+    worst = int(np.argmax(error))
+    assert error[worst] <= tolerance, (
+        f"off by {error[worst]}: {least[worst]}, oracle {distance[worst]}, {pose[worst]!r}"
+    )
+    normal = np.where(contacts.used[..., None], contacts.normal, [0.0, 0.0, 1.0])
+    attained = separation_along(type_a, size_a, type_b, size_b, pose, normal)
+    short = np.where(contacts.used, distance[:, None] - attained, 0.0).max(1)
+    worst = int(np.argmax(short))
+    assert short[worst] <= 10 * tolerance, f"normal falls short by {short[worst]} at pose {pose[worst]!r}"
+
+
+def check_room(room: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
+    """Runs a room over poses [P, 7] far within reach and with a reach amid the distances; returns the first run."""
+    scale = pair_scale(type_a, size_a, type_b, size_b)
+    results = []
+    for reach in (100 * scale, 0.1 * scale, 0.0):
+        contacts = run_room(room, max_contacts, size_a, size_b, pose, reach)
+        arguments = (type_a, size_a, type_b, size_b, pose, reach, contacts)
+        check_contract(*arguments, SURFACE_TOLERANCE * scale)
+        check_against_oracle(*arguments, scale)
+        results.append(contacts)
+    return results[0]
+
+
+def scaled(size, scale: float) -> np.ndarray:
+    return np.asarray(size, np.float64) * scale
+
+
+def size_cases(type_a: ShapeType, type_b: ShapeType) -> list:
+    """pytest parameters (size_a, size_b): every scale of the ordinary sizes, and slender and flat shapes."""
+    scales = SCALES if SIZE_COUNT[type_a] else [(1.0, 1e-3), (1.0, 1.0), (1.0, 1e3)]
+    cases = [pytest.param(scaled(SHAPES[type_a], x), scaled(SHAPES[type_b], y), id=f"{x:g}-{y:g}") for x, y in scales]
+    kinds = {"thin-thin": (THIN, THIN), "thin-plain": (THIN, SHAPES), "plain-thin": (SHAPES, THIN)}
+    return cases + [pytest.param(scaled(a[type_a], 1), scaled(b[type_b], 1), id=k) for k, (a, b) in kinds.items()]
+
+
+def poses_for(type_a, size_a, type_b, size_b, count: int = 20) -> np.ndarray:
+    return pose_set(type_a, size_a, type_b, size_b, count)
