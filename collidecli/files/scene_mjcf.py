@@ -104,7 +104,7 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
 
     data = mujoco.MjData(mj_model)
     mujoco.mj_kinematics(mj_model, data)
-    static = _static_bodies(mj_model)
+    static = static_bodies(mj_model)
     body_row = np.full(mj_model.nbody, STATIC_BODY, np.int32)
     with _named_in(place):
         for body in range(1, mj_model.nbody):
@@ -138,7 +138,7 @@ def _set_gap_rule(builder: ModelBuilder, place: str) -> None:
     builder.gap_rule = "sum"
 
 
-def _static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
+def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
     """bool[nbody]: the world and every body that nothing can move."""
     static = mj_model.body_weldid == 0
     for body in range(1, mj_model.nbody):
@@ -152,12 +152,12 @@ def _static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
 def _check_flexes(mj_model: mujoco.MjModel, place: str) -> None:
     for flex in range(mj_model.nflex):
         collides = mj_model.flex_contype[flex] | mj_model.flex_conaffinity[flex]
-        if collides | mj_model.flex_selfcollide[flex] | mj_model.flex_internal[flex]:
-            name = mj_model.flex(flex).name or f"flex#{flex}"
+        if collides | mj_model.flex_selfcollide[flex]:
+            name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
             raise InputError(
                 f"flex '{name}' may collide, and flexes are not handled",
                 place,
-                'give it contype="0" conaffinity="0" selfcollide="none" internal="false", or remove it',
+                'give it contype="0" conaffinity="0" selfcollide="none", or remove it',
             )
 
 

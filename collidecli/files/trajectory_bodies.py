@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.model.model import GLOBAL_TEMPLATE, Model
+from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 
 QUATERNION_TOLERANCE = 1e-3
 """How far a recorded quaternion's norm may be from 1, as the format says; within it, it is normalized."""
@@ -61,7 +61,7 @@ class BodyMatch:
 
     def _warn_of_missing(self, model: Model, recorded: set[str]) -> None:
         """A body without a shape can touch nothing, so nobody misses its pose."""
-        carrying = {model.bodies.path[body] for body in np.unique(model.shapes.body[model.shapes.body >= 0])}
+        carrying = {model.bodies.path[body] for body in set(model.shapes.body.tolist()) - {STATIC_BODY}}
         missing = [path for path in dict.fromkeys(model.bodies.path) if path in carrying and path not in recorded]
         if missing:
             self.warnings.append(
@@ -103,8 +103,9 @@ class BodyMatch:
         rest = self._rest[self._welded]
         held = out[:, :, self._welded]
         with_sign = np.where((held[..., 3:] * rest[:, 3:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
-        moved = (np.abs(held[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE).any(-1)
-        moved |= (np.abs(held[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE).any(-1)
+        moved = np.any(np.abs(held[..., :3] - rest[:, :3]) > STATIC_POSITION_TOLERANCE, axis=-1)
+        turned = np.any(np.abs(held[..., 3:] * with_sign - rest[:, 3:]) > STATIC_ROTATION_TOLERANCE, axis=-1)
+        moved = np.asarray(moved | turned)
         if moved.any():
             place, at = _first(moved)
             row = int(np.flatnonzero(self._welded)[at])

@@ -134,20 +134,21 @@ class TrajectoryMotion:
         kinematics = self._kinematics
         assert kinematics is not None
         counts = joint_q.shape[:2]
-        qpos = joint_q.astype(np.float64).reshape(-1, kinematics.coordinate_count)
+        qpos = joint_q.astype(np.float64).reshape(counts[0] * counts[1], joint_q.shape[2])
         bad = kinematics.first_bad_coordinate(qpos) if len(qpos) else None
         if bad is not None:
             row, body, what = bad
             raise InputError(what, self._cell("joint_q", frames, row) + f", body '{body}'", "record this pose again")
         mocap = None if self._mocap is None else self._mocap_poses(frames)
-        return kinematics.poses(qpos, mocap).reshape(*counts, -1, 7)
+        return kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
 
     def _mocap_poses(self, frames: range) -> np.ndarray:
         """float64[n * W, nmocap, 7]."""
         kinematics = self._kinematics
-        assert kinematics is not None and self._mocap is not None
+        assert kinematics is not None
+        assert self._mocap is not None
         poses = self._rows(self._mocap, frames).astype(np.float64)
-        poses = poses.reshape(-1, kinematics.mocap_count, 7)
+        poses = poses.reshape(len(frames) * self.world_count, kinematics.mocap_count, 7)
         bad = kinematics.first_bad_mocap(poses)
         if bad is not None:
             row, body, what = bad

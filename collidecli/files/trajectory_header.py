@@ -157,7 +157,7 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
     """A dataset that holds its own data; InputError for anything else."""
     where = f"{place}: /{name}"
     try:
-        found = file[name] if name in file else None
+        found = file.get(name)
     except (KeyError, OSError) as error:
         raise InputError("the dataset cannot be opened", where, "record the file again") from error
     if not isinstance(found, h5py.Dataset):
