@@ -129,7 +129,9 @@ def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairCo
     point, normal, separation = contacts.point[used], contacts.normal[used], contacts.separation[used]
     assert np.all(contacts.count <= used.shape[1])
     assert np.all(np.isnan(contacts.separation[~used])), "a row beyond the count was written"
-    assert np.all(np.isfinite(point)) and np.all(np.isfinite(normal)) and np.all(np.isfinite(separation))
+    assert np.all(np.isfinite(point))
+    assert np.all(np.isfinite(normal))
+    assert np.all(np.isfinite(separation))
     np.testing.assert_allclose(np.linalg.norm(normal, axis=-1), 1.0, atol=1e-12)
     assert np.all(separation < np.broadcast_to(reach, len(pose))[pair])
     point_b = point + separation[:, None] * normal - pose[pair, :3]
@@ -143,12 +145,11 @@ def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairCo
     assert set(contacts.kind[used].tolist()) <= {0, 1, 2}
 
 
-def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts: PairContacts, scale: float) -> None:
-    """Asserts that contacts are there exactly where the distance is below reach, and that distance and normal are right.
+def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts, distance, scale: float) -> None:
+    """Asserts that contacts are there where the oracle's `distance` [P] is below reach, with that distance and normal.
 
     A normal is right when it attains the distance: the right question also where it is not unique.
     """
-    distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
     tolerance = DISTANCE_TOLERANCE * scale
     assert np.all(contacts.count[distance < reach - tolerance] > 0), "a contact below reach is missing"
     assert np.all(contacts.count[distance > reach + tolerance] == 0), "a contact beyond reach was written"
@@ -169,12 +170,13 @@ def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts: 
 def check_room(room: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
     """Runs a room over poses [P, 7] far within reach and with a reach amid the distances; returns the first run."""
     scale = pair_scale(type_a, size_a, type_b, size_b)
+    distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
     results = []
     for reach in (100 * scale, 0.1 * scale, 0.0):
         contacts = run_room(room, max_contacts, size_a, size_b, pose, reach)
         arguments = (type_a, size_a, type_b, size_b, pose, reach, contacts)
         check_contract(*arguments, SURFACE_TOLERANCE * scale)
-        check_against_oracle(*arguments, scale)
+        check_against_oracle(*arguments, distance, scale)
         results.append(contacts)
     return results[0]
 
@@ -191,5 +193,10 @@ def size_cases(type_a: ShapeType, type_b: ShapeType) -> list:
     return cases + [pytest.param(scaled(a[type_a], 1), scaled(b[type_b], 1), id=k) for k, (a, b) in kinds.items()]
 
 
-def poses_for(type_a, size_a, type_b, size_b, count: int = 20) -> np.ndarray:
-    return pose_set(type_a, size_a, type_b, size_b, count)
+def poses_for(type_a, size_a, type_b, size_b, count: int = 200) -> np.ndarray:
+    """`count` poses [count, 7] drawn from `pose_set`, others for every size; about half of them degenerate."""
+    poses = pose_set(type_a, size_a, type_b, size_b, count // 6)
+    drawn = 3 * (count // 6)
+    rng = np.random.default_rng(abs(hash((float(np.sum(size_a)), float(np.sum(size_b))))))
+    degenerate = drawn + rng.choice(len(poses) - drawn, count - drawn, replace=False)
+    return np.concatenate([poses[:drawn], poses[degenerate]])

@@ -29,7 +29,7 @@ def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real
     if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= reach:
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    count = int(0)
+    count = 0
     for corner in range(8):
         sx = Real(2 * (corner & 1) - 1)
         sy = Real((corner & 2) - 1)

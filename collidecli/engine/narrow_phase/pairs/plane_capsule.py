@@ -25,7 +25,7 @@ def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_b[0]
     axis = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), Vec3(Real(0.0), Real(0.0), Real(1.0)))
-    low_end = int(0)
+    low_end = 0
     if axis[2] < Real(0.0):
         low_end = 1
         axis = -axis
@@ -35,13 +35,13 @@ def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     flatness = axis[0] * axis[0] + axis[1] * axis[1]
-    count = int(1)
+    count = 1
     if flatness > Real(0.5) and size_b[1] > Real(0.0):
-        # The upper end's own lowest point is inside the capsule; the line under the side is radius * below away from the
-        # axis, below being the part of -up that is perpendicular to it.
-        below_z = -wp.sqrt(flatness)
-        sideways = radius * axis[2] / -below_z
-        far_separation = center[2] + along[2] + radius * below_z
+        # The lowest point of the upper end's ball is inside the capsule. The line under the side is one radius away from
+        # the axis, along the unit vector (axis_z * axis - up) / across.
+        across = wp.sqrt(flatness)
+        sideways = radius * axis[2] / across
+        far_separation = center[2] + along[2] - radius * across
         if far_separation < reach:
             far = center + along + sideways * axis
             stage(out, row + 1, Vec3(far[0], far[1], Real(0.0)), up, far_separation, -1, 1 - low_end, 1)

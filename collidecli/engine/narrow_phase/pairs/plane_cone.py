@@ -36,7 +36,7 @@ def collide_plane_cone(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Rea
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     lowest = radius * lowest_on_rim(rotation, axis)
     aside = wp.cross(axis, lowest)
-    count = int(0)
+    count = 0
     for feature in range(5):
         point = base + lowest
         if feature == 1:

@@ -24,7 +24,7 @@ def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     Returns:
         how many were written, at most MAX_CONTACTS. Features of b: 0 to 3 on the cap at -z, 4 to 7 on that at +z; the
         lowest point first, then by quarter turns about +z. Kind: a point is one contact, an edge two, a face more.
-    Degenerate: a cylinder that stands has its own +x for the lowest direction; one that lies has the cap at -z as lower.
+    Degenerate: a cylinder that stands has its own +x for the lowest direction; of one that lies, the cap at -z is lower.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -36,13 +36,13 @@ def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     lowest = radius * lowest_on_rim(rotation, axis)
     aside = wp.cross(axis, lowest)
-    low_cap = int(0)
+    low_cap = 0
     rise = size_b[1] * axis
     if axis[2] < Real(0.0):
         low_cap = 4
         rise = -rise
     cap = center - rise
-    count = int(0)
+    count = 0
     for quarter in range(4):
         offset = lowest
         if quarter == 1:
