@@ -18,6 +18,8 @@ from types import FrameType, TracebackType
 from collidecli.errors import Interrupted, OutputError
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+_PARTIAL: set[Path] = set()
+"""Files of this process that are not in place yet."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
 
@@ -25,8 +27,9 @@ class AtomicOutput:
     """A seekable binary file, readable and writable, that `commit` moves to `path`.
 
     It is a context manager. A write that fails (disk full, quota, size limit, I/O error) does not raise where it
-    happens, since HDF5 cannot back out of a failed write: the error is kept, later bytes are dropped, and `check` raises
-    it. `commit` calls `check`, so a file with a byte missing is never moved into place.
+    happens, since HDF5 cannot back out of a failed write: the error is kept, what could not be written is held in
+    memory so that HDF5 still reads what it wrote, and `check` raises. Call it often. `commit` does, so a file with a
+    byte missing is never moved into place.
 
     While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program handles them itself.
 
@@ -39,6 +42,7 @@ class AtomicOutput:
         self._target = Path(os.path.realpath(path))
         self._force = force
         self._error: OSError | None = None
+        self._unwritten: list[tuple[int, bytes]] = []
         self._position = 0
         self._size = 0
         self._handlers: dict[int, object] = {}
@@ -48,6 +52,7 @@ class AtomicOutput:
             self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except OSError as error:
             raise self._refused_folder(error) from error
+        _PARTIAL.add(self._partial)
 
     def _refuse_existing(self) -> None:
         if not os.path.lexists(self._target):
@@ -114,6 +119,7 @@ class AtomicOutput:
         """Removes what is not in place and restores the signals. Does nothing the second time."""
         self._close()
         self._partial.unlink(missing_ok=True)
+        _PARTIAL.discard(self._partial)
         while self._handlers:
             number, handler = self._handlers.popitem()
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]
@@ -142,6 +148,8 @@ class AtomicOutput:
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
         self._attempt(lambda: self._write_all(view))
+        if self._error is not None:
+            self._unwritten.append((self._position, bytes(view)))
         self._position += len(view)
         self._size = max(self._size, self._position)
         return len(view)
@@ -152,16 +160,22 @@ class AtomicOutput:
             done += os.pwrite(self._fd, view[done:], self._position + done)
 
     def read(self, size: int = -1) -> bytes:
-        data = os.pread(self._fd, self._size - self._position if size < 0 else size, self._position)
-        self._position += len(data)
-        return data
+        data = bytearray(max(0, self._size - self._position) if size < 0 else size)
+        return bytes(data[: self.readinto(data)])
 
     def readinto(self, buffer) -> int:
+        first = self._position
         view = memoryview(buffer).cast("B")
-        data = os.pread(self._fd, len(view), self._position)
+        view = view[: max(0, min(len(view), self._size - first))]
+        data = os.pread(self._fd, len(view), first)
         view[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+        view[len(data) :] = bytes(len(view) - len(data))
+        for start, kept in self._unwritten:
+            low, high = max(first, start), min(first + len(view), start + len(kept))
+            if low < high:
+                view[low - first : high - first] = kept[low - start : high - start]
+        self._position += len(view)
+        return len(view)
 
     def truncate(self, size: int | None = None) -> int:
         size = self._position if size is None else size
@@ -171,6 +185,12 @@ class AtomicOutput:
 
     def flush(self) -> None:
         """Nothing is buffered here; `commit` flushes to the disk."""
+
+
+def remove_partial_files() -> None:
+    """For a process that ends here and now, from any thread: nothing that is not in place is left behind."""
+    for partial in list(_PARTIAL):
+        partial.unlink(missing_ok=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files import contacts_schema as schema
-from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet, read_error, require_version
+from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet, is_complete, read_error, require_version
 from collidecli.files.contacts_rules import Finding, row_findings, table_findings
 from collidecli.files.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import DAMAGE, damaged, open_h5
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Finding]:
@@ -36,11 +36,13 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
             return findings + (in_tables or row_findings(contacts))
     except InputError as error:
         return [Finding(error.where, error.what)]
+    except DAMAGE as error:
+        return [Finding(name, damaged(name, error).what)]
 
 
 def _header_findings(file: h5py.File, name: str) -> list[Finding]:
     findings = []
-    if int(file.attrs.get("complete", 0)) != 1:
+    if not is_complete(file):
         findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
     for attribute in (*schema.SOURCE_ATTRIBUTES, "creator", "content_sha256"):
         if not isinstance(file.attrs.get(attribute), str):
@@ -80,26 +82,26 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
 
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:
     """Whether the content hash still holds. Raises InputError for data that cannot be read, as by its checksum."""
-    lines = []
-    for path in _dataset_paths(file):
-        lines.append((path, _digest(file[path], path, name).line()))
+    digests = [_digest(dataset, name) for dataset in _hashed_datasets(file)]
+    lines = [(digest.path, digest.line()) for digest in digests]
     if content_hash(lines) != file.attrs["content_sha256"]:
         return [Finding(name, "the content hash does not match: the data was changed after it was written")]
     return []
 
 
-def _dataset_paths(file: h5py.File) -> list[str]:
-    paths: list[str] = []
+def _hashed_datasets(file: h5py.File) -> list[h5py.Dataset]:
+    datasets: list[h5py.Dataset] = []
 
     def visit(path: str, item: h5py.Group | h5py.Dataset) -> None:
         if isinstance(item, h5py.Dataset) and not f"/{path}".startswith(EXCLUDED_GROUP + "/"):
-            paths.append(f"/{path}")
+            datasets.append(item)
 
     file.visititems(visit)
-    return paths
+    return datasets
 
 
-def _digest(dataset: h5py.Dataset, path: str, name: str) -> DatasetDigest:
+def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
+    path = str(dataset.name)
     is_string = h5py.check_string_dtype(dataset.dtype) is not None
     if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
         raise InputError(f"the dataset {dataset.dtype}{dataset.shape} has no place in a contact set", f"{name}: {path}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files import contacts_schema as schema
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import DAMAGE, damaged, open_h5
 from collidecli.model.contacts import ContactBlock
 
 BLOCK_ROWS = 262144
@@ -67,10 +67,9 @@ class ContactSet:
         """Takes over `file`; `open` is the usual way."""
         self.path = path
         self._file = file
-        require_version(file, path)
-        if int(file.attrs.get("complete", 0)) != 1:
+        self.version = require_version(file, path)
+        if not is_complete(file):
             raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
-        self.version = tuple(int(part) for part in file.attrs["format_version"])
         self.creator = str(file.attrs.get("creator", ""))
         self.scene = str(self._attribute("scene"))
         self.scene_sha256 = str(self._attribute("scene_sha256"))
@@ -97,6 +96,9 @@ class ContactSet:
         file = open_h5(path)
         try:
             return cls(file, os.fspath(path))
+        except DAMAGE as error:
+            file.close()
+            raise damaged(os.fspath(path), error) from error
         except BaseException:
             file.close()
             raise
@@ -127,7 +129,12 @@ class ContactSet:
                 f"is {dataset.dtype}{dataset.shape}, not {kind} of one extent", f"{self.path}: {table.path}"
             )
         values = self._read(dataset, slice(None))
-        return tuple(value.decode() for value in values) if table.dtype is None else values.astype(table.dtype)
+        if table.dtype is not None:
+            return values.astype(table.dtype)
+        try:
+            return tuple(value.decode() for value in values)
+        except UnicodeDecodeError as error:
+            raise InputError("holds a string that is not UTF-8", f"{self.path}: {table.path}") from error
 
     def _forced_pairs(self) -> ForcedPairs:
         if "/model/forced_pair" not in self._file:
@@ -137,7 +144,9 @@ class ContactSet:
 
     def _check_shapes(self) -> None:
         group = self._file[schema.RIGID_GROUP]
-        extra = [name for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
+        if not isinstance(group, h5py.Group):
+            raise InputError("is not a group", f"{self.path}: {schema.RIGID_GROUP}")
+        extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
         self.column_names = schema.COLUMN_NAMES + tuple(extra)
         rows = self._dataset(f"{schema.RIGID_GROUP}/shape0").shape[0]
         for column in schema.RIGID_COLUMNS:
@@ -228,8 +237,12 @@ class ContactSet:
         self.close()
 
 
-def require_version(file: h5py.File, path: str) -> None:
-    """Raises InputError for another format, or a major version not known here."""
+def is_complete(file: h5py.File) -> bool:
+    return bool(np.array_equal(file.attrs.get("complete", 0), 1))
+
+
+def require_version(file: h5py.File, path: str) -> tuple[int, int]:
+    """The file's (major, minor). Raises InputError for another format, or a major version not known here."""
     known = f"this program reads {schema.FORMAT} {schema.VERSION[0]}.x"
     found = file.attrs.get("format")
     if found is None:
@@ -241,13 +254,14 @@ def require_version(file: h5py.File, path: str) -> None:
         raise InputError("the root attribute format_version is not two integers", path, known)
     if int(version[0]) != schema.VERSION[0]:
         raise InputError(f"the contact set has version {version[0]}.{version[1]}", path, known)
+    return int(version[0]), int(version[1])
 
 
 def read_error(path: str, dataset: h5py.Dataset, rows: slice, error: OSError) -> InputError:
     """What a failed read of `dataset` means to a person."""
     text = str(error)
-    if "fletcher32" in text or "checksum" in text:
-        what = "the checksum does not match: the file is damaged"
+    if "filter returned failure" in text:
+        what = "a chunk is damaged: its checksum does not match"
     else:
         what = f"cannot be read: {text.splitlines()[0]}"
     stop = dataset.shape[0] if rows.stop is None else rows.stop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,6 +91,8 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
     counts: dict[str, int] = {}
     pair_margin, pair_gap = _pair_values(contacts)
     for block in contacts.blocks(names=schema.COLUMN_NAMES):
+        if block.contact_count == 0:
+            continue
         cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
         for what, broken in _row_rules(contacts, block, cell, pair_margin, pair_gap):
             if broken.any():
@@ -131,7 +134,7 @@ def _pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 
 def _row_rules(
     contacts: ContactSet, block: ContactBlock, cell: np.ndarray, pair_margin: PairValue, pair_gap: PairValue
-) -> Iterator[tuple[str, np.ndarray]]:
+) -> Iterator[tuple[str, Any]]:
     """Each rule's words and the rows that break it; stops after shapes out of range, which the rest looks up."""
     columns = block.columns
     shape0, shape1 = columns["shape0"], columns["shape1"]

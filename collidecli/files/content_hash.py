@@ -46,7 +46,7 @@ class DatasetDigest:
     def update(self, rows: np.ndarray) -> None:
         """Takes the next rows; `rows` has shape [n, *row_shape]."""
         self._rows += len(rows)
-        self._sha.update(little_endian(rows).reshape(-1).view(np.uint8))
+        self._sha.update(little_endian(rows).reshape(-1).view(np.uint8).data)
 
     def update_strings(self, strings: Sequence[str]) -> None:
         self._rows += len(strings)

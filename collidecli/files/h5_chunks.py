@@ -8,6 +8,7 @@ shuffle (2), deflate (1) and fletcher32 (3) do, with ISA-L's deflate, and `Chunk
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 import h5py
 import numpy as np
@@ -16,8 +17,12 @@ from isal import isal_zlib
 from collidecli.errors import InputError
 from collidecli.files.content_hash import DatasetDigest, little_endian
 
-CHUNK_ROWS = 65536
+CHUNK_ROWS = 32768
+"""A chunk of float64 vectors is 768 KiB: within a core's cache here, and within HDF5's default chunk cache of 1 MiB."""
 COMPRESSIONS = ("gzip", "none", "lzf", "zstd")
+
+Encoded = bytes | bytearray | np.ndarray
+"""A chunk as it goes into the file, or as an array where HDF5 filters it."""
 
 _DEFLATE_LEVEL = 1
 _ZLIB_HEADER = b"\x78\x01"
@@ -34,9 +39,9 @@ _FLETCHER_MODULUS = 65535
 def fletcher32(data: bytes | np.ndarray) -> int:
     """HDF5's Fletcher checksum: over 16-bit big-endian words, an odd last byte being the high half of a word.
 
-    With words w_1 .. w_n it is sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, where a multiple of 65535 that is
-    not 0 is written as 65535. Words are summed as little-endian: exchanging a word's bytes multiplies it by 256 modulo
-    65535. In rows of R words Σ (n - i) w_i needs only the sums of rows and of columns.
+    With words w_1 .. w_n it is sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, where a multiple of 65535 that
+    is not 0 is written as 65535. Words are summed as little-endian: exchanging a word's bytes multiplies it by 256
+    modulo 65535. In rows of R words Σ (n - i) w_i needs only the sums of rows and of columns.
     """
     raw = np.frombuffer(data, np.uint8)
     whole = len(raw) // (2 * _FLETCHER_ROW) * (2 * _FLETCHER_ROW)
@@ -62,10 +67,10 @@ def fletcher32(data: bytes | np.ndarray) -> int:
 def encode_plain(chunk: np.ndarray) -> bytes:
     """A chunk as the filter fletcher32 alone makes it."""
     raw = chunk.reshape(-1).view(np.uint8)
-    return b"".join((raw, fletcher32(raw).to_bytes(4, "little")))
+    return b"".join((raw.data, fletcher32(raw).to_bytes(4, "little")))
 
 
-def encode_gzip(chunk: np.ndarray) -> bytes:
+def encode_gzip(chunk: np.ndarray) -> bytes | bytearray:
     """A chunk as shuffle, deflate and fletcher32 make it.
 
     chunk: contiguous, of the full chunk shape. The low bytes of floating-point numbers are close to noise; a byte plane
@@ -107,11 +112,11 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     for start in range(0, len(data), _STORED_MAX):
         block = data[start : start + _STORED_MAX]
         length = len(block)
-        parts += [b"\0" + length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little"), memoryview(block)]
+        parts += [b"\0" + length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little"), block.data]
     return parts
 
 
-def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], bytes] | None]:
+def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], Encoded] | None]:
     """Arguments that declare the filters to h5py, and the encoder, None where HDF5 has to filter itself."""
     if compression == "gzip":
         return {
@@ -126,7 +131,7 @@ def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], bytes] | No
         return {"shuffle": True, "compression": "lzf", "fletcher32": True}, None
     if compression == "zstd":
         try:
-            import hdf5plugin
+            hdf5plugin = import_module("hdf5plugin")
         except ImportError as error:
             raise InputError(
                 "compression zstd needs the package hdf5plugin, which is not installed",
@@ -166,7 +171,7 @@ class ChunkedColumn:
         self._written_rows = 0
         self._dataset: h5py.Dataset | None = None
 
-    def encode(self, rows: np.ndarray) -> list[bytes | np.ndarray]:
+    def encode(self, rows: np.ndarray) -> list[Encoded]:
         """Takes the next rows [n, *row_shape]; returns the chunks that they complete, for `write`."""
         rows = little_endian(rows)
         if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
@@ -190,10 +195,10 @@ class ChunkedColumn:
                 self._pending_rows = 0
         return chunks
 
-    def _encoded(self, chunk: np.ndarray) -> bytes | np.ndarray:
+    def _encoded(self, chunk: np.ndarray) -> Encoded:
         return chunk.copy() if self._encoder is None else self._encoder(chunk)
 
-    def write(self, chunks: list[bytes | np.ndarray]) -> None:
+    def write(self, chunks: list[Encoded]) -> None:
         for chunk in chunks:
             self._write(chunk, self._chunk_rows)
 
@@ -226,7 +231,7 @@ class ChunkedColumn:
         self._dataset = dataset
         return dataset
 
-    def _write(self, chunk: bytes | np.ndarray, row_count: int) -> None:
+    def _write(self, chunk: Encoded, row_count: int) -> None:
         dataset = self._create() if self._dataset is None else self._dataset
         start = self._written_rows
         self._written_rows += row_count

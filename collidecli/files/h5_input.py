@@ -7,10 +7,20 @@ import os
 from importlib import import_module
 
 import h5py
+from h5py import h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 
 ZSTD_FILTER = 32015
+
+
+DAMAGE = (OSError, RuntimeError, KeyError, UnicodeDecodeError)
+"""What h5py raises where a file's structure is damaged."""
+
+
+def damaged(name: str, error: Exception) -> InputError:
+    """The error to raise in place of one of `DAMAGE`."""
+    return InputError(f"the file is damaged: {str(error).splitlines()[0]}", name, "copy it again, or make it again")
 
 
 def open_h5(path: str | os.PathLike[str]) -> h5py.File:
@@ -29,9 +39,9 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
         raise _cannot_open(name, error) from error
     try:
         _refuse_outside_data(file, name, set())
-    except (KeyError, RuntimeError, OSError) as error:
+    except DAMAGE as error:
         file.close()
-        raise InputError("the file is damaged: its objects cannot be listed", name, "make it again") from error
+        raise damaged(name, error) from error
     except BaseException:
         file.close()
         raise
@@ -50,7 +60,7 @@ def _cannot_open(name: str, error: OSError) -> InputError:
     return InputError("this is not an HDF5 file", name)
 
 
-def _refuse_outside_data(group: h5py.Group, name: str, seen: set[int]) -> None:
+def _refuse_outside_data(group: h5py.Group, name: str, seen: set[h5py.HLObject]) -> None:
     for key in group:
         link = group.get(key, getlink=True)
         place = f"{name}: {(group.name or '').rstrip('/')}/{key}"
@@ -59,10 +69,9 @@ def _refuse_outside_data(group: h5py.Group, name: str, seen: set[int]) -> None:
         if isinstance(link, h5py.SoftLink):
             continue
         item = group[key]
-        address = h5py.h5o.get_info(item.id).addr
-        if address in seen:
+        if item in seen:
             continue
-        seen.add(address)
+        seen.add(item)
         if isinstance(item, h5py.Dataset):
             if item.external or item.is_virtual:
                 raise InputError("its data lies in another file", place, "copy the data into this file")
@@ -76,10 +85,10 @@ def _load_filters(dataset: h5py.Dataset, place: str) -> None:
     filters = dataset.id.get_create_plist()
     for index in range(filters.get_nfilters()):
         number = filters.get_filter(index)[0]
-        if number == ZSTD_FILTER and not h5py.h5z.filter_avail(number):
+        if number == ZSTD_FILTER and not h5z.filter_avail(number):
             with contextlib.suppress(ImportError):
                 import_module("hdf5plugin")
-        if not h5py.h5z.filter_avail(number):
+        if not h5z.filter_avail(number):
             raise InputError(
                 f"is compressed with HDF5 filter {number}, which is not installed", place, "pip install hdf5plugin"
             )

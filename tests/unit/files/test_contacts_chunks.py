@@ -1,0 +1,116 @@
+"""Chunks filtered outside HDF5 are what HDF5's own filters read."""
+
+from __future__ import annotations
+
+import zlib
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collidecli.errors import InputError
+from collidecli.files.h5_chunks import ChunkedColumn, encode_gzip, fletcher32
+
+
+def fletcher32_by_words(data: bytes) -> int:
+    """The definition, word by word."""
+    padded = data + b"\0" * (len(data) % 2)
+    sum1 = sum2 = 0
+    for high, low in zip(padded[0::2], padded[1::2], strict=True):
+        sum1 += high << 8 | low
+        sum1 = (sum1 & 0xFFFF) + (sum1 >> 16)
+        sum2 += sum1
+        sum2 = (sum2 & 0xFFFF) + (sum2 >> 16)
+    return sum2 << 16 | sum1
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=3000))
+def test_fletcher32_of_any_bytes(data):
+    assert fletcher32(data) == fletcher32_by_words(data)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 1023, 1024, 1025, 2047, 2048, 100_001])
+@pytest.mark.parametrize("fill", ["noise", "zeros", "ones", "one late byte"])
+def test_fletcher32_at_row_ends_and_multiples_of_65535(length, fill):
+    data = np.zeros(length, np.uint8)
+    if fill == "noise":
+        data = np.random.default_rng(length).integers(0, 256, length).astype(np.uint8)
+    elif fill == "ones":
+        data[:] = 255
+    elif length:
+        data[-1] = fill != "zeros"
+    assert fletcher32(data) == fletcher32_by_words(data.tobytes())
+
+
+def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
+    values = np.cumsum(np.random.default_rng(0).normal(size=40_000) * 1e-4) + 3.0
+    stream = bytes(encode_gzip(values))[:-4]
+    planes = np.ascontiguousarray(values.view(np.uint8).reshape(-1, 8).T)
+    assert zlib.decompress(stream) == planes.tobytes()
+    assert planes[0].tobytes()[:1000] in stream  # the lowest byte lies there as it was
+    assert len(stream) < 0.9 * values.nbytes
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none", "lzf", "zstd"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("row_shape", [(), (3,)])
+def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, row_shape):
+    if compression == "zstd":
+        pytest.importorskip("hdf5plugin")
+    rng = np.random.default_rng(1)
+    for total, chunk_rows in ((0, 100), (7, 100), (100, 100), (1234, 100), (70_000, 32_768)):
+        rows = (rng.normal(size=(total, *row_shape)) * 100).astype(dtype)
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            column = ChunkedColumn(file, "/g/x", np.dtype(dtype), row_shape, "m", compression, chunk_rows)
+            for part in np.array_split(rows, 5):
+                column.append(part)
+            column.finish()
+        with h5py.File(tmp_path / "a.h5") as file:
+            dataset = file["/g/x"]
+            assert dataset.dtype == np.dtype(dtype)
+            assert np.array_equal(dataset[:], rows)
+            assert dataset.fletcher32
+            assert dataset.attrs["unit"] == "m"
+
+
+def test_a_short_dataset_takes_no_full_chunk(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        column = ChunkedColumn(file, "/x", np.dtype(np.float64), (3,), compression="none")
+        column.append(np.ones((2, 3)))
+        column.finish()
+        assert file["/x"].chunks == (2, 3)
+        assert file["/x"].id.get_storage_size() == 2 * 3 * 8 + 4
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none"])
+def test_a_changed_byte_is_a_read_error(tmp_path, compression):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        column = ChunkedColumn(file, "/x", np.dtype(np.float64), compression=compression, chunk_rows=1000)
+        column.append(np.random.default_rng(0).normal(size=1000))
+        column.finish()
+        place = file["/x"].id.get_chunk_info(0)
+    data = bytearray(path.read_bytes())
+    data[place.byte_offset + place.size // 2] ^= 1
+    path.write_bytes(data)
+    with h5py.File(path) as file, pytest.raises(OSError, match="filter returned failure"):
+        file["/x"][:]
+
+
+def test_rows_of_another_type_are_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        column = ChunkedColumn(file, "/x", np.dtype(np.float32))
+        with pytest.raises(ValueError, match="float64"):
+            column.append(np.zeros(3))
+
+
+def test_an_unknown_compression_and_one_not_installed_are_named(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        with pytest.raises(InputError, match="unknown compression 'brotli'"):
+            ChunkedColumn(file, "/x", np.dtype(np.float32), compression="brotli")
+        monkeypatch.setitem(__import__("sys").modules, "hdf5plugin", None)
+        with pytest.raises(InputError, match="hdf5plugin, which is not installed"):
+            ChunkedColumn(file, "/x", np.dtype(np.float32), compression="zstd")
