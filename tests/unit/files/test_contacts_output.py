@@ -12,7 +12,6 @@ import textwrap
 import threading
 from pathlib import Path
 
-import h5py
 import pytest
 
 from collidecli.errors import Interrupted, OutputError
@@ -99,11 +98,14 @@ def test_an_error_half_way_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.h5"
     written(path)
     before = path.read_bytes()
-    with pytest.raises(RuntimeError, match="half way"), AtomicOutput(path, force=True) as output:
-        file = h5py.File(output, "w")
-        file["x"] = 1
-        file.close()
-        raise RuntimeError("half way")
+
+    def write_half() -> None:
+        with AtomicOutput(path, force=True) as output:
+            output.write(b"half")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        write_half()
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -201,9 +203,14 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
 
 def test_the_programs_own_signal_handlers_are_kept_and_restored(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(Interrupted) as caught, AtomicOutput(tmp_path / "a"):
-        os.kill(os.getpid(), signal.SIGTERM)
-        threading.Event().wait(1)
+
+    def be_stopped() -> None:
+        with AtomicOutput(tmp_path / "a"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(1)
+
+    with pytest.raises(Interrupted) as caught:
+        be_stopped()
     assert caught.value.exit_code == 130
     assert signal.getsignal(signal.SIGTERM) == before
     handled = []
