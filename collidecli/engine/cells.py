@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import Layout, ShapeRows
-from collidecli.engine.geometry.bounds import lower_bound, upper_bound
+from collidecli.engine.geometry.bounds import write_bounds
 from collidecli.engine.geometry.real import Pose
 
 
@@ -39,42 +39,39 @@ class Instances:
 
 @wp.struct
 class ChunkCells:
-    """Which cells a chunk holds and where their body poses stand."""
+    """The cells of a chunk. cell_template: the template of each. first_pose: where each cell's body poses begin."""
 
-    first_cell: wp.int64
-    first_frame: int
-    recorded_world_count: int
-    body_count: int
+    cell_template: wp.array[wp.int32]
+    first_pose: wp.array[wp.int32]
     body_pose: wp.array[Pose]
 
 
-@wp.func
-def world_of(chunk: ChunkCells, layout: Layout, cell: int) -> int:
-    return int((chunk.first_cell + wp.int64(cell)) % wp.int64(layout.world_count))
-
-
-@wp.func
-def template_of(chunk: ChunkCells, layout: Layout, cell: int) -> int:
-    return layout.world_template[world_of(chunk, layout, cell)]
+def chunk_cells(batch: PoseBatch, world_template: np.ndarray, device: wp.Device) -> ChunkCells:
+    """Puts a batch on a device; on the CPU its poses are used where they are."""
+    _, recorded_worlds, bodies = batch.body_pose.shape[:3]
+    number = np.arange(batch.first_cell, batch.first_cell + batch.cell_count)
+    frame, world = np.divmod(number, len(world_template))
+    recorded_world = world if recorded_worlds > 1 else 0
+    first_pose = ((frame - batch.first_frame) * recorded_worlds + recorded_world) * bodies
+    poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
+    chunk = ChunkCells()
+    chunk.cell_template = wp.array(world_template[world].astype(np.int32), dtype=wp.int32, device=device)
+    chunk.first_pose = wp.array(first_pose.astype(np.int32), dtype=wp.int32, device=device)
+    chunk.body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=device, copy=False)
+    return chunk
 
 
 @wp.func
 def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
     """Shape row of an instance; -1 for a place that its template does not use."""
     cell = instance // layout.width
-    template = template_of(chunk, layout, cell)
-    return layout.place_row[template * layout.width + instance - cell * layout.width]
+    return layout.place_row[chunk.cell_template[cell] * layout.width + instance - cell * layout.width]
 
 
 @wp.func
-def body_pose_of(chunk: ChunkCells, layout: Layout, cell: int, body: int) -> Pose:
+def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     """World pose of a body in a cell."""
-    number = chunk.first_cell + wp.int64(cell)
-    frame = int(number / wp.int64(layout.world_count)) - chunk.first_frame
-    world = int(0)
-    if chunk.recorded_world_count > 1:
-        world = int(number % wp.int64(layout.world_count))
-    return chunk.body_pose[(frame * chunk.recorded_world_count + world) * chunk.body_count + body]
+    return chunk.body_pose[chunk.first_pose[cell] + body]
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -87,9 +84,6 @@ def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: 
     pose = rows.pose[row]
     body = rows.body[row]
     if body >= 0:
-        pose = body_pose_of(chunk, layout, instance // layout.width, body) * pose
+        pose = body_pose_of(chunk, instance // layout.width, body) * pose
     instances.pose[instance] = pose
-    shape_type = rows.type[row]
-    size = rows.size[row]
-    instances.lower[instance] = lower_bound(shape_type, size, pose)
-    instances.upper[instance] = upper_bound(shape_type, size, pose)
+    write_bounds(rows.type[row], rows.size[row], pose, instances.lower, instances.upper, instance)

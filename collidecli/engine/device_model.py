@@ -41,13 +41,11 @@ class ShapeRows:
 class Layout:
     """Where the shapes of each cell stand.
 
-    width: places a cell. world_template: template of each world. place_row: row of each place, template-major;
-    -1 beyond the template's shapes. place_count: shapes of each template.
+    width: places a cell. place_row: row of each place, template-major; -1 beyond the template's shapes.
+    place_count: shapes of each template.
     """
 
     width: int
-    world_count: int
-    world_template: wp.array[wp.int32]
     place_row: wp.array[wp.int32]
     place_count: wp.array[wp.int32]
 
@@ -98,11 +96,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     places = tuple(model.template_shapes(t) for t in range(template_count))
     layout = Layout()
     layout.width = max(1, max(len(p) for p in places))
-    layout.world_count = model.world_count
     place_row = np.full((template_count, layout.width), -1, np.int32)
     for template, rows_here in enumerate(places):
         place_row[template, : len(rows_here)] = rows_here
-    layout.world_template = put(model.world_template.astype(np.int32), wp.int32)
     layout.place_row = put(place_row.ravel(), wp.int32)
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
     return DeviceModel(model, device, rows, layout, places)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, place_shapes
+from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -83,7 +83,7 @@ class CollisionPipeline:
         """
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace.device)
-        chunk = self._chunk(batch)
+        chunk = chunk_cells(batch, self.device_model.model.world_template, workspace.device)
         instances = self.place(chunk, batch.cell_count, workspace)
         clock.end("transforms")
         candidates, candidate_count = self.broad_phase.find(chunk, batch.cell_count, instances, workspace)
@@ -97,7 +97,7 @@ class CollisionPipeline:
             model.rows,
             model.layout,
             chunk,
-            batch.cell_count,
+            batch,
             instances,
             candidates,
             candidate_count,
@@ -126,17 +126,6 @@ class CollisionPipeline:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.rooms)]
-
-    def _chunk(self, batch: PoseBatch) -> ChunkCells:
-        frames, worlds, bodies = batch.body_pose.shape[:3]
-        poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
-        chunk = ChunkCells()
-        chunk.first_cell, chunk.first_frame = batch.first_cell, batch.first_frame
-        chunk.recorded_world_count, chunk.body_count = worlds, bodies
-        if len(poses) == 0:
-            poses = np.zeros((1, 7))
-        chunk.body_pose = wp.array(poses, dtype=Pose, device=self.device_model.device, copy=False)
-        return chunk
 
     def _narrow_phase(
         self,

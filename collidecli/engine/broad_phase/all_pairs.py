@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
 from collidecli.engine.broad_phase.hit_words import BITS, WORD_BITS, HitWords, bit_count, hit_words, scan_counts
-from collidecli.engine.cells import ChunkCells, Instances, template_of
+from collidecli.engine.cells import ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
 
@@ -21,7 +21,7 @@ def test_all(
     thread = wp.tid()
     instance0 = thread // words_per_place
     cell = instance0 // layout.width
-    template = template_of(chunk, layout, cell)
+    template = chunk.cell_template[cell]
     place_count = layout.place_count[template]
     first_instance = cell * layout.width
     place0 = instance0 - first_instance

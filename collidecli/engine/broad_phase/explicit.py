@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import bounds_near, half_space_reaches, pair_reach
 from collidecli.engine.broad_phase.hit_words import BITS, WORD_BITS, HitWords, bit_count, hit_words, scan_counts
-from collidecli.engine.cells import ChunkCells, Instances, template_of
+from collidecli.engine.cells import ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import PLANE
 from collidecli.engine.workspace import Workspace
@@ -70,7 +70,7 @@ def test_pairs(
     """One thread a word: 32 pairs of one cell."""
     thread = wp.tid()
     cell = thread // words_per_cell
-    template = template_of(chunk, layout, cell)
+    template = chunk.cell_template[cell]
     begin = pairs.start[template] + (thread - cell * words_per_cell) * BITS
     end = wp.min(begin + BITS, pairs.start[template + 1])
     word = wp.uint32(0)
@@ -96,7 +96,7 @@ def write_pairs(
     if word == wp.uint32(0):
         return
     cell = thread // words_per_cell
-    index = pairs.start[template_of(chunk, layout, cell)] + (thread - cell * words_per_cell) * BITS
+    index = pairs.start[chunk.cell_template[cell]] + (thread - cell * words_per_cell) * BITS
     slot = hits.end[thread] - bit_count(word)
     first_instance = cell * layout.width
     while word != wp.uint32(0):

@@ -17,7 +17,7 @@ from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
 from collidecli.engine.broad_phase.explicit import PairList, pair_near
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
-from collidecli.engine.cells import ChunkCells, Instances, row_of, template_of
+from collidecli.engine.cells import ChunkCells, Instances, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
 
@@ -168,7 +168,7 @@ def meet_unswept(
     """One thread a listed pair of a cell: planes and shapes too large for columns."""
     thread = wp.tid()
     cell = thread // pairs_per_cell
-    template = template_of(chunk, layout, cell)
+    template = chunk.cell_template[cell]
     index = pairs.start[template] + thread - cell * pairs_per_cell
     if index >= pairs.start[template + 1]:
         return

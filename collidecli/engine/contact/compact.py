@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_margin
 from collidecli.engine.broad_phase.hit_words import scan_counts
-from collidecli.engine.cells import ChunkCells, Instances, body_pose_of, row_of
+from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, body_pose_of, row_of
 from collidecli.engine.device_model import Layout, ShapeRows
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.narrow_phase.staging import Staging
@@ -40,15 +40,13 @@ def count_cells(
 
 
 @wp.func
-def offset_in_body(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, cell: int, row: int, point_world: Vec3
-) -> wp.vec3f:
+def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
     """A world point in the frame of the shape's body, in world for a static shape."""
     body = rows.body[row]
     if body < 0:
         return wp.vec3f(point_world)
     return wp.vec3f(
-        wp.transform_point(wp.transform_inverse(body_pose_of(chunk, layout, cell, body)), point_world)
+        wp.transform_point(wp.transform_inverse(body_pose_of(chunk, cell, body)), point_world)
     )
 
 
@@ -110,16 +108,16 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
                 normal[at] = wp.vec3f(-normal_world)
                 point0[at] = point_type(point_b)
                 point1[at] = point_type(point_a)
-                offset0[at] = offset_in_body(rows, layout, chunk, cell, row0, point_b)
-                offset1[at] = offset_in_body(rows, layout, chunk, cell, row1, point_a)
+                offset0[at] = offset_in_body(rows, chunk, cell, row0, point_b)
+                offset1[at] = offset_in_body(rows, chunk, cell, row1, point_a)
                 feature0[at] = feature[1]
                 feature1[at] = feature[0]
             else:
                 normal[at] = wp.vec3f(normal_world)
                 point0[at] = point_type(point_a)
                 point1[at] = point_type(point_b)
-                offset0[at] = offset_in_body(rows, layout, chunk, cell, row0, point_a)
-                offset1[at] = offset_in_body(rows, layout, chunk, cell, row1, point_b)
+                offset0[at] = offset_in_body(rows, chunk, cell, row0, point_a)
+                offset1[at] = offset_in_body(rows, chunk, cell, row1, point_b)
                 feature0[at] = feature[0]
                 feature1[at] = feature[1]
 
@@ -142,7 +140,7 @@ def compact_contacts(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
-    cell_count: int,
+    batch: PoseBatch,
     instances: Instances,
     candidates: wp.array,
     candidate_count: int,
@@ -153,7 +151,7 @@ def compact_contacts(
     workspace: Workspace,
 ) -> ContactBlock:
     """The chunk's contacts as host arrays of their own, exactly sized."""
-    device = workspace.device
+    device, cell_count = workspace.device, batch.cell_count
     total = scan_counts(count, candidate_count)
     workspace.check(total * row_bytes(float_type))
     cell_end = workspace.array("cell_end", cell_count, wp.int32)
@@ -173,7 +171,7 @@ def compact_contacts(
     wp.launch(COMPACT[np.dtype(float_type)], candidate_count, arguments, device=device)
     ends = cell_end[:cell_count].numpy()
     return ContactBlock(
-        first_cell=int(chunk.first_cell),
+        first_cell=batch.first_cell,
         cell_counts=np.diff(ends, prepend=0).astype(np.int64),
         columns={name: values.numpy() for name, values in columns.items()},
     )

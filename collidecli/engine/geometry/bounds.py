@@ -70,26 +70,27 @@ def rounded_up(x: Vec3) -> wp.vec3f:
 
 
 @wp.func
-def lower_bound(shape_type: int, size: Vec3, pose_to_world: Pose) -> wp.vec3f:
-    """Lowest world coordinates of a shape, rounded down; a plane reaches everywhere."""
+def write_bounds(
+    shape_type: int,
+    size: Vec3,
+    pose_to_world: Pose,
+    lower: wp.array[wp.vec3f],
+    upper: wp.array[wp.vec3f],
+    row: int,
+):
+    """Writes a shape's lowest and highest world coordinates, rounded outwards; a plane reaches everywhere."""
     if shape_type == PLANE:
-        return wp.vec3f(-INFINITE, -INFINITE, -INFINITE)
+        lower[row] = wp.vec3f(-INFINITE, -INFINITE, -INFINITE)
+        upper[row] = wp.vec3f(INFINITE, INFINITE, INFINITE)
+        return
     center = wp.transform_get_translation(pose_to_world)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
     if shape_type == CONE:
         axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-        return rounded_down(center + wp.min(size[1] * axis, -size[1] * axis - disc_extent(axis, size[0])))
-    return rounded_down(center - half_extent(shape_type, size, rotation))
-
-
-@wp.func
-def upper_bound(shape_type: int, size: Vec3, pose_to_world: Pose) -> wp.vec3f:
-    """Highest world coordinates of a shape, rounded up; a plane reaches everywhere."""
-    if shape_type == PLANE:
-        return wp.vec3f(INFINITE, INFINITE, INFINITE)
-    center = wp.transform_get_translation(pose_to_world)
-    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
-    if shape_type == CONE:
-        axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
-        return rounded_up(center + wp.max(size[1] * axis, -size[1] * axis + disc_extent(axis, size[0])))
-    return rounded_up(center + half_extent(shape_type, size, rotation))
+        base = disc_extent(axis, size[0])
+        lower[row] = rounded_down(center + wp.min(size[1] * axis, -size[1] * axis - base))
+        upper[row] = rounded_up(center + wp.max(size[1] * axis, -size[1] * axis + base))
+        return
+    extent = half_extent(shape_type, size, rotation)
+    lower[row] = rounded_down(center - extent)
+    upper[row] = rounded_up(center + extent)
