@@ -1,5 +1,8 @@
 """Recording: MuJoCo steps a scene, and its bodies' motion becomes a trajectory file."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,8 @@
 """What drives the actuators while a scene is recorded."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

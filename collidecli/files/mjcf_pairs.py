@@ -1,5 +1,8 @@
 """Which pairs of geoms MuJoCo's own filters leave out or force, as pairs of a builder's shapes."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,8 @@
 """Body poses of an MJCF scene from its generalized coordinates."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import mujoco
@@ -88,9 +91,10 @@ class MujocoKinematics:
 
 def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
     """First qpos index of every quaternion, with its body's name."""
+    start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
     found = []
     for joint in range(mj_model.njnt):
-        start = {mujoco.mjtJoint.mjJNT_FREE: 3, mujoco.mjtJoint.mjJNT_BALL: 0}.get(mj_model.jnt_type[joint])
+        start = start_of.get(int(mj_model.jnt_type[joint]))
         if start is not None:
             body = int(mj_model.jnt_bodyid[joint])
             found.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))

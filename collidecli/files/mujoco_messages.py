@@ -1,5 +1,8 @@
 """MuJoCo's warnings, kept off the terminal and out of MUJOCO_LOG.TXT."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

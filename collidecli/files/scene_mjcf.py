@@ -10,6 +10,9 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
 - `<pair>` overrides masks, excludes and welds, with its own margin and gap.
 """
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import os

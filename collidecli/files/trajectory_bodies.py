@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -77,8 +78,8 @@ class BodyMatch:
         out[...] = self._rest
         out[:, :, self._rows] = recorded[:, :, self._columns]
         if self._absent is not None:
-            absent = self._absent if recorded.shape[1] > 1 else self._absent.all(axis=0, keepdims=True)
-            np.copyto(out, self._rest, where=absent[None, :, :, None])
+            absent = self._absent if recorded.shape[1] > 1 else np.all(self._absent, axis=0, keepdims=True)
+            np.copyto(out, self._rest, where=np.asarray(absent)[None, :, :, None])
         return out
 
     def checked(self, recorded: np.ndarray, frames: range, path: str, dataset: str = "/body_q") -> np.ndarray:
@@ -154,7 +155,7 @@ def pose_fault(pose: np.ndarray) -> str:
     """What is wrong with a pose that `bad_poses` points at."""
     if not np.isfinite(pose).all():
         return f"the pose is not finite ({', '.join(f'{x:g}' for x in pose)})"
-    norm = float(np.linalg.norm(pose[3:]))
+    norm = math.hypot(*pose[3:])
     return f"the quaternion has norm {norm:.6g}, off from 1 by more than {QUATERNION_TOLERANCE:g}"
 
 

@@ -193,7 +193,7 @@ def _body_names(file: h5py.File, count: int, place: str) -> tuple[str, ...]:
             f"the shape is {_shown(found.shape)}, but /body_q has {count} bodies", where, "give each body one name"
         )
     try:
-        return tuple(found.asstr("utf-8")[()].tolist())
+        return tuple(str(name) for name in np.asarray(found.asstr("utf-8")[()]))
     except UnicodeDecodeError as error:
         raise InputError("a name is not UTF-8", where, "name the bodies in UTF-8") from error
     except OSError as error:

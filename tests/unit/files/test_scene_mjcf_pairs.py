@@ -96,7 +96,8 @@ SCENES = {
     ),
     "constraints off": scene_text(WORLD + CHAIN, option='<option><flag constraint="disable"/></option>'),
     "planes": scene_text(
-        '<geom type="plane" name="p" size="1 1 1"/><body name="Q" mocap="true"><geom name="q" type="plane" size="1 1 1"/>'
+        '<geom type="plane" name="p" size="1 1 1"/><body name="Q" mocap="true">'
+        '<geom name="q" type="plane" size="1 1 1"/>'
         "</body>" + CHAIN,
         '<pair geom1="p" geom2="q"/>',
     ),
