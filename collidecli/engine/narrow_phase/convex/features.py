@@ -269,6 +269,8 @@ def line_exit(shape_type: int, size: Vec3, line: int, origin: Vec3, direction: V
     square = direction[0] * direction[0] + direction[1] * direction[1] - narrowing * narrowing
     half_linear = x * direction[0] + y * direction[1] + width * narrowing
     result = _leaving_root(square, half_linear, x * x + y * y - width * width)
+    if shape_type == CONE and origin[2] + result * direction[2] > size[1]:
+        return -Real(wp.inf)
     if shape_type == CAPSULE:
         z = origin[2] + result * direction[2]
         if wp.abs(z) > size[1]:

@@ -40,6 +40,10 @@ FLAT_CORNER = wp.constant(Real(1.0e-5))
 bulges by t / 2, tilting by t^2, so that a tilt of 1e-3 keeps four corners."""
 PARALLEL_SINE = wp.constant(Real(0.05))
 """Two lines at a larger angle cross in one place; at a smaller one, both ends of their overlap are contacts too (3 degrees)."""
+END_MARGIN = wp.constant(Real(0.7))
+"""How far the contacts of nearly parallel lines stay from the lines' ends, as a share of how far the lines are apart there. Half
+that far beside its line, a surface lies at most 3.2 times deeper (1 / LINE_SINE), and a box's end, leaning by LINE_SINE,
+is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
 ATTAINED = wp.constant(Real(1.0e-9))
 """The witness is added where the contacts miss the exact separation by more than this share of the smaller shape's size."""
 ALIGNED = wp.constant(Real(1.0e-8))
@@ -254,7 +258,7 @@ def _face_on_face(
     slope_b = _slope(meeting, b)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
-    count = drop_flat_corners(corner, name, count, slope_b - slope_a, FLAT_CORNER * width, meeting.level)
+    count = drop_flat_corners(corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * meeting.level)
     written = int(0)
     for k in range(count):
         height_a = level_a - wp.dot(slope_a, corner[k])
@@ -343,26 +347,27 @@ def _line_on_line(
     high_b = wp.max(start_b, start_b + rate_b)
     low = wp.max(start_a, low_b)
     high = wp.min(start_a + rate_a, high_b)
-    if high - low <= ON_BORDER * wp.min(length_a, length_b):
+    margin_low = END_MARGIN * _apart(end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b)
+    margin_high = END_MARGIN * _apart(end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b)
+    if high - margin_high - low - margin_low <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
     for k in range(2):
-        s = low
+        s = low + margin_low
+        ends_a = low == start_a
+        ends_b = low_b == start_b
         if k == 1:
-            s = high
+            s = high - margin_high
+            ends_a = high == start_a + rate_a
+            ends_b = high_b != start_b
         on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
-        offset = Real(0.5) * wp.length(Vec2(on_b[0] - on_a[0], on_b[1] - on_a[1]))
+        offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
         height_a = _line_height(meeting, True, a, middle, on_a[2], offset)
         height_b = _line_height(meeting, False, b, middle, on_b[2], offset)
         name_a = a.code
         name_b = b.code
-        ends_a = low == start_a
-        ends_b = low_b == start_b
-        if k == 1:
-            ends_a = high == start_a + rate_a
-            ends_b = high_b != start_b
         if ends_a:
             name_a = code_a[k]
         else:
@@ -375,6 +380,13 @@ def _line_on_line(
 
 
 @wp.func
+def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b: Real) -> Real:
+    """Distance of the footprints of a point of each line [m]."""
+    gap = end_a[0] + share_a * (end_a[1] - end_a[0]) - end_b[0] - share_b * (end_b[1] - end_b[0])
+    return wp.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
+
+
+@wp.func
 def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
     """Height of a shape's surface above footprint p, which is `offset` beside the line [m], where the line has `height`.
 
@@ -382,7 +394,7 @@ def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: R
     """
     shape_type = meeting.type_a
     size = meeting.size_a
-    origin = _lifted(meeting, p[0], p[1], Real(0.0))
+    origin = _lifted(meeting, p[0], p[1], height)
     direction = meeting.normal
     up = Real(1.0)
     if not of_a:
@@ -391,6 +403,7 @@ def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: R
         origin = wp.transform_point(wp.transform_inverse(meeting.pose_b_to_a), origin)
         direction = wp.quat_rotate_inv(wp.transform_get_rotation(meeting.pose_b_to_a), -direction)
         up = Real(-1.0)
-    if offset <= meeting.level and shape_type != CAPSULE:
+    if offset <= Real(0.1) * meeting.level and shape_type != CAPSULE:
         return height
-    return up * line_exit(shape_type, size, line.code, origin, direction)
+    # From nearby: a ray from far off would round at the scale of its length.
+    return height + up * line_exit(shape_type, size, line.code, origin, direction)

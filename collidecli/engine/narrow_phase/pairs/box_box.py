@@ -14,8 +14,8 @@ from collidecli.engine.narrow_phase.convex.manifold import (
 from collidecli.engine.narrow_phase.convex.penetration import METHOD_EPA, separate
 from collidecli.engine.narrow_phase.staging import Staging
 
-MAX_CONTACTS = 8
-"""Two quads meet in at most 8 corners, and those attain the separation: no witness comes on top."""
+MAX_CONTACTS = 9
+"""Two quads meet in at most 8 corners; where those miss the separation by rounding, the witness comes on top."""
 
 PARALLEL = wp.constant(Real(1.5e-8))
 """Edges at a smaller angle t [rad] are taken as parallel. Were they, their cross product would be no axis of its own, and

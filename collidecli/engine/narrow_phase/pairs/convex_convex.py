@@ -3,12 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.convex.manifold import (
-    MAX_MANIFOLD,
-    along_face,
-    contact_manifold,
-    separation_along,
-)
+from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, contact_manifold
 from collidecli.engine.narrow_phase.convex.penetration import separate
 from collidecli.engine.narrow_phase.staging import Staging
 
@@ -42,11 +37,6 @@ def collide_convex_convex(
     if found.separation >= reach:
         return 0
     normal = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
-    separation = found.separation
-    if normal != found.normal:
-        separation = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, normal)
-        if separation >= reach:
-            return 0
     return contact_manifold(
-        type_a, size_a, type_b, size_b, pose_b_to_a, reach, separation, normal, found.point_a, out, row
+        type_a, size_a, type_b, size_b, pose_b_to_a, reach, found.separation, normal, found.point_a, out, row
     )
