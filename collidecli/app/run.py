@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from collidecli.app.motions import SlicedMotion, parse_frames
+from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, load_scene
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
@@ -71,6 +72,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     """Runs the whole job. Raises CollideError; then no output file is left or changed."""
     timing = TimingReport()
     request.engine.checked()
+    check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
         scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs)

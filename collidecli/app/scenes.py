@@ -57,8 +57,8 @@ def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, stat
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
-        builder.source = [os.path.basename(path)]
         imports.append(add_scene(builder, path))
+        builder.source = [os.path.basename(path)]
         builders.append(builder)
     if len(builders) == 1:
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)

@@ -9,12 +9,13 @@ from dataclasses import fields, is_dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.choices import GAP_RULES
 from collidecli.model.lower_filter import lower_filter
+from collidecli.model.choices import GAP_RULES
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
 from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord
 from collidecli.model.shape_config import check_length
 
-GAP_RULES = ("max", "sum")
 UP_AXES = ("X", "Y", "Z")
 
 

@@ -9,11 +9,6 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.model import Model
 
-BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
-PIPELINES = ("standard", "unified")
-NARROW_PHASES = ("gjk", "mpr")
-GAP_RULES = ("max", "sum")
-
 
 @dataclass(frozen=True)
 class ContactOptions:

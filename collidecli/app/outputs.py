@@ -1,0 +1,17 @@
+"""An output path checked at the door, before any time is spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from collidecli.errors import OutputError
+from collidecli.files.atomic_output import AtomicOutput
+
+
+def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Raises OutputError where `path` cannot be written, exists and not `force`, or is one of the inputs."""
+    for source in inputs:
+        if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise OutputError("the output is an input too", os.fspath(path), "choose another path")
+    AtomicOutput(path, force).discard()

@@ -1,0 +1,69 @@
+"""collide run: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    Verb,
+    algorithm_options,
+    compression_option,
+    contact_options,
+    device_options,
+    motion_options,
+    option_groups,
+    setting,
+    streams_of,
+)
+
+EPILOG = """Each option can also be set by a variable, as COLLIDE_BROAD_PHASE=sap, or by a key in collide.toml, as
+broad-phase = "sap". A flag comes before a variable, that before the file.
+
+\b
+collide run pile.usda
+collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
+"""
+
+
+@click.command("run", cls=Verb, epilog=EPILOG)
+@click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
+@motion_options
+@setting("-o", "--output", metavar="FILE", help="The contact set. [default: <scene>.contacts.h5 in this folder]")
+@contact_options
+@algorithm_options
+@device_options
+@compression_option
+@setting("--force", is_flag=True, help="Replace an output that is there.")
+@click.pass_context
+def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Find every contact of a scene in motion, in every frame of every world, and write them as one HDF5 file.
+
+    SCENE is an OpenUSD (.usd, .usda, .usdc, .usdz) or MJCF (.xml) file; each of several is a world of its own. Without
+    a trajectory the scene's own animation or keyframes move it, or it rests.
+    """
+    from collidecli.app.run import RunRequest, run
+    from collidecli.app.run_facts import run_facts
+    from collidecli.report.run_table import run_table
+
+    streams = streams_of(ctx)
+    contact, engine = option_groups(values)
+    request = RunRequest(
+        scenes=scenes,
+        output=values["output"] or f"{Path(scenes[0]).stem}.contacts.h5",
+        trajectory=values["trajectory"],
+        worlds=values["worlds"],
+        frames=values["frames"],
+        contact=contact,
+        engine=engine,
+        compression=values["compression"],
+        force=values["force"],
+    )
+    with streams.progress("colliding", "loading and compiling") as progress:
+        summary = run(request, progress)
+    for warning in summary.warnings:
+        streams.warn(warning)
+    streams.result(run_facts(summary, request.trajectory), run_table)
+    return 0

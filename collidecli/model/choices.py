@@ -1,0 +1,7 @@
+"""The words that a run's options take; apart from `options` so that the command line can name them without NumPy."""
+
+BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
+PIPELINES = ("standard", "unified")
+NARROW_PHASES = ("gjk", "mpr")
+GAP_RULES = ("max", "sum")
+COMPRESSIONS = ("gzip", "none", "lzf", "zstd")

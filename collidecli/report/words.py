@@ -1,0 +1,67 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich import box
+from rich.table import Table
+
+
+def count(number: int) -> str:
+    """With a thin grouping that copies well: 12 345 678."""
+    return f"{number:,}".replace(",", " ")
+
+
+def seconds(value: float) -> str:
+    """Three significant digits and a unit that suits them."""
+    if value >= 100.0:
+        return f"{value:.0f} s"
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
+        if value * factor >= 1.0:
+            return f"{value * factor:.3g} {unit}"
+    return "0 s" if value == 0.0 else f"{value * 1e9:.3g} ns"
+
+
+def length(metres: float) -> str:
+    """A length in a unit that suits it, its sign kept."""
+    size = abs(metres)
+    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "um")):
+        if size * factor >= 1.0:
+            return f"{metres * factor:.4g} {unit}"
+    return "0 m" if size == 0.0 else f"{metres:.3g} m"
+
+
+def memory(size: int) -> str:
+    value = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024.0:
+            return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
+        value /= 1024.0
+    return f"{value:.1f} GiB"
+
+
+def percent(share: float) -> str:
+    return f"{100.0 * share:.1f}%"
+
+
+def plural(number: int, noun: str) -> str:
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and values in two columns, without lines."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def listing(*columns: tuple[str, str]) -> Table:
+    """An empty table with a line under its heading. columns: title, and "left" or "right"."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title, side in columns:
+        table.add_column(title, justify="right" if side == "right" else "left", overflow="fold")
+    return table
