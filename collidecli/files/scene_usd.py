@@ -4,6 +4,8 @@ Sizes and transforms are read from the prims in float64; what is a collider, whi
 and groups it has, joints and articulations are what pxr's own UsdPhysics parser says.
 """
 
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import math
@@ -66,7 +68,8 @@ def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
     scene.add_bodies()
     scene.add_shapes()
     PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
-    builder.source.append(str(path))
+    if Path(path).name not in builder.source:
+        builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     return UsdImport(
         stage=stage,
@@ -91,6 +94,7 @@ class _Scene:
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
         self.rest: dict[str, RestPose] = {}
+        self._world: float | None = None
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
 
     def add_bodies(self) -> None:
@@ -100,7 +104,7 @@ class _Scene:
             if not self._is_body(path):
                 continue
             rest = rest_pose(self._cache, self._physics.prim(path), self.metres_per_unit, self._physics.where(path))
-            self.body_of[path] = self._builder.add_body(xform=rest.pose, key=path)
+            self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
             self.rest[path] = rest
 
     def add_shapes(self) -> None:
@@ -118,8 +122,9 @@ class _Scene:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             body = self.body_of.get(self.owner_of[path], STATIC_BODY)
+            self._check_world(path)
             self.shape_of[path] = self._builder.add_shape(
-                body, shape.type, shape.size, self._local_pose(path, shape), self._config(path, groups), path
+                body, shape.type, shape.size, self._local_pose(path, shape).tolist(), self._config(path, groups), path
             )
 
     def _owner(self, shape: str) -> str:
@@ -161,6 +166,17 @@ class _Scene:
                 f"the collider moves relative to its body <{owner}>",
                 self._physics.where(path),
                 "animate the body, or make the collider a body of its own",
+            )
+
+    def _check_world(self, path: str) -> None:
+        """Refuses a stage whose colliders are in several worlds: all of a stage is one world here."""
+        world = self._newton(path, ("newton:world",))
+        self._world = world if self._world is None else self._world
+        if world is not None and world != self._world:
+            raise InputError(
+                f"newton:world is {world}, and {self._world} elsewhere",
+                self._physics.where(path),
+                "give each world a scene file of its own, or use --worlds for copies of one",
             )
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:

@@ -1,5 +1,7 @@
 """Which colliders of a USD stage may not touch: collision groups, filtered pairs, joints and articulations."""
 
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator

@@ -1,5 +1,7 @@
 """A collider prim's shape, sizes and world pose in metres, from its own attributes and its world transform."""
 
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The motion that a USD stage carries: time samples of the transforms of its bodies."""
 
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -70,9 +72,8 @@ class UsdMotion:
         self, model: Model, stage: Usd.Stage, file: str, rest: dict[str, RestPose], metres_per_unit: float
     ) -> None:
         moving = {path: stage.GetPrimAtPath(path) for path in rest if is_animated(stage.GetPrimAtPath(path))}
-        rows = [[i for i, path in enumerate(model.bodies.path) if path == name] for name in moving]
-        self._prims = [prim for prim, where in zip(moving.values(), rows, strict=True) for _ in where]
-        self._rows = np.array([row for where in rows for row in where], np.intp)
+        self._rows = np.array([row for row, path in enumerate(model.bodies.path) if path in moving], np.intp)
+        self._prims = [moving[model.bodies.path[row]] for row in self._rows]
         self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(-1, 3)
         self._rest = np.array(model.bodies.pose)
         self._path, self._file, self._metres_per_unit = model.bodies.path, file, metres_per_unit

@@ -1,5 +1,7 @@
 """Opening a USD stage and parsing its physics through pxr, with what pxr has to say caught and told in one message."""
 
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -203,6 +203,7 @@ CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
         (f'def Capsule_1 "s" {COLLIDER} {{\ndouble radiusTop = 2\n}}', ["</s>", "Capsule_1", "unequal radii"]),
         (sphere("s", "double radius.timeSamples = { 0: 1, 1: 2 }"), ["</s>", "radius changes over time"]),
         (sphere("s", "float newton:contactMargin = -1"), ["/s", "margin is -1"]),
+        (sphere("s", "int newton:world = 0") + sphere("t", "int newton:world = 1"), ["</t>", "newton:world is 1"]),
         ('def Sphere "s" (references = @gone.usda@) {\n}', ["@gone.usda@", "compose"]),
         ('def Sphere "s" (references = </nowhere>) {\n}', ["</nowhere>", "compose"]),
         ('def Sphere "s" {', ["s.usda", "not a USD scene"]),
