@@ -81,13 +81,7 @@ def record(
         OutputError: the output exists and not `force`, or cannot be written.
     """
     place = os.fspath(scene)
-    for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
-        if value < least:
-            raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
-    if not (np.isfinite(noise) and noise >= 0.0):
-        raise InputError(f"noise is {noise:g}", "record", "it must be finite and at least zero")
-    if float_type not in ("float32", "float64"):
-        raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
+    _check_arguments(frames, every, worlds, seed, noise, float_type)
     mj_model, messages = compile_mjcf(place)
     if Path(output).exists() and Path(output).samefile(place):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
@@ -106,6 +100,16 @@ def record(
     duration = float(simulation.data[0].time)
     body_count = len(recorder.body_names)
     return RecordSummary(os.fspath(output), frames, worlds, body_count, duration, (*messages, *step_messages))
+
+
+def _check_arguments(frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str) -> None:
+    for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
+    if not (np.isfinite(noise) and noise >= 0.0):
+        raise InputError(f"noise is {noise:g}", "record", "it must be finite and at least zero")
+    if float_type not in ("float32", "float64"):
+        raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
 
 
 class _Simulation:

@@ -15,7 +15,8 @@ from collidecli.model.builder import ModelBuilder
 
 SAMPLE = Path(__file__).parents[3] / "samples/02_humanoid"
 
-CART = """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody><body name="desk" pos="0 0 9"><geom size="1"/></body>
+CART = """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody>
+<body name="desk" pos="0 0 9"><geom size="1"/></body>
 <body name="cart"><joint name="s" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
 <body name="hand" mocap="true" pos="7 0 0"><geom size="0.1"/></body></worldbody>
 <actuator><motor joint="s" ctrllimited="true" ctrlrange="-1 3"/></actuator>
