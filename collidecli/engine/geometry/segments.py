@@ -51,8 +51,8 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
 
     Args:
         half_a, half_b: half lengths [m]. center_b: middle of b [m]. axis_b: its unit direction.
-    Degenerate: parallel segments are nearest at the middle of what they share. Segments that cross or touch have distance
-    0 and the common perpendicular of their axes, or, for parallel ones, the direction across from a's axis, +x on it.
+    Degenerate: parallel segments are nearest at the middle of what they share. Segments that cross or touch have
+    distance 0 and their axes' common perpendicular for normal; parallel ones the way across from a's axis, else +x.
     Source: Ericson, Real-Time Collision Detection, 2005, 5.1.9, with z for the first direction.
     """
     result = SegmentPair()

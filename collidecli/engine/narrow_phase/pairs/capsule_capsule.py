@@ -9,8 +9,8 @@ from collidecli.engine.narrow_phase.staging import Staging, stage
 MAX_CONTACTS = 2
 
 PARALLEL_SINE = wp.constant(Real(1e-4))
-"""Axes closer to parallel than this touch along a line. Over a length L its ends lie L * sine beside the true line, which
-puts a witness (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than thick."""
+"""Axes closer to parallel than this touch along a line. Over a length L its ends lie L * sine beside the true line,
+which puts a witness (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than thick."""
 
 
 @wp.func

@@ -37,8 +37,8 @@ def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
     flatness = axis[0] * axis[0] + axis[1] * axis[1]
     count = 1
     if flatness > Real(0.5) and size_b[1] > Real(0.0):
-        # The lowest point of the upper end's ball is inside the capsule. The line under the side is one radius away from
-        # the axis, along the unit vector (axis_z * axis - up) / across.
+        # The lowest point of the upper end's ball is inside the capsule. The line under the side is one radius off the
+        # axis, along the unit vector (axis_z * axis - up) / across.
         across = wp.sqrt(flatness)
         sideways = radius * axis[2] / across
         far_separation = center[2] + along[2] - radius * across

@@ -24,7 +24,7 @@ def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     Returns:
         how many were written, at most MAX_CONTACTS. Features of b: 0 to 3 on the cap at -z, 4 to 7 on that at +z; the
         lowest point first, then by quarter turns about +z. Kind: a point is one contact, an edge two, a face more.
-    Degenerate: a cylinder that stands has its own +x for the lowest direction; of one that lies, the cap at -z is lower.
+    Degenerate: a standing cylinder has its own +x for the lowest direction; of a lying one, the cap at -z is the lower.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)

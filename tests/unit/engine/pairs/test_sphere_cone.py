@@ -1,0 +1,15 @@
+"""Sphere and cone against the oracle."""
+
+import pytest
+
+from collidecli.engine.narrow_phase.pairs.sphere_cone import MAX_CONTACTS, collide_sphere_cone
+from collidecli.model.shape_types import ShapeType
+from tests.support.pair_runner import check_room, poses_for, size_cases
+
+PAIR = (ShapeType.SPHERE, ShapeType.CONE)
+
+
+@pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
+def test_contract_and_oracle(size_a, size_b):
+    arguments = (PAIR[0], size_a, PAIR[1], size_b)
+    check_room(collide_sphere_cone, MAX_CONTACTS, *arguments, poses_for(*arguments))
