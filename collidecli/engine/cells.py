@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import Layout, ShapeRows
-from collidecli.engine.geometry.bounds import write_bounds
+from collidecli.engine.geometry.bounds import bounding_ball, write_bounds
 from collidecli.engine.geometry.real import Pose
 
 
@@ -30,9 +30,10 @@ class PoseBatch:
 
 @wp.struct
 class Instances:
-    """Every shape of every cell of a chunk."""
+    """Every shape of every cell of a chunk. ball: centre and radius of its bounding sphere, the radius rounded up."""
 
     pose: wp.array[Pose]
+    ball: wp.array[wp.vec4f]
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
 
@@ -86,4 +87,5 @@ def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: 
     if body >= 0:
         pose = body_pose_of(chunk, instance // layout.width, body) * pose
     instances.pose[instance] = pose
+    instances.ball[instance] = bounding_ball(wp.transform_get_translation(pose), rows.radius[row])
     write_bounds(rows.type[row], rows.size[row], pose, instances.lower, instances.upper, instance)

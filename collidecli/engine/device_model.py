@@ -13,6 +13,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import Model
+from collidecli.model.shape_types import ShapeType
 
 
 @wp.struct
@@ -23,6 +24,7 @@ class ShapeRows:
     body: wp.array[wp.int32]
     pose: wp.array[Pose]
     size: wp.array[Vec3]
+    radius: wp.array[wp.float32]
     margin: wp.array[Real]
     gap: wp.array[Real]
     filter_class: wp.array[wp.int32]
@@ -82,6 +84,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.body = put(shapes.body, wp.int32)
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
+    rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
     rows.margin = put(shapes.margin, Real)
     rows.gap = put(shapes.gap, Real)
     rows.filter_class = put(pair_filter.shape_class, wp.int32)
@@ -102,6 +105,15 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     layout.place_row = put(place_row.ravel(), wp.int32)
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
     return DeviceModel(model, device, rows, layout, places)
+
+
+def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """float32[S]: radius about its origin of the ball that holds each shape, rounded up; a plane's is infinite [m]."""
+    radius = np.linalg.norm(size, axis=1)
+    radius = np.where(shape_type == ShapeType.CAPSULE, size[:, 0] + size[:, 1], radius)
+    radius = np.where(shape_type == ShapeType.ELLIPSOID, size.max(axis=1), radius)
+    rounded = np.nextafter(radius.astype(np.float32), np.float32(np.inf))
+    return np.where(shape_type == ShapeType.PLANE, np.float32(np.inf), rounded).astype(np.float32)
 
 
 def _by_row(pairs: np.ndarray, row_count: int) -> tuple[np.ndarray, np.ndarray]:

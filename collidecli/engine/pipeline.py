@@ -116,6 +116,7 @@ class CollisionPipeline:
         count = cell_count * self.device_model.layout.width
         instances = Instances()
         instances.pose = workspace.array("instance_pose", count, Pose)
+        instances.ball = workspace.array("instance_ball", count, wp.vec4f)
         instances.lower = workspace.array("instance_lower", count, wp.vec3f)
         instances.upper = workspace.array("instance_upper", count, wp.vec3f)
         arguments = [self.device_model.rows, self.device_model.layout, chunk, instances]

@@ -21,6 +21,7 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
     lower, upper = np.zeros(shape), np.zeros(shape)
     instances = Instances()
     instances.pose = wp.empty(layout.width, dtype=Pose, device=device)
+    instances.ball = wp.empty(layout.width, dtype=wp.vec4f, device=device)
     instances.lower = wp.empty(layout.width, dtype=wp.vec3f, device=device)
     instances.upper = wp.empty(layout.width, dtype=wp.vec3f, device=device)
     for template, rows in enumerate(device_model.places):

@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import PLANE
+from collidecli.engine.geometry.bounds import PLANE, balls_near
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 UPWARD = wp.constant(wp.float32(4.0e-7))
@@ -106,7 +106,9 @@ def bounds_near(
 def near(
     rows: ShapeRows, instances: Instances, instance0: int, instance1: int, row0: int, row1: int, reach: wp.float32
 ) -> bool:
-    """Whether the bounds of two instances come within `reach`; a plane is a half-space, not a box."""
+    """Whether the bounds of two instances come within `reach`: balls, then boxes; a plane is a half-space."""
+    if not balls_near(instances.ball[instance0], instances.ball[instance1], reach):
+        return False
     lower0 = instances.lower[instance0]
     upper0 = instances.upper[instance0]
     lower1 = instances.lower[instance1]

@@ -11,7 +11,7 @@ from collidecli.engine.broad_phase.candidate import bounds_near, half_space_reac
 from collidecli.engine.broad_phase.hit_words import BITS, WORD_BITS, HitWords, bit_count, hit_words, scan_counts
 from collidecli.engine.cells import ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import PLANE
+from collidecli.engine.geometry.bounds import PLANE, balls_near
 from collidecli.engine.workspace import Workspace
 
 
@@ -48,11 +48,13 @@ def pair_near(pairs: PairList, index: int, instances: Instances, first_instance:
     """Whether pair `index` comes near in the cell whose instances begin at `first_instance`."""
     instance0 = first_instance + pairs.place[index][0]
     instance1 = first_instance + pairs.place[index][1]
+    reach = pairs.reach[index]
+    if not balls_near(instances.ball[instance0], instances.ball[instance1], reach):
+        return False
     lower0 = instances.lower[instance0]
     upper0 = instances.upper[instance0]
     lower1 = instances.lower[instance1]
     upper1 = instances.upper[instance1]
-    reach = pairs.reach[index]
     if not bounds_near(lower0, upper0, lower1, upper1, reach):
         return False
     plane = int(pairs.plane[index])

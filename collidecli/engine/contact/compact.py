@@ -45,9 +45,9 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     body = rows.body[row]
     if body < 0:
         return wp.vec3f(point_world)
-    return wp.vec3f(
-        wp.transform_point(wp.transform_inverse(body_pose_of(chunk, cell, body)), point_world)
-    )
+    pose = body_pose_of(chunk, cell, body)
+    offset = point_world - wp.transform_get_translation(pose)
+    return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
 
 
 def compaction_kernel(point_type: Any) -> wp.Kernel:

@@ -68,6 +68,16 @@ class Query:
 
 
 @wp.func
+def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
+    """b's frame in a's, of two poses in the same frame."""
+    rotation_a = wp.transform_get_rotation(pose_a)
+    offset = wp.transform_get_translation(pose_b) - wp.transform_get_translation(pose_a)
+    return Pose(
+        wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b)
+    )
+
+
+@wp.func
 def query_of(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, pair: wp.vec2i
 ) -> Query:
@@ -82,12 +92,12 @@ def query_of(
         query.row_a = row0
         query.row_b = row1
         query.swapped = 0
-        query.pose_b_to_a = wp.transform_multiply(wp.transform_inverse(pose0), pose1)
+        query.pose_b_to_a = relative_pose(pose0, pose1)
     else:
         query.row_a = row1
         query.row_b = row0
         query.swapped = 1
-        query.pose_b_to_a = wp.transform_multiply(wp.transform_inverse(pose1), pose0)
+        query.pose_b_to_a = relative_pose(pose1, pose0)
     return query
 
 
