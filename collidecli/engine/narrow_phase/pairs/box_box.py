@@ -63,8 +63,11 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         if count > 0:
             if nearest_staged(out, row, count) <= best.separation + rounding_level(BOX, size_a, BOX, size_b):
                 return count
-        on_b = _support(size_b, -(best.normal * rotation))
-        point_a = rotation * on_b + position - best.separation * best.normal
+        # A vertex on a face: of b on a's, or of a on b's.
+        point_a = _support(size_a, best.normal)
+        if best.axis < 3:
+            on_b = _support(size_b, -(best.normal * rotation))
+            point_a = rotation * on_b + position - best.separation * best.normal
     else:
         i = (best.axis - 6) / 3
         j = (best.axis - 6) % 3
