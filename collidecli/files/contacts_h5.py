@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from collidecli.files import contacts_schema as schema
 from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.content_hash import DatasetDigest, content_hash
 from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn
+from collidecli.files.h5_input import DAMAGE
 from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.shape_types import ShapeType
@@ -24,7 +26,8 @@ class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
     Used as a context manager: `finish` puts the file in place; leaving without it leaves no file. Not thread-safe, but
-    blocks may be appended from any one thread: hashing, filtering and file writes release the GIL.
+    blocks may be appended from any one thread, which has to be done before the context is left: hashing, filtering and
+    file writes release the GIL.
 
     Args:
         path: the destination. force: replace a file that is there.
@@ -186,7 +189,8 @@ class ContactWriter:
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
             if self._file is not None:
-                self._file.close()
+                with contextlib.suppress(*DAMAGE):  # the file is thrown away
+                    self._file.close()
                 self._file = None
         finally:
             self._output.discard()
