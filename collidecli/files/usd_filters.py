@@ -173,14 +173,8 @@ class PairFilters:
                 self._builder.add_articulation(bodies, self_collision=False)
 
     def _articulated_bodies(self, path: str) -> list[str]:
-        """Bodies that pxr lists, and those of its joints: a joint to the world makes it leave some out."""
-        articulation = self._physics.articulations[path]
-        found = list(articulation.articulatedBodies)
-        for joint_path in articulation.articulatedJoints:
-            joint = self._physics.joints.get(str(joint_path))
-            if joint is not None and not joint.excludeFromArticulation:
-                found += [joint.body0, joint.body1]
-        return list(dict.fromkeys(str(body) for body in found if body))
+        """Bodies of an articulation; pxr lists the world, where a joint leads there, as an empty path."""
+        return [str(body) for body in self._physics.articulations[path].articulatedBodies if body]
 
     def _self_collision(self, path: str) -> bool:
         prim = self._physics.prim(path)

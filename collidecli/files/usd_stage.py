@@ -58,6 +58,7 @@ def open_stage(path: str | Path) -> tuple[Usd.Stage, list[str]]:
         raise InputError("the file is empty", str(path), "give a USD scene")
     with _diagnostics(str(path)) as warnings:
         stage = Usd.Stage.Open(str(file))
+        stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
         broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
     if broken:
         more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""

@@ -117,12 +117,20 @@ def test_round_shapes_may_be_stretched_along_their_axis(tmp_path):
 
 def test_metres_per_unit_scales_every_length(tmp_path):
     body = f'def Xform "b" {BODY} {{\n{xform((100, 200, 300))}'
-    text = body + sphere("s", "double radius = 50\nfloat newton:contactGap = 4\n" + xform((10, 0, 0)), COLLIDER) + "}"
+    text = (
+        body
+        + sphere(
+            "s",
+            "double radius = 50\nfloat newton:contactGap = 4\nfloat newton:contactMargin = 2\n" + xform((10, 0, 0)),
+            COLLIDER,
+        )
+        + "}"
+    )
     scene, model = load(tmp_path, text, header='metersPerUnit = 0.01\nupAxis = "Y"')
     np.testing.assert_allclose(model.bodies.pose[0, :3], (1, 2, 3))
     np.testing.assert_allclose(model.shapes.pose[0, :3], (0.1, 0, 0), atol=1e-15)
     np.testing.assert_allclose(model.shapes.size[0], (0.5, 0, 0))
-    np.testing.assert_allclose(model.shapes.gap, 0.04)
+    np.testing.assert_allclose((model.shapes.gap[0], model.shapes.margin[0]), (0.04, 0.02))
     assert (model.up_axis, scene.up_axis, scene.metres_per_unit, scene.warnings) == ("Y", "Y", 0.01, ())
 
 
@@ -237,6 +245,13 @@ def test_files_that_are_no_stage(tmp_path, capfd, name, content):
     with pytest.raises(InputError, match="no such file"):
         add_usd(ModelBuilder(), tmp_path / "gone.usda")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_that_has_changed_is_read_anew(tmp_path):
+    """While the first import still holds its stage."""
+    first, _ = load(tmp_path, sphere("a"))
+    second, _ = load(tmp_path, sphere("b") + sphere("c"))
+    assert (list(first.shape_of), list(second.shape_of)) == (["/a"], ["/b", "/c"])
 
 
 def test_every_layer_is_listed(tmp_path):

@@ -139,6 +139,14 @@ def test_articulation_self_collision(tmp_path, inside, expected):
     check(tmp_path, chain(inside), expected)
 
 
+def test_articulation_rooted_in_a_joint_to_the_world(tmp_path):
+    """world - a - b - c: all three belong to the articulation."""
+    root = 'def PhysicsFixedJoint "root" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) {\n'
+    root += "bool physxArticulation:enabledSelfCollisions = 0\nrel physics:body1 = </r/a>\n}\n"
+    text = chain("").replace('(prepend apiSchemas = ["PhysicsArticulationRootAPI"])', "") + root + sphere("d")
+    check(tmp_path, text, "a d, b d, c d")
+
+
 def joint(body0="", body1="", inside=""):
     rels = "".join(f" rel physics:body{i} = <{path}>\n" for i, path in enumerate((body0, body1)) if path)
     return f'def PhysicsRevoluteJoint "j" {{\n{rels} {inside}\n}}\n'
@@ -173,6 +181,14 @@ def test_joint_to_a_static_collider_filters_that_one(tmp_path):
 def test_joint_to_a_part_of_a_body_joins_the_body(tmp_path):
     body = f'def Xform "x" {BODY} {{\n{sphere("p", apis=COLLIDER)}{sphere("q", apis=COLLIDER)}}}\n'
     check(tmp_path, body + ABC + joint("/x/q", "/a"), ALL_ABC + ", b p, b q, c p, c q")
+
+
+def test_joint_to_a_part_of_a_kinematic_body_that_is_not_enabled(tmp_path):
+    """pxr names the part itself there."""
+    kinematic = "bool physics:rigidBodyEnabled = 0\nbool physics:kinematicEnabled = 1"
+    parts = sphere("p", apis=COLLIDER) + sphere("q", apis=COLLIDER)
+    text = f'def Xform "x" {BODY} {{\n{kinematic}\n{parts}}}\n' + ABC + joint("/x/q", "/a")
+    check(tmp_path, text, ALL_ABC + ", b p, b q, c p, c q")
 
 
 def test_joint_to_a_body_that_is_not_enabled(tmp_path):
