@@ -15,6 +15,7 @@ import numpy as np
 from collidecli.app.motions import SlicedMotion, parse_frames
 from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, load_scene
+from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
 from collidecli.engine.cells import PoseBatch
@@ -195,41 +196,6 @@ def run_environment(
         "broad_phase": choice.name,
         "broad_phase_reason": choice.reason,
     }
-
-
-class Tally:
-    """Contacts per pair of shapes and the deepest contact, added up block by block."""
-
-    def __init__(self, shape_count: int) -> None:
-        self._shape_count = shape_count
-        self._keys = np.zeros(0, np.int64)
-        self._counts = np.zeros(0, np.int64)
-        self.deepest: tuple[float, int, int, int] | None = None
-
-    def add(self, block: ContactBlock) -> None:
-        """Adds a block. deepest becomes (distance, shape0, shape1, cell)."""
-        if not block.contact_count:
-            return
-        columns = block.columns
-        keys, counts = np.unique(
-            columns["shape0"].astype(np.int64) * self._shape_count + columns["shape1"], return_counts=True
-        )
-        together, inverse = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        self._counts = np.bincount(inverse, np.concatenate([self._counts, counts])).astype(np.int64)
-        self._keys = together
-        row = int(np.argmin(columns["distance"]))
-        distance = float(columns["distance"][row])
-        if self.deepest is None or distance < self.deepest[0]:
-            cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
-            self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
-
-    def pairs(self) -> dict[tuple[int, int], int]:
-        """Contacts of each pair, most first."""
-        order = np.lexsort((self._keys, -self._counts))
-        return {
-            (int(key) // self._shape_count, int(key) % self._shape_count): int(count)
-            for key, count in zip(self._keys[order], self._counts[order], strict=True)
-        }
 
 
 class WriterThread:

@@ -19,9 +19,9 @@ from collidecli.cli.streams import Streams, exit_code_of
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
     # "profile": "Time every broad phase on the same motion, and say which to choose.",
-    # "inspect": "Show a scene, a trajectory or a contact set as tables.",
-    # "record": "Step an MJCF scene in MuJoCo and record its motion.",
-    # "check": "Say whether a contact set or a trajectory is well formed and complete.",
+    "inspect": "Show a scene, a trajectory or a contact set as tables.",
+    "record": "Step an MJCF scene in MuJoCo and record its motion.",
+    "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""
 
@@ -71,18 +71,23 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
 )
-def group() -> None:
+@click.pass_context
+def group(ctx: click.Context) -> int:
     """Batch collision: a scene and a recorded motion in, an exact contact set out.
 
     \b
     collide run robot.xml -t motion.h5 -o out.h5
     collide <verb> --help says more about each verb.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        return 2
+    return 0
 
 
 def main(args: Sequence[str] | None = None) -> int:

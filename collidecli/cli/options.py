@@ -58,6 +58,24 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
 
+class WholeNumber(click.ParamType):
+    """A whole number, at least `least`."""
+
+    name = "number"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or number < self._least:
+            self.fail(f"{value} is not a whole number of at least {self._least}", param, ctx)
+        return number
+
+
 class Metres(click.ParamType):
     """A length, finite and not negative [m]."""
 
@@ -98,7 +116,7 @@ def motion_options(command: Callable) -> Callable:
     return _decorated(
         command,
         setting("-t", "--trajectory", metavar="FILE", help="A recorded trajectory. [default: the scene's own motion]"),
-        setting("--worlds", type=click.IntRange(1), metavar="N", help="Copies of the scene. [default: as recorded]"),
+        setting("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded]"),
         setting("--frames", default="", metavar="A:B:S", help="A slice of the frames, as in Python. [default: all]"),
     )
 
@@ -114,7 +132,7 @@ def contact_options(command: Callable) -> Callable:
         setting("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
         setting(
             "--max-contacts-per-pair",
-            type=click.IntRange(1),
+            type=WholeNumber(),
             metavar="N",
             help="Keep the N that matter most. [default: all]",
         ),
@@ -126,9 +144,9 @@ def device_options(command: Callable) -> Callable:
     return _decorated(
         command,
         setting("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
-        setting("--threads", type=click.IntRange(1), metavar="N", help="CPU workers. [default: all cores]"),
+        setting("--threads", type=WholeNumber(), metavar="N", help="CPU workers. [default: all cores]"),
         setting("--memory-limit", type=MemorySize(), metavar="SIZE", help="As 4GiB. [default: half of what is free]"),
-        setting("--chunk-cells", type=click.IntRange(1), metavar="N", help="Advanced: cells computed at a time."),
+        setting("--chunk-cells", type=WholeNumber(), metavar="N", help="Advanced: cells computed at a time."),
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +53,29 @@ def find_device(name: str) -> wp.Device:
 def quiet_warp() -> None:
     """Keeps Warp's own messages off the output; errors still come as exceptions."""
     wp.config.log_level = wp.LOG_ERROR
-    wp.init()
+    with _stderr_without(b"Could not find or load the NVIDIA CUDA driver"):
+        wp.init()
+
+
+@contextmanager
+def _stderr_without(phrase: bytes) -> Iterator[None]:
+    """Holds back lines with `phrase` that compiled code writes to file descriptor 2; a machine without CUDA is usual."""
+    try:
+        held = os.dup(2)
+    except OSError:  # no stderr at all
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(held, 2)
+            os.close(held)
+            written.seek(0)
+            for line in written:
+                if phrase not in line:
+                    os.write(2, line)
 
 
 def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:

@@ -110,8 +110,8 @@ class Workers:
             del self._local.workspace
             if batch.cell_count == 1:
                 raise InputError(
-                    f"one frame of one world needs {too_large.needed / 2**20:.0f} MiB of scratch memory a worker, "
-                    f"its share of the limit is {self._share / 2**20:.0f} MiB",
+                    f"one frame of one world needs {too_large.needed / 2**20:.3g} MiB of scratch memory a worker, "
+                    f"its share of the limit is {self._share / 2**20:.3g} MiB",
                     "--memory-limit",
                     "raise it, or use fewer --threads",
                 ) from None

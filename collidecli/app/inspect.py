@@ -1,0 +1,146 @@
+"""What is in a file, as plain values: a scene, a trajectory or a contact set, told apart by content."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import h5py
+import numpy as np
+
+from collidecli.app.check import file_format
+from collidecli.app.inspect_scene import scene_facts
+from collidecli.app.tally import Tally
+from collidecli.errors import InputError
+from collidecli.files.contacts_reader import ContactSet
+from collidecli.files.contacts_schema import FORMAT
+from collidecli.files.h5_input import open_h5
+from collidecli.files.trajectory_header import TRAJECTORY_FORMAT, read_header
+
+TRAJECTORY_SCHEMA = "collide.inspect.trajectory/1"
+CONTACTS_SCHEMA = "collide.inspect.contacts/1"
+TOP_PAIRS = 10
+
+
+def inspect_file(
+    path: str, *, pairs: bool = False, why: tuple[str, str] | None = None, static_pairs: bool = False
+) -> dict[str, Any]:
+    """JSON-ready; `schema` says of what. pairs, why: of a scene only, see scene_facts.
+
+    Raises InputError for a file that is none of the three, or is damaged.
+    """
+    if not (os.path.isfile(path) and h5py.is_hdf5(path)):
+        return scene_facts(path, pairs, why, static_pairs)
+    if pairs or why:
+        raise InputError("--pairs and --why ask about a scene", path, "give the scene file")
+    kind = file_format(path)
+    facts = {FORMAT: contact_set_facts, TRAJECTORY_FORMAT: trajectory_facts}
+    if kind not in facts:
+        what = f"the format is '{kind}'" if kind else "the file does not name its format"
+        raise InputError(what, path, f"known formats: {', '.join(facts)}")
+    return facts[kind](path)
+
+
+def trajectory_facts(path: str) -> dict[str, Any]:
+    """What a recording holds, without its poses. Times [s]."""
+    header = read_header(path)
+    return {
+        "schema": TRAJECTORY_SCHEMA,
+        "file": path,
+        "creator": header.creator,
+        "kind": header.kind,
+        "float_type": str(header.float_type),
+        "frames": header.frame_count,
+        "worlds": header.world_count,
+        "bodies": list(header.body_names),
+        "coordinates": header.coordinate_count,
+        "mocap_bodies": max(0, header.mocap_count),
+        "particles": max(0, header.particle_count),
+        "start": float(header.time[0]),
+        "end": float(header.time[-1]),
+    }
+
+
+def contact_set_facts(path: str) -> dict[str, Any]:
+    """What a contact set holds: its source, its size, its busiest pairs, its deepest contact, its timing."""
+    with ContactSet.open(path) as contacts:
+        tally = Tally(len(contacts.shapes))
+        touching = 0
+        for block in contacts.blocks(names=("shape0", "shape1", "distance")):
+            tally.add(block)
+            touching += _touching(block.cell_counts, block.columns["shape0"], block.columns["shape1"])
+        pair_contacts = tally.pairs()
+        types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
+        return {
+            "schema": CONTACTS_SCHEMA,
+            "file": path,
+            "version": f"{contacts.version[0]}.{contacts.version[1]}",
+            "creator": contacts.creator,
+            "scene": contacts.scene,
+            "scene_sha256": contacts.scene_sha256,
+            "trajectory_sha256": contacts.trajectory_sha256,
+            "content_sha256": contacts.content_sha256,
+            "config": contacts.config,
+            "shapes": len(contacts.shapes),
+            "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
+            "bodies": len(contacts.body_path),
+            "worlds": contacts.world_count,
+            "frames": contacts.frame_count,
+            "start": float(contacts.time[0]) if contacts.frame_count else None,
+            "end": float(contacts.time[-1]) if contacts.frame_count else None,
+            "float_type": str(contacts.float_type),
+            "columns": list(contacts.column_names),
+            "contacts": contacts.contact_count,
+            "touching_pairs": touching,
+            "deepest": _deepest(contacts, tally),
+            "contact_pair_count": len(pair_contacts),
+            "top_pairs": [
+                {"shape0": contacts.shapes.path[a], "shape1": contacts.shapes.path[b], "contacts": count}
+                for (a, b), count in list(pair_contacts.items())[:TOP_PAIRS]
+            ],
+            "timing": _timing(path),
+        }
+
+
+def _touching(cell_counts: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> int:
+    """Pairs that touch, each counted once a cell: contacts of one pair stand together in canonical order."""
+    cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
+    keys = np.stack([cell, shape0, shape1])
+    return int(len(cell) > 0) + int((np.diff(keys, axis=1) != 0).any(axis=0).sum())
+
+
+def _deepest(contacts: ContactSet, tally: Tally) -> dict[str, Any] | None:
+    if tally.deepest is None:
+        return None
+    distance, shape0, shape1, cell = tally.deepest
+    frame, world = divmod(cell, contacts.world_count)
+    return {
+        "distance": distance,
+        "shape0": contacts.shapes.path[shape0],
+        "shape1": contacts.shapes.path[shape1],
+        "frame": frame,
+        "world": world,
+    }
+
+
+def _timing(path: str) -> dict[str, Any]:
+    """The timing report's attributes and stages; empty where the file has none. Its rows a chunk are left out."""
+    with open_h5(path) as file:
+        group = file.get("timing")
+        if not isinstance(group, h5py.Group):
+            return {}
+        facts: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
+        columns = [group.get(name) for name in ("stage", "seconds", "calls")]
+        if all(isinstance(column, h5py.Dataset) for column in columns):
+            stage, seconds, calls = (column[()] for column in columns)  # pyright: ignore[reportOptionalSubscript]
+            facts["stages"] = [
+                {"stage": s.decode("utf-8", "replace"), "seconds": float(t), "calls": int(n)}
+                for s, t, n in zip(stage, seconds, calls, strict=False)
+            ]
+        return facts
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,0 +1,24 @@
+"""collide check: is this file well formed and complete."""
+
+from __future__ import annotations
+
+import click
+
+from collidecli.cli.options import Verb, streams_of
+
+EPILOG = """\b
+Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be read at all.
+"""
+
+
+@click.command("check", cls=Verb, epilog=EPILOG)
+@click.argument("file")
+@click.pass_context
+def verb(ctx: click.Context, file: str) -> int:
+    """Say whether a contact set or a trajectory is well formed, complete and unchanged since it was written."""
+    from collidecli.app.check import check
+    from collidecli.report.check_table import check_table
+
+    facts = check(file)
+    streams_of(ctx).result(facts, check_table)
+    return 0 if facts["good"] else 1

@@ -1,0 +1,53 @@
+"""collide record: MuJoCo steps a scene, its motion becomes a trajectory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.options import Verb, WholeNumber, force_option, streams_of
+from collidecli.model.choices import COMPRESSIONS
+
+EPILOG = """\b
+collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7
+"""
+
+
+@click.command("record", cls=Verb, epilog=EPILOG)
+@click.argument("scene")
+@click.option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
+@click.option("--frames", type=WholeNumber(), required=True, metavar="N", help="Frames, the initial one included.")
+@click.option(
+    "--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators."
+)
+@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="World w uses N + w.")
+@click.option("--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame.")
+@click.option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Worlds, side by side.")
+@click.option("--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]")
+@click.option("--noise", type=float, default=0.0, show_default=True, help="Moves the initial state by up to this.")
+@click.option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
+@click.option("--float-type", type=click.Choice(("float64", "float32")), default="float64", show_default=True)
+@click.option("--compression", type=click.Choice(COMPRESSIONS), default="none", show_default=True)
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **values: Any) -> int:
+    """Step an MJCF scene in MuJoCo and record its motion as a trajectory for `collide run`.
+
+    The same scene and options record the same motion.
+    """
+    from collidecli.app.outputs import check_output
+    from collidecli.app.record import record
+    from collidecli.report.record_table import record_facts, record_table
+
+    streams = streams_of(ctx)
+    output = output or f"{Path(scene).stem}.motion.h5"
+    check_output(output, values["force"], (scene,))
+    with streams.progress("recording", "compiling the scene") as progress:
+        each = None if progress is None else lambda done: progress(done, frames)
+        summary = record(scene, output, frames, progress=each, **values)
+    for warning in summary.warnings:
+        streams.warn(warning)
+    streams.result(record_facts(scene, summary), record_table)
+    return 0
