@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collidecli.errors import InputError
-from collidecli.files.h5_chunks import ChunkedColumn, encode_gzip, fletcher32
+from collidecli.files.h5_chunks import ChunkedColumn, GzipEncoder, fletcher32
 
 
 def fletcher32_by_words(data: bytes) -> int:
@@ -47,11 +47,22 @@ def test_fletcher32_at_row_ends_and_multiples_of_65535(length, fill):
 
 def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
     values = np.cumsum(np.random.default_rng(0).normal(size=40_000) * 1e-4) + 3.0
-    stream = bytes(encode_gzip(values))[:-4]
+    stream = bytes(GzipEncoder()(values))[:-4]
     planes = np.ascontiguousarray(values.view(np.uint8).reshape(-1, 8).T)
     assert zlib.decompress(stream) == planes.tobytes()
     assert planes[0].tobytes()[:1000] in stream  # the lowest byte lies there as it was
     assert len(stream) < 0.9 * values.nbytes
+
+
+def test_a_probe_of_an_earlier_chunk_decides_nothing_but_the_size():
+    """Noise after zeros, and zeros after noise: the encoder still holds its first probe."""
+    rng = np.random.default_rng(0)
+    zeros, noise = np.zeros(30_000), rng.integers(0, 1 << 62, 30_000).view(np.float64)
+    for chunks in ((zeros, noise, zeros), (noise, zeros, noise)):
+        encoder = GzipEncoder()
+        for chunk in chunks:
+            planes = zlib.decompress(bytes(encoder(chunk))[:-4])
+            assert np.array_equal(np.frombuffer(planes, np.uint8).reshape(8, -1).T, chunk.view(np.uint8).reshape(-1, 8))
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none", "lzf", "zstd"])
