@@ -1,10 +1,11 @@
 """Capsule and capsule against the oracle."""
 
+import numpy as np
 import pytest
 
 from collidecli.engine.narrow_phase.pairs.capsule_capsule import MAX_CONTACTS, collide_capsule_capsule
 from collidecli.model.shape_types import ShapeType
-from tests.support.pair_runner import check_room, poses_for, size_cases
+from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
 
 PAIR = (ShapeType.CAPSULE, ShapeType.CAPSULE)
 
@@ -13,3 +14,29 @@ PAIR = (ShapeType.CAPSULE, ShapeType.CAPSULE)
 def test_contract_and_oracle(size_a, size_b):
     arguments = (PAIR[0], size_a, PAIR[1], size_b)
     check_room(collide_capsule_capsule, MAX_CONTACTS, *arguments, poses_for(*arguments))
+
+
+def test_parallel_capsules_have_both_ends_of_what_they_share():
+    pose = [[0.65, 0, 0.5, 0, 0, 0, 1], [0.65, 0, 0.5, 1, 0, 0, 0], [0.65, 0, 0.5, 1e-6, 1e-6, 0, 1]]
+    contacts = run_room(collide_capsule_capsule, MAX_CONTACTS, (0.3, 1.0, 0), (0.3, 2.0, 0), pose, 0.1)
+    assert contacts.count.tolist() == [2, 2, 2]
+    np.testing.assert_allclose(contacts.separation, 0.05, atol=1e-5)
+    np.testing.assert_allclose(contacts.point[:, :, 2], [[-1, 1]] * 3, atol=1e-5)
+    assert contacts.feature.tolist() == [[[0, 2], [1, 2]]] * 3
+
+
+def test_collinear_capsules_touch_end_to_end():
+    contacts = run_room(
+        collide_capsule_capsule, MAX_CONTACTS, (0.3, 1.0, 0), (0.2, 0.5, 0), [[0, 0, 2.1, 0, 0, 0, 1]], 0.2
+    )
+    assert contacts.count.tolist() == [1]
+    np.testing.assert_allclose(contacts.separation[0, 0], 0.1, atol=1e-12)
+    np.testing.assert_allclose(contacts.normal[0, 0], [0, 0, 1])
+    assert contacts.feature[0, 0].tolist() == [1, 0]
+
+
+def test_crossing_axes_give_the_common_perpendicular():
+    pose = [[0, 0, 0.2, 0, 0.5**0.5, 0, 0.5**0.5]]
+    contacts = run_room(collide_capsule_capsule, MAX_CONTACTS, (0.3, 1.0, 0), (0.2, 0.5, 0), pose, 0.2)
+    np.testing.assert_allclose(contacts.separation[0, 0], -0.5, atol=1e-12)
+    np.testing.assert_allclose(np.abs(contacts.normal[0, 0]), [0, 1, 0], atol=1e-12)

@@ -1,0 +1,185 @@
+"""Nearest points of a segment and a box, and the least translation that parts them."""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+
+NEAR = wp.constant(Real(1e-6))
+"""Share of the shapes' sizes below which the direction between nearest points is checked against the faces' and edges'."""
+
+ROUNDING_TILT = wp.constant(Real(1e-3))
+"""Cosine up to which a direction that should be perpendicular to the segment is made so."""
+
+FACE_PREFERENCE = wp.constant(Real(1e-10))
+"""Share of the shapes' sizes by which an edge's direction must beat the best face's: of equals a face is taken."""
+
+
+@wp.struct
+class SegmentBox:
+    """Where a segment stands to a box, in the box's frame.
+
+    on_segment: length along the segment from its middle to its nearest, or deepest, point [m]. outward: unit, from box to
+    segment. distance: signed, along outward [m].
+    """
+
+    on_segment: Real
+    outward: Vec3
+    distance: Real
+
+
+@wp.func
+def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> SegmentBox:
+    """Signed distance of a segment and a box, with the direction that attains it.
+
+    Args:
+        center, axis: middle of the segment [m] and its unit direction. half_length: of the segment [m]. half: half
+            extents of the box [m].
+    Degenerate: among many nearest points of a segment along a face or an edge, an end of them, or of the segment.
+    """
+    on_segment = _nearest_on_segment(center, axis, half_length, half)
+    outside = _excess(center + on_segment * axis, half)
+    scale = half_length + wp.length(half)
+    square = wp.dot(outside, outside)
+    least = SegmentBox()
+    if square <= NEAR * NEAR * scale * scale:
+        least = _least_translation(center, axis, half_length, half)
+        if square == Real(0.0):
+            return least
+    result = SegmentBox()
+    result.on_segment = on_segment
+    result.outward = wp.normalize(_untilted(outside, axis, wp.abs(on_segment) < half_length))
+    result.distance = wp.sqrt(square)
+    if square > NEAR * NEAR * scale * scale:
+        return result
+    # Rounding turns the direction between points this near: what it attains decides.
+    result.distance = (
+        wp.dot(result.outward, center)
+        - half_length * wp.abs(wp.dot(result.outward, axis))
+        - wp.dot(wp.abs(result.outward), half)
+    )
+    if result.distance > least.distance:
+        return result
+    return least
+
+
+@wp.func
+def _untilted(outside: Vec3, axis: Vec3, is_inner: bool) -> Vec3:
+    """`outside`, from a box's edge or vertex to an inner point of a segment, made perpendicular to the segment again."""
+    count = int(0)
+    along = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    for i in range(3):
+        if outside[i] != Real(0.0):
+            along[i] = axis[i]
+            count += 1
+    if not is_inner or count < 2:
+        return outside
+    along_square = wp.dot(along, along)
+    tilt = wp.dot(outside, along)
+    # A larger tilt says that the segment is as good as parallel to the edge, and that the tilt is nothing but rounding.
+    if tilt * tilt > ROUNDING_TILT * ROUNDING_TILT * along_square * wp.dot(outside, outside):
+        return outside
+    if along_square == Real(0.0):
+        return outside
+    return outside - tilt / along_square * along
+
+
+@wp.func
+def _excess(point: Vec3, half: Vec3) -> Vec3:
+    """From the nearest point of the box to `point`; 0 inside."""
+    return Vec3(
+        point[0] - wp.clamp(point[0], -half[0], half[0]),
+        point[1] - wp.clamp(point[1], -half[1], half[1]),
+        point[2] - wp.clamp(point[2], -half[2], half[2]),
+    )
+
+
+@wp.func
+def _slope(center: Vec3, axis: Vec3, half: Vec3, at: Real) -> Real:
+    """Half the derivative of the squared distance to the box, along the segment."""
+    return wp.dot(axis, _excess(center + at * axis, half))
+
+
+@wp.func
+def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> Real:
+    """Where the squared distance to the box is least: its derivative never falls and is linear between the six planes."""
+    low = -half_length
+    high = half_length
+    slope_low = _slope(center, axis, half, low)
+    if slope_low >= Real(0.0):
+        return low
+    slope_high = _slope(center, axis, half, high)
+    if slope_high <= Real(0.0):
+        return high
+    for i in range(3):
+        if axis[i] != Real(0.0):
+            for side in range(2):
+                at = (Real(2 * side - 1) * half[i] - center[i]) / axis[i]
+                if at > low and at < high:
+                    slope = _slope(center, axis, half, at)
+                    if slope <= Real(0.0):
+                        low = at
+                        slope_low = slope
+                    else:
+                        high = at
+                        slope_high = slope
+    return low - slope_low * (high - low) / (slope_high - slope_low)
+
+
+@wp.func
+def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> SegmentBox:
+    """Of a segment that meets the box. Segment and box together make a zonotope around the box's centre, whose faces
+    have the box's three normals and the three cross products of its edges with the segment: one of the six is exact.
+    """
+    result = SegmentBox()
+    result.distance = Real(-1.0e300)
+    for i in range(3):
+        distance = wp.abs(center[i]) - half[i] - half_length * wp.abs(axis[i])
+        if distance > result.distance:
+            side = _sign(center[i])
+            outward = Vec3(Real(0.0), Real(0.0), Real(0.0))
+            outward[i] = side
+            result.distance = distance
+            result.outward = outward
+            result.on_segment = Real(0.0)
+            if axis[i] != Real(0.0):
+                result.on_segment = -side * _sign(axis[i]) * half_length
+    to_beat = result.distance + FACE_PREFERENCE * (half_length + wp.length(half))
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        length = wp.sqrt(axis[j] * axis[j] + axis[k] * axis[k])
+        if length > Real(0.0):
+            along_j = -axis[k] / length
+            along_k = axis[j] / length
+            across = along_j * center[j] + along_k * center[k]
+            distance = wp.abs(across) - half[j] * wp.abs(along_j) - half[k] * wp.abs(along_k)
+            if distance > to_beat:
+                to_beat = distance
+                outward = Vec3(Real(0.0), Real(0.0), Real(0.0))
+                outward[j] = _sign(across) * along_j
+                outward[k] = _sign(across) * along_k
+                result.distance = distance
+                result.outward = outward
+                result.on_segment = _over_edge(center, axis, half_length, half, outward, distance, j, k)
+    return result
+
+
+@wp.func
+def _over_edge(
+    center: Vec3, axis: Vec3, half_length: Real, half: Vec3, outward: Vec3, distance: Real, j: int, k: int
+) -> Real:
+    """Where the segment, moved by -distance * outward, meets the edge that is farthest along `outward`."""
+    across = j
+    if wp.abs(axis[k]) > wp.abs(axis[j]):
+        across = k
+    edge = _sign(outward[across]) * half[across]
+    at = (edge + distance * outward[across] - center[across]) / axis[across]
+    return wp.clamp(at, -half_length, half_length)
+
+
+@wp.func
+def _sign(x: Real) -> Real:
+    """-1 below zero, else 1."""
+    if x < Real(0.0):
+        return Real(-1.0)
+    return Real(1.0)

@@ -1,0 +1,70 @@
+"""Capsule and box against the oracle."""
+
+import numpy as np
+import pytest
+
+from collidecli.engine.narrow_phase.pairs.capsule_box import MAX_CONTACTS, collide_capsule_box
+from collidecli.model.shape_types import ShapeType
+from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+
+PAIR = (ShapeType.CAPSULE, ShapeType.BOX)
+
+
+@pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
+def test_contract_and_oracle(size_a, size_b):
+    arguments = (PAIR[0], size_a, PAIR[1], size_b)
+    check_room(collide_capsule_box, MAX_CONTACTS, *arguments, poses_for(*arguments))
+
+
+FLAT = (0.0, 0.5**0.5, 0.0, 0.5**0.5)
+"""Turns the box's z axis onto the capsule's x, so that the capsule lies along the box's x."""
+
+
+def _contacts(size_a, size_b, pose, reach=0.05):
+    return run_room(collide_capsule_box, MAX_CONTACTS, size_a, size_b, [pose], reach)
+
+
+def test_lying_on_a_face_has_both_ends():
+    contacts = _contacts((0.1, 0.5, 0), (2, 2, 1), (1.09, 0, 0, *FLAT))
+    assert contacts.count.tolist() == [2]
+    np.testing.assert_allclose(contacts.separation[0], -0.01, atol=1e-12)
+    np.testing.assert_allclose(sorted(contacts.point[0, :, 2]), [-0.5, 0.5], atol=1e-12)
+    np.testing.assert_allclose(contacts.normal[0], [[1, 0, 0]] * 2, atol=1e-12)
+    assert sorted(contacts.feature[0, :, 0].tolist()) == [0, 1]
+    assert contacts.kind[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-9, 1e-5, 2e-3])
+def test_lying_across_a_face_has_the_borders_of_the_face(tilt):
+    turn = np.array(FLAT) + tilt * np.array([-FLAT[3], 0, 0, 0])
+    contacts = _contacts((0.1, 5.0, 0), (0.5, 0.4, 0.3), (0.4, 0, 0, *turn / np.linalg.norm(turn)))
+    assert contacts.count.tolist() == [2]
+    np.testing.assert_allclose(np.sort(contacts.point[0, :, 2]), [-0.5, 0.5], atol=2e-3)
+    assert contacts.feature[0, :, 0].tolist() == [2, 2]
+    assert sorted(contacts.feature[0, :, 1].tolist()) == [21, 23] or sorted(contacts.feature[0, :, 1]) == [3, 5]
+
+
+def test_lying_along_an_edge_has_both_ends_of_what_they_share():
+    turn = (0, 0, np.sin(np.pi / 8), np.cos(np.pi / 8))
+    contacts = _contacts((0.1, 0.5, 0), (1, 1, 1), (2**0.5 + 0.12, 0, 0.7, *turn))
+    assert contacts.count.tolist() == [2]
+    np.testing.assert_allclose(contacts.separation[0], 0.02, atol=1e-12)
+    np.testing.assert_allclose(sorted(contacts.point[0, :, 2]), [-0.3, 0.5], atol=1e-12)
+
+
+def test_standing_on_a_face_has_one():
+    contacts = _contacts((0.1, 0.5, 0), (1, 1, 1), (0, 0, -1.62, 0, 0, 0, 1))
+    assert contacts.count.tolist() == [1]
+    np.testing.assert_allclose(contacts.point[0, 0], [0, 0, -0.6], atol=1e-12)
+    assert contacts.feature[0, 0].tolist() == [0, 22]
+    np.testing.assert_allclose(contacts.separation[0, 0], 0.02, atol=1e-12)
+
+
+def test_a_segment_through_an_edge_leaves_across_it():
+    """The axis crosses the box's edge x = 1, z = 1 at 0.1 below it, at 45 degrees: neither face is as near as the edge."""
+    turn = (0, np.sin(-np.pi / 8), 0, np.cos(-np.pi / 8))
+    depth = 0.1
+    contacts = _contacts((0.05, 3.0, 0), (1, 1, 1), (-(2**0.5) + depth, 0, 0, *turn))
+    assert contacts.count.tolist() == [1]
+    np.testing.assert_allclose(contacts.separation[0, 0], -0.15, atol=1e-12)
+    np.testing.assert_allclose(contacts.normal[0, 0], [-1, 0, 0], atol=1e-12)
