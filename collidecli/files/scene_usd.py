@@ -19,7 +19,7 @@ from collidecli.errors import InputError
 from collidecli.files.usd_filters import CollisionGroups, PairFilters
 from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape, friction_of
 from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
-from collidecli.files.usd_stage import REST_TIME, Physics, open_stage, parse_physics
+from collidecli.files.usd_stage import REST_TIME, Physics, diagnostics, open_stage, parse_physics
 from collidecli.files.usd_transform import pose_of
 from collidecli.model.builder import ModelBuilder, ShapeConfig
 from collidecli.model.model import STATIC_BODY, Model
@@ -64,10 +64,11 @@ def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
     """
     stage, warnings = open_stage(path)
     physics = parse_physics(stage, str(path), warnings)
-    scene = _Scene(builder, physics)
-    scene.add_bodies()
-    scene.add_shapes()
-    PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
+    with diagnostics(str(path)) as more_warnings:
+        scene = _Scene(builder, physics)
+        scene.add_bodies()
+        scene.add_shapes()
+        PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
     if Path(path).name not in builder.source:
         builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
@@ -79,7 +80,7 @@ def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
         up_axis=builder.up_axis,
         body_of=scene.body_of,
         shape_of=scene.shape_of,
-        warnings=tuple(dict.fromkeys(physics.warnings)),
+        warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)),
         rest=scene.rest,
     )
 
@@ -189,7 +190,7 @@ class _Scene:
         if gap is not None:
             cfg = replace(cfg, gap=gap * self.metres_per_unit)
         if group is not None:
-            cfg = replace(cfg, collision_group=int(group))
+            cfg = replace(cfg, collision_group=group)
         if friction is not None:
             cfg = replace(cfg, friction=friction)
         if not self._physics.shapes[path].collisionEnabled:
@@ -203,7 +204,11 @@ class _Scene:
             for name in names:
                 attribute = prim.GetAttribute(name)
                 value = attribute.Get(REST_TIME) if attribute and attribute.HasAuthoredValue() else None
-                if value is not None and not math.isinf(value):
+                if value is None:
+                    continue
+                if not isinstance(value, int | float):
+                    raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
+                if not math.isinf(value):
                     return value
             if str(prim.GetPath()) == owner or not owner:
                 return None

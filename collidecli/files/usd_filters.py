@@ -9,6 +9,7 @@ from itertools import product
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from collidecli.errors import InputError
 from collidecli.files.usd_stage import REST_TIME, Physics
 from collidecli.model.builder import ModelBuilder
 
@@ -151,7 +152,8 @@ class PairFilters:
             if joint.collisionEnabled or not joint.jointEnabled:
                 continue
             sides = [
-                self._side(str(body), str(rel)) for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))
+                self._side(path, str(body), str(rel))
+                for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))
             ]
             (body0, shapes0), (body1, shapes1) = sides
             if body0 is None or body1 is None:
@@ -159,18 +161,28 @@ class PairFilters:
             elif body0 != body1:
                 self._builder.add_joint(body0, body1, collision_filter_parent=True)
 
-    def _side(self, body: str, rel: str) -> tuple[int | None, list[int]]:
+    def _side(self, joint: str, body: str, rel: str) -> tuple[int | None, list[int]]:
         """(body index or None, shapes) of a joint's side: what pxr resolved it to, else the prim that it names."""
         path = body or rel
+        if path and not self._physics.prim(path):
+            self._physics.warnings.append(f"<{joint}>: the joint names <{path}>, which is not there")
         path = path if path in self._body_of else self._owner_of.get(path) or path
         held = self._owned.get(path, [path])
         return self._body_of.get(path), [self._shape_of[p] for p in held if p in self._shape_of]
 
     def _add_articulations(self) -> None:
+        member_of: dict[str, str] = {}
         for path in self._physics.articulations:
-            bodies = [self._body_of[b] for b in self._articulated_bodies(path) if b in self._body_of]
-            if len(bodies) > 1 and not self._self_collision(path):
-                self._builder.add_articulation(bodies, self_collision=False)
+            bodies = [body for body in self._articulated_bodies(path) if body in self._body_of]
+            if len(bodies) < 2 or self._self_collision(path):
+                continue
+            for body in bodies:
+                if body in member_of:
+                    where = self._physics.where(body)
+                    what = f"the body is in two articulations, <{member_of[body]}> and <{path}>"
+                    raise InputError(what, where, "apply PhysicsArticulationRootAPI once to a chain of joints")
+                member_of[body] = path
+            self._builder.add_articulation([self._body_of[body] for body in bodies], self_collision=False)
 
     def _articulated_bodies(self, path: str) -> list[str]:
         """Bodies of an articulation; pxr lists the world, where a joint leads there, as an empty path."""

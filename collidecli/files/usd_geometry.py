@@ -11,7 +11,14 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.usd_stage import REST_TIME, SHAPES_TO_USE, Physics
-from collidecli.files.usd_transform import ROUNDING, TransformError, check_columns, columns_of, rotation_of
+from collidecli.files.usd_transform import (
+    MOVE_RIGIDLY,
+    ROUNDING,
+    TransformError,
+    check_columns,
+    columns_of,
+    rotation_of,
+)
 from collidecli.model.shape_types import ShapeType, checked_size
 
 AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
@@ -74,11 +81,11 @@ class ShapeReader:
             raise InputError(
                 f"the {type_name} collider has {error}",
                 self._physics.where(path),
-                "scale it by other than zero, along its own axes",
+                MOVE_RIGIDLY,
             ) from None
         axis = "Z"
         if type_name == "Plane" or type_name in ROUND_TYPES:
-            axis = str(self._attribute(prim, "axis"))
+            axis = self._axis(prim)
         columns = columns[:, AXIS_ORDER[axis]]
         scale = np.linalg.norm(columns, axis=0)
         shape_type, size = self._sized(prim, type_name, scale)
@@ -128,8 +135,16 @@ class ShapeReader:
         half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
         return shape_type, (bottom * float(must_agree.mean()), half_height * float(scale[2]))
 
+    def _axis(self, prim: Usd.Prim) -> str:
+        axis = str(self._attribute(prim, "axis"))
+        if axis not in AXIS_ORDER:
+            raise InputError(f"axis is '{axis}'", self._physics.where(str(prim.GetPath())), "give X, Y or Z")
+        return axis
+
     def _length(self, prim: Usd.Prim, name: str, may_be_zero: bool = False) -> float:
-        value = float(self._attribute(prim, name))
+        value = self._attribute(prim, name)
+        if not isinstance(value, float):
+            raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
         if not (np.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
             raise InputError(
                 f"{name} is {value:g}",

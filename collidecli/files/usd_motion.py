@@ -11,7 +11,9 @@ import numpy as np
 from pxr import Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
+from collidecli.files.usd_stage import EXPORT_AGAIN, diagnostics
 from collidecli.files.usd_transform import (
+    MOVE_RIGIDLY,
     ROUNDING,
     TransformError,
     check_columns,
@@ -54,9 +56,7 @@ def rest_pose(cache: UsdGeom.XformCache, prim: Usd.Prim, metres_per_unit: float,
     try:
         check_columns(columns)
     except TransformError as error:
-        raise InputError(
-            f"the body has {error}", where, "scale the body's shapes along their own axes instead"
-        ) from None
+        raise InputError(f"the body has {error}", where, MOVE_RIGIDLY) from None
     return RestPose(pose_of(rotation_of(columns), matrix[3, :3] * metres_per_unit), scales_of(columns))
 
 
@@ -81,7 +81,10 @@ class UsdMotion:
         codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
         self._codes = np.array(sorted(codes))
         whole = np.all(self._codes == np.rint(self._codes))
-        self.time = self._codes / stage.GetTimeCodesPerSecond()
+        rate = stage.GetTimeCodesPerSecond()
+        if not rate > 0.0:
+            raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+        self.time = self._codes / rate
         self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
         self.world_count = 1
         self.float_type = np.dtype(np.float64)
@@ -110,9 +113,12 @@ class UsdMotion:
         """float64[F, moving, 4, 4], in stage units."""
         cache = UsdGeom.XformCache()
         found = np.empty((len(codes), len(self._prims), 4, 4))
-        for frame, code in enumerate(codes):
-            cache.SetTime(Usd.TimeCode(float(code)))
-            found[frame] = Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in self._prims])
+        with diagnostics(self._file) as warnings:
+            for frame, code in enumerate(codes):
+                cache.SetTime(Usd.TimeCode(float(code)))
+                found[frame] = Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in self._prims])
+        if warnings:
+            raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
         return found
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:

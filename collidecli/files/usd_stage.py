@@ -20,6 +20,7 @@ REST_TIME = Usd.TimeCode.EarliestTime()
 NAMED_ERRORS = 5
 """So many references that lead nowhere are named in one message."""
 
+EXPORT_AGAIN = "open it in a USD viewer, or export it again"
 SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder or cone instead"
 
 
@@ -56,7 +57,7 @@ def open_stage(path: str | Path) -> tuple[Usd.Stage, list[str]]:
         raise InputError("there is no such file", str(path), "give the path of a .usd, .usda, .usdc or .usdz file")
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
-    with _diagnostics(str(path)) as warnings:
+    with diagnostics(str(path)) as warnings:
         stage = Usd.Stage.Open(str(file))
         stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
         broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
@@ -75,7 +76,7 @@ def parse_physics(stage: Usd.Stage, file: str, warnings: list[str]) -> Physics:
 
     Raises InputError for a stage without a collider, and for a collider that the parser leaves out.
     """
-    with _diagnostics(file) as parser_warnings:
+    with diagnostics(file) as parser_warnings:
         found = _parse(stage)
     physics = Physics(stage, file, warnings=warnings)
     for paths, descriptors in found.values():
@@ -146,8 +147,11 @@ def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
 
 
 @contextmanager
-def _diagnostics(file: str) -> Iterator[list[str]]:
-    """Catches what pxr reports: its errors become one InputError, its warnings go to the list that this yields."""
+def diagnostics(file: str) -> Iterator[list[str]]:
+    """Catches what pxr reports: its errors become one InputError, its warnings go to the list that this yields.
+
+    A warning of corrupt data is an error too: pxr goes on with an empty value.
+    """
     warnings: list[str] = []
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
     try:
@@ -155,13 +159,14 @@ def _diagnostics(file: str) -> Iterator[list[str]]:
     except Tf.ErrorException as error:
         said = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
         raise InputError(
-            f"the file is not a USD scene that can be read ({said[0] if said else _first_line(str(error))})",
-            file,
-            "open it in a USD viewer, or export it again",
+            f"the USD scene cannot be read ({said[0] if said else _first_line(str(error))})", file, EXPORT_AGAIN
         ) from None
     finally:
         warnings += [_first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()]
         del delegate  # it listens for as long as it lives
+    corrupt = [w for w in warnings if w.startswith("Corrupt asset")]
+    if corrupt:
+        raise InputError(f"the USD scene cannot be read ({corrupt[0]})", file, EXPORT_AGAIN)
 
 
 def _first_line(text: str) -> str:

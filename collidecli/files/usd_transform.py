@@ -13,6 +13,8 @@ ROUNDING = 1e-6
 Matrices authored in float32 are good to 1e-7; a shape 1e-6 off is within the 1e-5 that a distance may be off.
 """
 
+MOVE_RIGIDLY = "give it a finite position, a rotation, and a scale along its own axes that is not zero"
+
 
 class TransformError(Exception):
     """A transform that a rigid shape cannot have; the message says which, without the place."""

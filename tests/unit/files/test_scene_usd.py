@@ -211,10 +211,14 @@ CONE = f'def Cone "s" {COLLIDER} {{\n%s\n}}'
         (f'def Capsule_1 "s" {COLLIDER} {{\ndouble radiusTop = 2\n}}', ["</s>", "Capsule_1", "unequal radii"]),
         (sphere("s", "double radius.timeSamples = { 0: 1, 1: 2 }"), ["</s>", "radius changes over time"]),
         (sphere("s", "float newton:contactMargin = -1"), ["/s", "margin is -1"]),
+        (CONE % 'uniform token axis = "W"', ["</s>", "axis is 'W'"]),
+        (sphere("s", 'string radius = "abc"'), ["</s>", "radius is 'abc'"]),
+        (sphere("s", 'string newton:contactMargin = "abc"'), ["</s>", "newton:contactMargin is 'abc'"]),
+        (sphere("s", "float newton:collision_group = 1.5"), ["/s", "collision_group is 1.5"]),
         (sphere("s", "int newton:world = 0") + sphere("t", "int newton:world = 1"), ["</t>", "newton:world is 1"]),
         ('def Sphere "s" (references = @gone.usda@) {\n}', ["@gone.usda@", "compose"]),
         ('def Sphere "s" (references = </nowhere>) {\n}', ["</nowhere>", "compose"]),
-        ('def Sphere "s" {', ["s.usda", "not a USD scene"]),
+        ('def Sphere "s" {', ["s.usda", "cannot be read"]),
     ],
 )  # fmt: skip
 def test_refused_by_name(tmp_path, capfd, text, said):
@@ -240,7 +244,7 @@ def test_units_that_are_none(tmp_path, value):
 @pytest.mark.parametrize(("name", "content"), [("s.usda", b""), ("s.usd", b"PK\3\4 no"), ("s.usdc", b"PXR-USDC\0\0")])
 def test_files_that_are_no_stage(tmp_path, capfd, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=r"empty|not a USD scene"):
+    with pytest.raises(InputError, match=r"empty|cannot be read"):
         add_usd(ModelBuilder(), tmp_path / name)
     with pytest.raises(InputError, match="no such file"):
         add_usd(ModelBuilder(), tmp_path / "gone.usda")

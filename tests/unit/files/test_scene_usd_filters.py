@@ -2,6 +2,7 @@
 
 import pytest
 
+from collidecli.errors import InputError
 from collidecli.model.explain import explain
 from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching
 
@@ -170,6 +171,19 @@ def test_joint_to_the_world_frame_filters_nothing(tmp_path):
     free = ALL_ABC + ", a ground, b ground, c ground"
     check(tmp_path, text + joint("/a"), free)
     check(tmp_path, f'def Xform "w" {{\n}}\n{text}' + joint("/w", "/a"), free)
+
+
+def test_joint_to_nothing_is_a_warning(tmp_path):
+    scene, _ = check(tmp_path, ABC + joint("/a", "/gone"), ALL_ABC)
+    assert scene.warnings == ("</j>: the joint names </gone>, which is not there",)
+
+
+def test_two_articulations_of_one_body_are_refused(tmp_path):
+    off = "bool newton:selfCollisionEnabled = 0"
+    api = '(prepend apiSchemas = ["PhysicsArticulationRootAPI"])'
+    text = f'def PhysicsFixedJoint "w" {api} {{\n{off}\nrel physics:body1 = </r/c>\n}}\n' + chain(off)
+    with pytest.raises(InputError, match="two articulations"):
+        load(tmp_path, text)
 
 
 def test_joint_to_a_static_collider_filters_that_one(tmp_path):

@@ -72,6 +72,14 @@ def test_poses_against_usd_with_scale_and_reflection_above(tmp_path):
         np.testing.assert_array_equal(poses[0], model.bodies.pose[0])
 
 
+@pytest.mark.parametrize("rate", ["0", "-24"])
+def test_rate_that_is_none(tmp_path, rate):
+    header = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
+    scene, model = load(tmp_path, sphere("a", samples("0: (0, 0, 0), 1: (1, 0, 0)")), header=header)
+    with pytest.raises(InputError, match="timeCodesPerSecond"):
+        scene.motion(model)
+
+
 def test_any_chunk_reads_the_same(tmp_path):
     track = ", ".join(f"{i}: ({i * i}, {-i}, {np.sin(i)})" for i in range(20))
     scene, model = load(tmp_path, sphere("a", samples(track)), header=HEADER)
