@@ -12,10 +12,10 @@ import warp as wp
 from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Pose
 from collidecli.engine.narrow_phase.dispatch import Bucket, Room
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
-from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.engine.narrow_phase.staging import StagedContact, Staging
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import ContactBlock
 
@@ -156,7 +156,8 @@ class CollisionPipeline:
         sizes = np.diff(starts)
         most = np.array([room.max_contacts for room in self.rooms])
         first_rows = np.concatenate([[0], np.cumsum(sizes * most)])
-        staged = _staging(workspace, int(first_rows[-1]))
+        staged = Staging()
+        staged.contact = workspace.array("staged_contact", int(first_rows[-1]), StagedContact)
         for index, room in enumerate(self.rooms):
             if sizes[index] == 0:
                 continue
@@ -171,13 +172,3 @@ class CollisionPipeline:
     def device_model_types(self) -> range:
         """Rows of the room table: one a shape type."""
         return range(round(len(self.room_of_types) ** 0.5))
-
-
-def _staging(workspace: Workspace, count: int) -> Staging:
-    staged = Staging()
-    staged.point = workspace.array("staged_point", count, Vec3)
-    staged.normal = workspace.array("staged_normal", count, Vec3)
-    staged.separation = workspace.array("staged_separation", count, Real)
-    staged.feature = workspace.array("staged_feature", count, wp.vec2i)
-    staged.kind = workspace.array("staged_kind", count, wp.uint8)
-    return staged

@@ -11,7 +11,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.engine.narrow_phase.staging import StagedContact, Staging
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
@@ -94,25 +94,26 @@ def run_room(
     pairs = len(pose)
     rows = pairs * max_contacts
     with wp.ScopedDevice(device):
+        records = np.zeros(rows, StagedContact.numpy_dtype())
+        records["point"] = records["normal"] = records["separation"] = np.nan
+        records["feature_a"] = records["feature_b"] = -7
+        records["kind"] = 77
         out = Staging()
-        out.point = wp.full(rows, Vec3(np.nan), dtype=Vec3)
-        out.normal = wp.full(rows, Vec3(np.nan), dtype=Vec3)
-        out.separation = wp.full(rows, np.nan, dtype=Real)
-        out.feature = wp.full(rows, wp.vec2i(-7, -7), dtype=wp.vec2i)
-        out.kind = wp.full(rows, 77, dtype=wp.uint8)
+        out.contact = wp.array(records, dtype=StagedContact)
         sizes = [wp.array(np.broadcast_to(np.asarray(s, np.float64), (pairs, 3)), dtype=Vec3) for s in (size_a, size_b)]
         reaches = wp.array(np.broadcast_to(np.asarray(reach, np.float64), pairs), dtype=Real)
         count = wp.zeros(pairs, dtype=int)
         inputs = [*sizes, wp.array(pose, dtype=Pose), reaches, out, count]
         wp.launch(_kernel(room, max_contacts), dim=pairs, inputs=inputs)
     shape = (pairs, max_contacts)
+    contact = out.contact.numpy().reshape(shape)
     return PairContacts(
         count.numpy(),
-        out.point.numpy().reshape(*shape, 3),
-        out.normal.numpy().reshape(*shape, 3),
-        out.separation.numpy().reshape(shape),
-        out.feature.numpy().reshape(*shape, 2),
-        out.kind.numpy().reshape(shape),
+        contact["point"],
+        contact["normal"],
+        contact["separation"],
+        np.stack([contact["feature_a"], contact["feature_b"]], -1),
+        contact["kind"],
     )
 
 

@@ -19,9 +19,8 @@ from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import ChunkCells, Instances, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.geometry.bounds import balls_near
 from collidecli.engine.workspace import Workspace
-
-NO_SHAPE = wp.constant(-1)
 
 
 @wp.func
@@ -101,6 +100,23 @@ def write_entries(
 
 
 @wp.kernel(module="unique", enable_backward=False)
+def gather_balls(
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    columns: Columns,
+    entry: wp.array[wp.int32],
+    entry_ball: wp.array[wp.vec4f],
+):
+    """One thread an entry: its instance's bounding ball, inflated, so that the sweep reads them one after another."""
+    thread = wp.tid()
+    instance = entry[thread]
+    ball = instances.ball[instance]
+    inflation = columns.inflation[row_of(chunk, layout, instance)]
+    entry_ball[thread] = wp.vec4f(ball[0], ball[1], ball[2], ball[3] + inflation)
+
+
+@wp.kernel(module="unique", enable_backward=False)
 def sweep(
     rows: ShapeRows,
     layout: Layout,
@@ -110,6 +126,7 @@ def sweep(
     entry_count: int,
     key: wp.array[wp.int64],
     entry: wp.array[wp.int32],
+    entry_ball: wp.array[wp.vec4f],
     capacity: int,
     found: wp.array[wp.int32],
     candidate_key: wp.array[wp.int64],
@@ -129,29 +146,29 @@ def sweep(
     own = int(column) - cell * columns.count[0] * columns.count[1]
     own_u = own // columns.count[1]
     own_v = own - own_u * columns.count[1]
-    other = thread + 1
-    while other < entry_count and key[other] <= last:
+    ball = entry_ball[thread]
+    for other in range(thread + 1, entry_count):
+        if key[other] > last:
+            break
+        if not balls_near(ball, entry_ball[other], wp.float32(0.0)):
+            continue
         instance1 = entry[other]
         row1 = row_of(chunk, layout, instance1)
         low1 = swept_lower(columns, instances, instance1, row1)
         if (
-            column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) == own_u
-            and column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) == own_v
+            column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) != own_u
+            or column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) != own_v
         ):
-            first = wp.min(instance, instance1)
-            second = wp.max(instance, instance1)
-            row_first = wp.min(row, row1)
-            row_second = wp.max(row, row1)
-            reach = pair_reach(rows, row_first, row_second)
-            if near(rows, instances, first, second, row_first, row_second, reach) and may_touch(
-                rows, row_first, row_second
-            ):
-                slot = wp.atomic_add(found, 0, 1)
-                if slot < capacity:
-                    candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(
-                        second - cell * layout.width
-                    )
-        other += 1
+            continue
+        first = wp.min(instance, instance1)
+        second = wp.max(instance, instance1)
+        row_first = wp.min(row, row1)
+        row_second = wp.max(row, row1)
+        reach = pair_reach(rows, row_first, row_second)
+        if near(rows, instances, first, second, row_first, row_second, reach) and may_touch(rows, row_first, row_second):
+            slot = wp.atomic_add(found, 0, 1)
+            if slot < capacity:
+                candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -200,6 +217,9 @@ class SweepAndPrune:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         layout, device = self.device_model.layout, self.device_model.device
         key, entry, entry_count = self._sorted_entries(chunk, cell_count, instances, workspace)
+        ball = workspace.array("entry_ball", entry_count, wp.vec4f)
+        arguments = [layout, chunk, instances, self.plan.columns, entry, ball]
+        wp.launch(gather_balls, entry_count, arguments, device=device)
         counter = workspace.array("candidate_count", 1, wp.int32)
         capacity = max(1024, 2 * cell_count * layout.width)
         while True:
@@ -208,8 +228,8 @@ class SweepAndPrune:
             capacity = candidate_key.shape[0] // 2
             counter.zero_()
             sink = [capacity, counter, candidate_key]
-            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.columns, entry_count, key, entry]
-            wp.launch(sweep, entry_count, [*arguments, *sink], device=device)
+            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.columns, entry_count]
+            wp.launch(sweep, entry_count, [*arguments, key, entry, ball, *sink], device=device)
             listed = self.plan.listed_per_cell
             arguments = [layout, chunk, instances, self.plan.listed, listed]
             wp.launch(meet_unswept, cell_count * listed, [*arguments, *sink], device=device)
@@ -244,4 +264,4 @@ class SweepAndPrune:
         return key, entry, entry_count
 
     def kernels(self) -> list[wp.Kernel]:
-        return [count_columns, write_entries, sweep, meet_unswept, unpack]
+        return [count_columns, write_entries, gather_balls, sweep, meet_unswept, unpack]

@@ -93,33 +93,31 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
             pose_a_to_world = instances.pose[pair[1]]
         cell = pair[0] // layout.width
         for i in range(count):
-            staged_row = first[thread] + i
-            normal_world = wp.transform_vector(pose_a_to_world, staged.normal[staged_row])
-            separation = staged.separation[staged_row]
-            point_a = wp.transform_point(pose_a_to_world, staged.point[staged_row])
-            point_b = point_a + separation * normal_world
-            feature = staged.feature[staged_row]
+            contact = staged.contact[first[thread] + i]
+            normal_world = wp.transform_vector(pose_a_to_world, contact.normal)
+            point_a = wp.transform_point(pose_a_to_world, contact.point)
+            point_b = point_a + contact.separation * normal_world
             at = slot + i
             shape0[at] = row0
             shape1[at] = row1
-            distance[at] = wp.float32(separation - margin)
-            kind[at] = staged.kind[staged_row]
+            distance[at] = wp.float32(contact.separation - margin)
+            kind[at] = wp.uint8(contact.kind)
             if swapped:
                 normal[at] = wp.vec3f(-normal_world)
                 point0[at] = point_type(point_b)
                 point1[at] = point_type(point_a)
                 offset0[at] = offset_in_body(rows, chunk, cell, row0, point_b)
                 offset1[at] = offset_in_body(rows, chunk, cell, row1, point_a)
-                feature0[at] = feature[1]
-                feature1[at] = feature[0]
+                feature0[at] = contact.feature_b
+                feature1[at] = contact.feature_a
             else:
                 normal[at] = wp.vec3f(normal_world)
                 point0[at] = point_type(point_a)
                 point1[at] = point_type(point_b)
                 offset0[at] = offset_in_body(rows, chunk, cell, row0, point_a)
                 offset1[at] = offset_in_body(rows, chunk, cell, row1, point_b)
-                feature0[at] = feature[0]
-                feature1[at] = feature[1]
+                feature0[at] = contact.feature_a
+                feature1[at] = contact.feature_b
 
     return compact
 

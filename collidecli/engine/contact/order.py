@@ -2,34 +2,29 @@
 
 import warp as wp
 
-from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.engine.narrow_phase.staging import Staging, StagedContact
 
 
 @wp.func
 def swap_rows(out: Staging, i: int, j: int):
-    point = out.point[i]
-    normal = out.normal[i]
-    separation = out.separation[i]
-    feature = out.feature[i]
-    kind = out.kind[i]
-    out.point[i] = out.point[j]
-    out.normal[i] = out.normal[j]
-    out.separation[i] = out.separation[j]
-    out.feature[i] = out.feature[j]
-    out.kind[i] = out.kind[j]
-    out.point[j] = point
-    out.normal[j] = normal
-    out.separation[j] = separation
-    out.feature[j] = feature
-    out.kind[j] = kind
+    held = out.contact[i]
+    out.contact[i] = out.contact[j]
+    out.contact[j] = held
 
 
 @wp.func
-def features_before(out: Staging, i: int, j: int, first: int) -> bool:
-    """Whether row i's features stand before row j's; `first` is which of the two is shape0's."""
-    if out.feature[i][first] != out.feature[j][first]:
-        return out.feature[i][first] < out.feature[j][first]
-    return out.feature[i][1 - first] < out.feature[j][1 - first]
+def features_before(x: StagedContact, y: StagedContact, swapped: int) -> bool:
+    """Whether x's features stand before y's, shape0's first; `swapped` says that b is shape0."""
+    first_x = x.feature_a
+    second_x = x.feature_b
+    first_y = y.feature_a
+    second_y = y.feature_b
+    if swapped != 0:
+        first_x = x.feature_b
+        second_x = x.feature_a
+        first_y = y.feature_b
+        second_y = y.feature_a
+    return first_x < first_y or (first_x == first_y and second_x < second_y)
 
 
 @wp.func
@@ -40,7 +35,7 @@ def keep_deepest(out: Staging, row: int, count: int, limit: int) -> int:
     for kept in range(limit):
         deepest = row + kept
         for i in range(row + kept + 1, row + count):
-            if out.separation[i] < out.separation[deepest]:
+            if out.contact[i].separation < out.contact[deepest].separation:
                 deepest = i
         if deepest != row + kept:
             swap_rows(out, row + kept, deepest)
@@ -48,10 +43,10 @@ def keep_deepest(out: Staging, row: int, count: int, limit: int) -> int:
 
 
 @wp.func
-def sort_by_features(out: Staging, row: int, count: int, first: int):
+def sort_by_features(out: Staging, row: int, count: int, swapped: int):
     """Insertion sort of a pair's contacts by feature0, then feature1."""
     for i in range(row + 1, row + count):
         j = int(i)
-        while j > row and features_before(out, j, j - 1, first):
+        while j > row and features_before(out.contact[j], out.contact[j - 1], swapped):
             swap_rows(out, j, j - 1)
             j -= 1

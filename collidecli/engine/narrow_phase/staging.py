@@ -1,4 +1,4 @@
-"""Where a pair's room puts its contacts: slots of its own, in the frame of the pair's first shape."""
+"""Where a pair's room puts its contacts: rows of its own, in the frame of the pair's first shape."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from collidecli.engine.geometry.real import Real, Vec3
 
 
 @wp.struct
-class Staging:
-    """Contacts as the rooms of the narrow phase write them, one row each.
+class StagedContact:
+    """A contact as the rooms of the narrow phase write it: whole in one place, since most rows stay empty.
 
     point: witness on a's surface, a's frame [m]. normal: unit, from a to b, a's frame.
     separation: signed distance of the two un-inflated surfaces along normal [m]; b's witness is
-    point + separation * normal. feature: of a, of b; -1 none. kind: point, edge, face, patch.
+    point + separation * normal. feature_a, feature_b: -1 none. kind: point, edge, face, patch.
     """
 
-    point: wp.array[Vec3]
-    normal: wp.array[Vec3]
-    separation: wp.array[Real]
-    feature: wp.array[wp.vec2i]
-    kind: wp.array[wp.uint8]
+    point: Vec3
+    normal: Vec3
+    separation: Real
+    feature_a: int
+    feature_b: int
+    kind: int
+
+
+@wp.struct
+class Staging:
+    """Rows that contacts are written to."""
+
+    contact: wp.array[StagedContact]
 
 
 @wp.func
@@ -28,8 +36,18 @@ def stage(
     out: Staging, row: int, point: Vec3, normal: Vec3, separation: Real, feature_a: int, feature_b: int, kind: int
 ):
     """Writes one contact into `row`."""
-    out.point[row] = point
-    out.normal[row] = normal
-    out.separation[row] = separation
-    out.feature[row] = wp.vec2i(feature_a, feature_b)
-    out.kind[row] = wp.uint8(kind)
+    contact = StagedContact()
+    contact.point = point
+    contact.normal = normal
+    contact.separation = separation
+    contact.feature_a = feature_a
+    contact.feature_b = feature_b
+    contact.kind = kind
+    out.contact[row] = contact
+
+
+@wp.func
+def set_kind(out: Staging, row: int, count: int, kind: int):
+    """Gives the contacts in rows row .. row + count - 1 their kind, once it is known how many there are."""
+    for i in range(row, row + count):
+        out.contact[i].kind = kind

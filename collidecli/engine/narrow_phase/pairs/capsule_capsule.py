@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, nearest_of_segments, segment_end
-from collidecli.engine.narrow_phase.staging import Staging, stage
+from collidecli.engine.narrow_phase.staging import Staging, set_kind, stage
 
 MAX_CONTACTS = 2
 
@@ -84,5 +84,5 @@ def _stage_shared_ends(
             stage(out, row + count, on_a + size_a[0] * normal, normal, separation, feature_a, feature_b, 1)
             count += 1
     if count == 1:
-        out.kind[row] = wp.uint8(0)
+        set_kind(out, row, 1, 0)
     return count

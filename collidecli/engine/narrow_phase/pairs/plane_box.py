@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.staging import Staging, stage
+from collidecli.engine.narrow_phase.staging import Staging, set_kind, stage
 
 MAX_CONTACTS = 8
 
@@ -41,6 +41,5 @@ def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real
             stage(out, row + count, point, up, separation, -1, corner, 0)
             count += 1
     kind = wp.min(count - 1, 2)
-    for i in range(count):
-        out.kind[row + i] = wp.uint8(kind)
+    set_kind(out, row, count, kind)
     return count

@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.rims import lowest_on_rim
-from collidecli.engine.narrow_phase.staging import Staging, stage
+from collidecli.engine.narrow_phase.staging import Staging, set_kind, stage
 
 MAX_CONTACTS = 5
 APEX = wp.constant(4)
@@ -51,6 +51,5 @@ def collide_plane_cone(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Rea
             stage(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, feature, 0)
             count += 1
     kind = wp.min(count - 1, 2)
-    for i in range(count):
-        out.kind[row + i] = wp.uint8(kind)
+    set_kind(out, row, count, kind)
     return count
