@@ -18,6 +18,16 @@ def box_feature(x: int, y: int, z: int) -> int:
 
 
 @wp.func
+def feature_step(axis: int, side: int) -> int:
+    """What being at `side` (-1, 0, 1) of an axis adds to a `box_feature` that lies between its ends."""
+    if axis == 0:
+        return side
+    if axis == 1:
+        return 3 * side
+    return 9 * side
+
+
+@wp.func
 def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
     """The point of a box's surface nearest to `point`.
 

@@ -41,6 +41,25 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
         (half[2] - c) * (half[2] + c) / (c * c),
     )
     weight = wp.cw_mul(half, Vec3(wp.abs(point[0]), wp.abs(point[1]), wp.abs(point[2]))) / (c * c)
+    s = _root(weight, excess)
+    on_sphere = _directions(weight, excess, s)
+    if s == Real(0.0):
+        # The point lies in the middle of the shortest axis, too near the centre for another root.
+        rest = Real(1.0) - wp.dot(on_sphere, on_sphere)
+        on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
+    for i in range(3):
+        if point[i] < Real(0.0):
+            on_sphere[i] = -on_sphere[i]
+    on_sphere = wp.normalize(on_sphere)
+    surface = wp.cw_mul(half, on_sphere)
+    result.outward = wp.normalize(wp.cw_div(on_sphere, half))
+    result.distance = wp.dot(point - surface, result.outward)
+    return result
+
+
+@wp.func
+def _root(weight: Vec3, excess: Vec3) -> Real:
+    """The s of at least 0 where |q(s)| = 1, or 0 where |q| is below 1 from there on."""
     # No |q_i| exceeds 1 at the root.
     s = wp.max(weight[0] - excess[0], wp.max(weight[1] - excess[1], weight[2] - excess[2]))
     s = wp.max(s, Real(0.0))
@@ -59,18 +78,7 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
         length = wp.length(on_sphere)
         if change <= CONVERGED * s:
             break
-    if s == Real(0.0):
-        # The point lies in the middle of the shortest axis, too near the centre for another root.
-        rest = Real(1.0) - length * length
-        on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
-    for i in range(3):
-        if point[i] < Real(0.0):
-            on_sphere[i] = -on_sphere[i]
-    on_sphere = wp.normalize(on_sphere)
-    surface = wp.cw_mul(half, on_sphere)
-    result.outward = wp.normalize(wp.cw_div(on_sphere, half))
-    result.distance = wp.dot(point - surface, result.outward)
-    return result
+    return s
 
 
 @wp.func

@@ -5,7 +5,7 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 
 NEAR = wp.constant(Real(1e-6))
-"""Share of the shapes' sizes below which the direction between nearest points is checked against the faces' and edges'."""
+"""Share of the shapes' sizes below which a direction between nearest points competes with the faces' and edges'."""
 
 ROUNDING_TILT = wp.constant(Real(1e-3))
 """Cosine up to which a direction that should be perpendicular to the segment is made so."""
@@ -18,8 +18,8 @@ FACE_PREFERENCE = wp.constant(Real(1e-10))
 class SegmentBox:
     """Where a segment stands to a box, in the box's frame.
 
-    on_segment: length along the segment from its middle to its nearest, or deepest, point [m]. outward: unit, from box to
-    segment. distance: signed, along outward [m].
+    on_segment: length along the segment from its middle to its nearest, or deepest, point [m]. outward: unit, from box
+    to segment. distance: signed, along outward [m].
     """
 
     on_segment: Real
@@ -64,8 +64,8 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
 
 @wp.func
 def _untilted(outside: Vec3, axis: Vec3, is_inner: bool) -> Vec3:
-    """`outside`, from a box's edge or vertex to an inner point of a segment, made perpendicular to the segment again."""
-    count = int(0)
+    """`outside`, from a box's edge or vertex to an inner point of a segment, made perpendicular to that again."""
+    count = 0
     along = Vec3(Real(0.0), Real(0.0), Real(0.0))
     for i in range(3):
         if outside[i] != Real(0.0):
@@ -101,7 +101,7 @@ def _slope(center: Vec3, axis: Vec3, half: Vec3, at: Real) -> Real:
 
 @wp.func
 def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> Real:
-    """Where the squared distance to the box is least: its derivative never falls and is linear between the six planes."""
+    """Where the squared distance to the box is least: its derivative never falls, and is linear between six planes."""
     low = -half_length
     high = half_length
     slope_low = _slope(center, axis, half, low)

@@ -2,8 +2,8 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.nearest_on_box import box_feature
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.nearest_on_box import box_feature, feature_step
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
 from collidecli.engine.geometry.segments import SIDE, segment_end
 from collidecli.engine.narrow_phase.staging import Staging, stage
@@ -44,7 +44,7 @@ class _Touch:
 
 @wp.func
 def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
-    """Contacts of a capsule and a box: the nearest or deepest point; two along a face or an edge that the capsule lies on.
+    """Contacts of a capsule and a box: the nearest or deepest point, or two along the face or edge that it lies on.
 
     Args:
         size_a: (radius, half length, 0) [m]. size_b: half extents along x, y, z [m].
@@ -62,12 +62,7 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
     turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    capsule = _CapsuleInBox()
-    capsule.center = -(center_b * turn)
-    capsule.axis = Vec3(turn[2, 0], turn[2, 1], turn[2, 2])
-    capsule.radius = size_a[0]
-    capsule.half_length = size_a[1]
-    capsule.half = size_b
+    capsule = _seen_from_box(size_a, size_b, center_b, turn)
     for i in range(3):
         beyond = wp.abs(capsule.center[i]) - size_b[i] - size_a[1] * wp.abs(capsule.axis[i])
         if beyond - size_a[0] >= reach:
@@ -87,12 +82,12 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
             first, second, two = _along_face(capsule, face, first)
     else:
         edge = _largest(capsule.axis)
-        if _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE:
-            if outward[edge] == Real(0.0):
-                first, second, two = _along_edge(capsule, edge, first)
+        is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
+        if is_parallel and outward[edge] == Real(0.0):
+            first, second, two = _along_edge(capsule, edge, first)
     normal = -(turn * outward)
-    kind = int(0)
-    count = int(0)
+    kind = 0
+    count = 0
     if two and first.separation < reach and second.separation < reach:
         kind = 1
     if first.separation < reach:
@@ -104,6 +99,17 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
         stage(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
         count += 1
     return count
+
+
+@wp.func
+def _seen_from_box(size_a: Vec3, size_b: Vec3, center_b: Vec3, turn: Mat33) -> _CapsuleInBox:
+    capsule = _CapsuleInBox()
+    capsule.center = -(center_b * turn)
+    capsule.axis = Vec3(turn[2, 0], turn[2, 1], turn[2, 2])
+    capsule.radius = size_a[0]
+    capsule.half_length = size_a[1]
+    capsule.half = size_b
+    return capsule
 
 
 @wp.func
@@ -132,10 +138,9 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     plane = wp.sign(outward[face]) * capsule.half[face]
     low = -capsule.half_length
     high = capsule.half_length
-    low_border = box_feature(_only(0, face, outward), _only(1, face, outward), _only(2, face, outward))
-    high_border = low_border
-    face_feature = low_border
-    weight = int(1)
+    face_feature = box_feature(0, 0, 0) + feature_step(face, _side(outward[face]))
+    low_border = face_feature
+    high_border = face_feature
     for j in range(3):
         if j != face:
             # Slid along the normal into the face's plane, the line is start + t * rate in the face's axis j.
@@ -146,11 +151,10 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
             if wp.abs(rate) * capsule.half_length > SLACK * half:
                 enters = (-half - start) / rate
                 leaves = (half - start) / rate
-                step = weight
+                step = feature_step(j, _side(rate))
                 if rate < Real(0.0):
                     enters = (half - start) / rate
                     leaves = (-half - start) / rate
-                    step = -weight
                 if enters > low:
                     low = enters
                     low_border = face_feature - step
@@ -159,10 +163,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
                     high_border = face_feature + step
             elif wp.abs(start) > half * (Real(1.0) + SLACK):
                 high = low
-        weight *= 3
     two = high - low > SLACK * capsule.half_length
-    first = _Touch()
-    second = _Touch()
     first = _on_line(capsule, middle, face, plane, low, low_border)
     second = _on_line(capsule, middle, face, plane, high, high_border)
     on_segment = capsule.nearest.on_segment
@@ -188,7 +189,7 @@ def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
     """Whether the nearest point's witness on the box is on the face, to rounding."""
     nearest = capsule.nearest
     witness = capsule.center + nearest.on_segment * capsule.axis - nearest.distance * nearest.outward
-    over = bool(True)
+    over = True
     for j in range(3):
         if j != face and wp.abs(witness[j]) > capsule.half[j] * (Real(1.0) + SLACK):
             over = False
@@ -198,7 +199,6 @@ def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
 @wp.func
 def _along_edge(capsule: _CapsuleInBox, edge: int, nearest: _Touch):
     """Both ends of what a capsule shares with a nearly parallel edge of the box, and whether there are two."""
-    outward = capsule.nearest.outward
     projected = capsule.half_length * wp.abs(capsule.axis[edge])
     low = wp.max(-capsule.half[edge], capsule.center[edge] - projected)
     high = wp.min(capsule.half[edge], capsule.center[edge] + projected)
@@ -227,10 +227,7 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     touch.feature_a = SIDE
     touch.feature_b = edge_feature
     if wp.abs(at) >= capsule.half[edge]:
-        weight = int(1)
-        for j in range(edge):
-            weight *= 3
-        touch.feature_b = edge_feature + weight * _side(at)
+        touch.feature_b = edge_feature + feature_step(edge, _side(at))
     else:
         touch.feature_a = 0
         if on_segment > Real(0.0):
@@ -240,7 +237,7 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
 
 @wp.func
 def _largest(v: Vec3) -> int:
-    largest = int(0)
+    largest = 0
     if wp.abs(v[1]) > wp.abs(v[largest]):
         largest = 1
     if wp.abs(v[2]) > wp.abs(v[largest]):
@@ -264,12 +261,4 @@ def _side(x: Real) -> int:
         return 1
     if x < Real(0.0):
         return -1
-    return 0
-
-
-@wp.func
-def _only(i: int, face: int, outward: Vec3) -> int:
-    """The side of the box's face on axis `face`, 0 on the other axes."""
-    if i == face:
-        return _side(outward[face])
     return 0

@@ -61,7 +61,7 @@ def test_standing_on_a_face_has_one():
 
 
 def test_a_segment_through_an_edge_leaves_across_it():
-    """The axis crosses the box's edge x = 1, z = 1 at 0.1 below it, at 45 degrees: neither face is as near as the edge."""
+    """The axis passes 0.1 under the edge of x and z, at 45 degrees to both faces, which are then farther away."""
     turn = (0, np.sin(-np.pi / 8), 0, np.cos(-np.pi / 8))
     depth = 0.1
     contacts = _contacts((0.05, 3.0, 0), (1, 1, 1), (-(2**0.5) + depth, 0, 0, *turn))
