@@ -97,6 +97,18 @@ def test_a_short_dataset_takes_no_full_chunk(tmp_path):
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
+def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
+    """Not with rows of the chunk before it: the same columns make the same bytes, whatever the blocks."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        column = ChunkedColumn(file, "/x", np.dtype(np.int32), compression=compression, chunk_rows=10)
+        for value in range(1, 14):
+            column.append(np.array([value], np.int32))
+        column.finish()
+        file["/x"].resize(20, axis=0)
+        assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none"])
 def test_a_changed_byte_is_a_read_error(tmp_path, compression):
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:

@@ -135,6 +135,25 @@ def test_a_full_disk(tmp_path, monkeypatch, fails_after):
     assert check_file(path) == []
 
 
+def test_bytes_that_could_not_be_written_are_still_read(tmp_path, monkeypatch):
+    """HDF5 reads back what it wrote; garbage there would crash it."""
+    with AtomicOutput(tmp_path / "a") as output:
+        output.write(b"0123456789")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", lambda *arguments: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+            output.seek(4)
+            output.write(b"abcdefghij")
+        output.seek(2)
+        output.write(b"XYZ")
+        output.seek(1)
+        assert output.read() == b"1XYZbcdefghij"
+        output.seek(12)
+        assert output.read(100) == b"ij"
+        with pytest.raises(OutputError, match="full"):
+            output.commit()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failed_flush_to_the_disk(tmp_path, monkeypatch):
     def fsync(fd):
         raise OSError(errno.EIO, "Input/output error")
