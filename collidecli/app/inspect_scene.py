@@ -43,7 +43,7 @@ def scene_facts(path: str, pairs: bool, why: tuple[str, str] | None, static_pair
         "shape_types": dict(Counter(kind.label for kind in model.shapes.types())),
         "shapes": [_shape_facts(model, row) for row in range(len(model.shapes))],
         "bodies": _body_facts(model),
-        "allowed_pair_count": None if listed is None else int(len(_together(listed))),
+        "allowed_pair_count": None if listed is None else len(_together(listed)),
         "excluded_pairs": dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
         "forced_pair_count": len(model.pair_filter.forced),
         "warnings": list(scene.warnings),

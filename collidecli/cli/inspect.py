@@ -19,7 +19,9 @@ collide inspect pile.usda --pairs --json
 @click.option("--all", "every", is_flag=True, help="List every row; a long table is cut otherwise.")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @click.pass_context
-def verb(ctx: click.Context, file: str, pairs: bool, why: tuple[str, str] | None, every: bool, static_pairs: bool) -> int:
+def verb(
+    ctx: click.Context, file: str, pairs: bool, why: tuple[str, str] | None, every: bool, static_pairs: bool
+) -> int:
     """Show what is in a scene, a recorded trajectory or a contact set. What FILE is, its content says."""
     from functools import partial
 

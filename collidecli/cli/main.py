@@ -13,12 +13,12 @@ from importlib import import_module
 
 import click
 
-from collidecli.cli.stop import stopping_in_time
+from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams, exit_code_of
 
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
-    # "profile": "Time every broad phase on the same motion, and say which to choose.",
+    "profile": "Time every broad phase on the same motion, and say which to choose.",
     "inspect": "Show a scene, a trajectory or a contact set as tables.",
     "record": "Step an MJCF scene in MuJoCo and record its motion.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
@@ -71,7 +71,10 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(
-    cls=LazyGroup, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyGroup,
+    invoke_without_command=True,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Show the version."
@@ -94,13 +97,15 @@ def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code. args: without the program's name; sys.argv's where None."""
     streams = Streams()
     streams.prepare()
+    stop = StopHandler()
     try:
-        with stopping_in_time():
+        with stopping_in_time() as stop:
             code = group.main(args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE")
             streams.flush()
         return int(code or 0)
     except BaseException as error:
-        return exit_code_of(error, streams)
+        # What a library makes of an exception in its callback is still the signal's doing.
+        return exit_code_of(Stopped() if stop.stopping else error, streams)
 
 
 if __name__ == "__main__":

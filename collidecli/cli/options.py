@@ -192,9 +192,7 @@ def _common_options() -> list[click.Parameter]:
         return callback
 
     def flag(names: list[str], stored: str, text: str, eager: bool = False) -> Setting:
-        return Setting(
-            names, is_flag=True, expose_value=False, is_eager=eager, callback=store(stored), help=text
-        )
+        return Setting(names, is_flag=True, expose_value=False, is_eager=eager, callback=store(stored), help=text)
 
     config = Setting(
         ["--config"],
@@ -220,7 +218,9 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
     path = path or CONFIG_FILE
     table = _toml(path)
     verbs = _verbs(ctx)
-    shared = {name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)}
+    shared = {
+        name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
+    }
     here = _settable(ctx.command)
     values: dict[str, str] = {}
     own: dict[str, str] = {}

@@ -23,9 +23,13 @@ collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7
     "--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators."
 )
 @click.option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="World w uses N + w.")
-@click.option("--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame.")
+@click.option(
+    "--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame."
+)
 @click.option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Worlds, side by side.")
-@click.option("--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]")
+@click.option(
+    "--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]"
+)
 @click.option("--noise", type=float, default=0.0, show_default=True, help="Moves the initial state by up to this.")
 @click.option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
 @click.option("--float-type", type=click.Choice(("float64", "float32")), default="float64", show_default=True)

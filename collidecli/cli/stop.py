@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-GRACE_SECONDS = 0.7
+GRACE_SECONDS = 0.5
 """For an orderly end: workers finish their chunk, files are closed and removed."""
 
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -22,13 +22,14 @@ class Stopped(KeyboardInterrupt):
 
 
 @contextmanager
-def stopping_in_time() -> Iterator[None]:
+def stopping_in_time() -> Iterator[StopHandler]:
     """Signals raise Stopped, once; a watch thread ends the program when that does not end it within the grace.
 
     A call into compiled code holds up the exception but not the watch thread. Does nothing outside the main thread.
     """
+    stop = StopHandler()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield stop
         return
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -37,13 +38,12 @@ def stopping_in_time() -> Iterator[None]:
     # A program started with a signal ignored, as by nohup, goes on ignoring it.
     held = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     held = {number: handler for number, handler in held.items() if handler not in (None, signal.SIG_IGN)}
-    stop = _Stop()
     for number in held:
         signal.signal(number, stop)
     held_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
-        yield
+        yield stop
     finally:
         ended.set()
         signal.set_wakeup_fd(held_fd)
@@ -54,15 +54,15 @@ def stopping_in_time() -> Iterator[None]:
         os.close(read_end)
 
 
-class _Stop:
-    """Raises the first time; later signals must not break into the cleaning up."""
+class StopHandler:
+    """Raises the first time; later signals must not break into the cleaning up. stopping: whether it has."""
 
     def __init__(self) -> None:
-        self._stopping = False
+        self.stopping = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self._stopping:
-            self._stopping = True
+        if not self.stopping:
+            self.stopping = True
             raise Stopped
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -23,7 +23,7 @@ WIDE = 100_000
 """Columns of a table that goes into a file or a pipe: nothing is folded."""
 
 
-class ClosedPipe(CollideError):
+class ClosedPipeError(CollideError):
     """Whoever read the output has gone; there is nobody to tell."""
 
     exit_code = 3
@@ -101,19 +101,19 @@ def printable(text: str) -> str:
 
 @contextmanager
 def unbroken_pipe() -> Iterator[None]:
-    """Turns a closed pipe into ClosedPipe, and keeps Python from complaining of it once more at its end."""
+    """Turns a closed pipe into ClosedPipeError, and keeps Python from complaining of it once more at its end."""
     try:
         yield
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise ClosedPipe("the output was closed") from None
+        raise ClosedPipeError("the output was closed") from None
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
     """Says on stderr what went wrong, in a line or two; returns the exit code."""
     if streams.verbose and not isinstance(error, (click.ClickException, SystemExit)):
         traceback.print_exception(error)
-    if isinstance(error, ClosedPipe):
+    if isinstance(error, ClosedPipeError):
         return error.exit_code
     if isinstance(error, CollideError):
         return _said(str(error), error.exit_code)
@@ -123,7 +123,7 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
         return _said(usage_message(error), 2)
     if isinstance(error, SystemExit):
         # Click leaves so when the pipe that it prints help to is closed.
-        return ClosedPipe.exit_code
+        return ClosedPipeError.exit_code
     if isinstance(error, MemoryError):
         return _said("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
     lines = str(error).strip().splitlines()
@@ -149,8 +149,6 @@ def usage_message(error: click.ClickException) -> str:
 
 
 def _said(text: str, code: int) -> int:
-    try:
+    with suppress(OSError):
         print(f"error: {printable(text)}", file=sys.stderr, flush=True)
-    except OSError:
-        pass
     return code

@@ -73,4 +73,4 @@ def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str
 
 
 def _not_finite(block: np.ndarray) -> np.ndarray:
-    return ~np.isfinite(block).all(axis=-1)
+    return np.asarray(~np.isfinite(block).all(axis=-1))

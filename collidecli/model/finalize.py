@@ -11,7 +11,6 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.choices import GAP_RULES
 from collidecli.model.lower_filter import lower_filter
-from collidecli.model.choices import GAP_RULES
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
 from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord
 from collidecli.model.shape_config import check_length

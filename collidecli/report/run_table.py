@@ -53,7 +53,9 @@ def candidate_text(facts: Mapping[str, Any]) -> str:
 
 
 def _overview(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    sizes = f"{plural(facts['shapes'], 'shape')}, {plural(facts['worlds'], 'world')}, {plural(facts['frames'], 'frame')}"
+    sizes = (
+        f"{plural(facts['shapes'], 'shape')}, {plural(facts['worlds'], 'world')}, {plural(facts['frames'], 'frame')}"
+    )
     return [
         ("scene", facts["scene"]),
         ("", sizes),

@@ -1,0 +1,77 @@
+"""collide profile: every broad phase side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    Verb,
+    WholeNumber,
+    contact_options,
+    device_options,
+    force_option,
+    motion_options,
+    option_groups,
+    streams_of,
+)
+from collidecli.errors import InputError
+
+EPILOG = """\b
+collide profile pile.usda --repeats 9
+collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
+"""
+
+
+@click.command("profile", cls=Verb, epilog=EPILOG)
+@click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
+@motion_options
+@click.option(
+    "--repeats", type=WholeNumber(), default=5, show_default=True, metavar="N", help="Measured passes of each."
+)
+@click.option("-o", "--output", metavar="FILE", help="The figures as HDF5. [default: <scene>.profile.h5]")
+@click.option("--json-out", metavar="FILE", help="The figures as JSON. [default: beside the HDF5 file, .json]")
+@contact_options
+@device_options
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
+    """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and say which to choose.
+
+    Loading and compiling are not counted. All must find the same contacts, bit for bit; if they do not, the exit code
+    is 1.
+    """
+    from collidecli.app.outputs import check_output
+    from collidecli.app.profile import ProfileRequest, profile
+    from collidecli.app.profile_facts import profile_facts
+    from collidecli.files.profile_files import write_json, write_profile_h5
+    from collidecli.report.profile_table import profile_table
+
+    streams = streams_of(ctx)
+    contact, engine = option_groups(values)
+    output = values["output"] or f"{Path(scenes[0]).stem}.profile.h5"
+    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
+    if Path(output) == Path(json_output):
+        raise InputError("the HDF5 and the JSON file are one and the same", output, "choose two with -o and --json-out")
+    for path in (output, json_output):
+        check_output(path, values["force"], (*scenes, values["trajectory"]))
+    request = ProfileRequest(
+        scenes=scenes,
+        trajectory=values["trajectory"],
+        worlds=values["worlds"],
+        frames=values["frames"],
+        contact=contact,
+        engine=engine,
+        repeats=values["repeats"],
+    )
+    with streams.progress("profiling", "loading and compiling") as progress:
+        result = profile(request, progress)
+    for warning in result.warnings:
+        streams.warn(warning)
+    facts = profile_facts(result, request.trajectory)
+    write_profile_h5(output, facts, values["force"])
+    write_json(json_output, facts, values["force"])
+    streams.result({**facts, "output": output, "json_output": json_output}, profile_table)
+    return 0 if result.identical else 1
