@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.staging import Staging, set_kind, stage
+from collidecli.engine.narrow_phase.staging import Staging, stage
 
 MAX_CONTACTS = 8
 
@@ -28,18 +28,36 @@ def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real
     z = size_b[2] * turn[2, 2]
     if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= reach:
         return 0
+    near = 0
+    for corner in range(8):
+        if center[2] + _signed(corner, x, y, z) < reach:
+            near += 1
+    kind = wp.min(near - 1, 2)
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     count = 0
     for corner in range(8):
-        sx = Real(2 * (corner & 1) - 1)
-        sy = Real((corner & 2) - 1)
-        sz = Real((corner & 4) // 2 - 1)
-        separation = center[2] + sx * x + sy * y + sz * z
+        separation = center[2] + _signed(corner, x, y, z)
         if separation < reach:
-            from_center = turn * Vec3(sx * size_b[0], sy * size_b[1], sz * size_b[2])
-            point = Vec3(center[0] + from_center[0], center[1] + from_center[1], Real(0.0))
-            stage(out, row + count, point, up, separation, -1, corner, 0)
+            point = Vec3(
+                center[0] + _signed(corner, size_b[0] * turn[0, 0], size_b[1] * turn[0, 1], size_b[2] * turn[0, 2]),
+                center[1] + _signed(corner, size_b[0] * turn[1, 0], size_b[1] * turn[1, 1], size_b[2] * turn[1, 2]),
+                Real(0.0),
+            )
+            stage(out, row + count, point, up, separation, -1, corner, kind)
             count += 1
-    kind = wp.min(count - 1, 2)
-    set_kind(out, row, count, kind)
     return count
+
+
+@wp.func
+def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
+    """x, y and z added up with the corner's signs."""
+    total = x
+    if corner & 1 == 0:
+        total = -x
+    if corner & 2 == 0:
+        total -= y
+    else:
+        total += y
+    if corner & 4 == 0:
+        return total - z
+    return total + z
