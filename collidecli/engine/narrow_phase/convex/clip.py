@@ -1,6 +1,7 @@
 """Clipping of flat convex footprints: polygon by polygon, segment by polygon.
 
-Footprints are arrays of (u, v, height): coordinates across the contact normal and along it [m]; only u and v count here.
+Footprints are arrays of (u, v, height): coordinates across the contact normal and along it [m]; here only u and v
+count.
 """
 
 import warp as wp
@@ -9,7 +10,8 @@ from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrow_phase.convex.features import Feature, edge_code
 
 POLYGON_ROOM = 32
-"""Twice the corners kept for a polygon, before and after each cut: a line that clips a convex polygon adds at most one corner, so 6 clipped by 6 have at most 12."""
+"""Corners of a polygon before and after each cut, 16 each: a line that cuts a convex polygon adds at most one corner,
+so 6 clipped by 6 have at most 12."""
 HALF = wp.constant(POLYGON_ROOM // 2)
 
 
@@ -89,9 +91,9 @@ def clip_polygon(
     """Common part of two convex faces' footprints, by clipping b's with each edge of a's.
 
     Args:
-        tolerance: a corner that near to an edge is inside it [m], so that coinciding corners and edges stay as they are.
-        corner, name: room for POLYGON_ROOM; get the corners in order, and each one's features of a and of b: a vertex of
-            one and the face of the other, or two edges that cross. No name comes twice.
+        tolerance: a corner that near to an edge is inside it [m]: coinciding corners and edges stay as they are.
+        corner, name: room for POLYGON_ROOM; get the corners in order, and each one's features of a and of b: a vertex
+            of one and the face of the other, or two edges that cross. No name comes twice.
     Returns:
         corner count, from row 0; fewer than 3 when the footprints touch at most.
     Source: Sutherland and Hodgman 1974; each edge carries which edge of a or b it lies on, which names the crossings.
@@ -153,7 +155,7 @@ def clip_polygon(
 def _crossing_name(
     side: int, k: int, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
 ) -> wp.vec2i:
-    """Features where a's edge k cuts the side: edge `side` of b, or a's own edge -1 - side, which it meets at a vertex."""
+    """Features where a's edge k cuts the side: edge `side` of b, or a's own edge -1 - side, met at a vertex."""
     if side >= 0:
         return wp.vec2i(edge_code(feature_a, code_a, k), edge_code(feature_b, code_b, side))
     vertex = k
@@ -166,10 +168,10 @@ def _crossing_name(
 def drop_flat_corners(
     corner: wp.array[Vec2], name: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
 ) -> int:
-    """Drops corners that lie within `tolerance` [m] of the line between their neighbours: they say nothing about the area.
+    """Drops corners that lie within `tolerance` [m] of the line between their neighbours: they do not change the area.
 
-    Equal faces that are turned or tilted by rounding cross in such corners, at random. A corner stays where the separation,
-    which falls along `slope`, is lower than at both neighbours by more than `level` [m].
+    Equal faces that are turned or tilted by rounding cross in such corners, at random. A corner stays where the
+    separation, which falls along `slope`, is lower than at both neighbours by more than `level` [m].
     """
     kept = int(0)
     for i in range(count):

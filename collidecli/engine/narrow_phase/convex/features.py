@@ -2,19 +2,20 @@
 
 A feature is picked by direction alone. A flat face counts while the direction is within 26 degrees of its normal
 (FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) while the direction is within 17 degrees of
-perpendicular to it (LINE_SINE), otherwise the shape meets with a point. The limits are wide, so that a shape that rocks on
-a face keeps the face's points for as long as they are within reach, and narrow enough that no direction has two
-faces or two edges of a box to choose from: two faces would need a cosine of at most 0.707; where no component reaches 0.9,
-two below 0.3 would leave less than 1. So rounding never decides between features, except at the limits themselves.
+perpendicular to it (LINE_SINE), otherwise the shape meets with a point. The limits are wide, so that a shape that rocks
+on a face keeps the face's points for as long as they are within reach, and narrow enough that no direction has two
+faces or two edges of a box to choose from: two faces would need a cosine of at most 0.707, and two components below 0.3
+leave a third above 0.9, a face. So rounding never decides between features, except at the limits themselves.
 
 Feature numbers, stable under motion:
 
-- box: one digit in base 3 per axis (x first): 0 low side, 1 middle, 2 high side. Vertices have no 1, edges one, faces two.
+- box: one digit in base 3 per axis (x first): 0 low side, 1 middle, 2 high side. Vertices have no 1, edges one, faces
+  two.
 - cylinder: 0, 1 caps at -z, +z; 2 side (and each line of it); 3, 4 rims at -z, +z.
 - cone: 0 base; 1 apex; 2 side (and each line of it); 3 rim.
 - capsule: 0, 1 ends at -z, +z; 2 side.
-- rim polygon (see `support_feature`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is 9 + 2 k; of
-  the upper cap 20 + 2 k and 21 + 2 k.
+- rim polygon (see `support_feature`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
+  9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
 - sphere and ellipsoid: -1.
 """
 
@@ -31,19 +32,19 @@ FACE_COSINE = wp.constant(Real(0.9))
 LINE_SINE = wp.constant(Real(0.3))
 
 RIM_COUNT = 6
-"""Corners of the polygon that stands for a disc: two of them meet in at most 12 points, and it covers 83 % of the disc."""
+"""Corners of the polygon that stands for a disc: two meet in at most 12 points; it covers 83 % of the disc."""
 RIM_CORNERS = wp.constant(RIM_COUNT)
 RIM_SINE = wp.constant(Real(0.75**0.5))
 LOWER_RIM = wp.constant(8)
 UPPER_RIM = wp.constant(20)
 
 AT_BORDER = wp.constant(Real(1.0e-6))
-"""A witness nearer than this share of a size to an edge or vertex is on it: the directions that GJK gives are good to 1e-6."""
+"""A witness nearer than this share of a size to an edge or vertex is on it: GJK's directions are good to 1e-6."""
 
 
 @wp.struct
 class Feature:
-    """Kind (POINT, LINE, FACE), number, corner count, outward normal of a face, and half of a face's smallest width [m]."""
+    """Kind (POINT, LINE, FACE), number, corner count; of a face, outward normal and half its smallest width [m]."""
 
     kind: int
     code: int
@@ -60,8 +61,9 @@ def support_feature(
 
     Args:
         direction: unit, the shape's frame.
-        corner: room for 6; gets the corners of a face in order, or the two ends of a line [m], the shape's frame. A disc's are
-            those of a regular polygon on its rim, the first at +x: points of it lie on the cap. A capsule's line is its axis.
+        corner: room for 6; gets the corners of a face in order, or the two ends of a line [m], the shape's frame. A
+            disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc. A
+            capsule's line is its axis.
         code: room for 6; gets the corners' numbers.
     """
     if shape_type == BOX:
@@ -242,10 +244,10 @@ def feature_at(shape_type: int, size: Vec3, point: Vec3) -> int:
 
 @wp.func
 def line_exit(shape_type: int, size: Vec3, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """How far along `direction` the line through `origin` leaves the shape near its feature `line`; -inf where it misses.
+    """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
 
-    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. Faces at the line's ends are
-    taken to lie far off: the caller stays between the ends.
+    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. Faces at the line's
+    ends are taken to lie far off: the caller stays between the ends.
     """
     result = Real(wp.inf)
     if shape_type == BOX:

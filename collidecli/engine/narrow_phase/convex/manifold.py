@@ -1,69 +1,24 @@
-"""All contacts of two convex shapes whose normal is known: the common part of the two features that face each other.
+"""All contacts of two convex shapes whose distance and normal are known.
 
-Both features are projected along the normal. Each corner of the common part of their footprints gives a contact: the
-points of a's and b's surface above it, whose difference is their separation times the normal. No point of a lies farther
+They are those of the common part of the two features that face each other, see `overlap`. No point of a lies farther
 along the normal than its support, nor one of b farther back, so no contact is nearer than the exact separation; and the
-nearest points lie above each other on the two features, so that some corner attains it. Where a feature is only
-part of what faces the other (a rim's polygon, lines that cross), the witness is added as a contact of its own.
+nearest points lie above each other on the two features, so that some corner of the common part attains it. Where a
+feature is only part of what faces the other (a rim's polygon, lines that cross), the witness is a contact of its own.
 """
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
-from collidecli.engine.geometry.support import CAPSULE, support_point
-from collidecli.engine.narrow_phase.convex.clip import (
-    POLYGON_ROOM,
-    clip_polygon,
-    clip_segment,
-    drop_flat_corners,
-)
-from collidecli.engine.narrow_phase.convex.features import (
-    FACE,
-    LINE,
-    POINT,
-    RIM_COUNT,
-    Feature,
-    edge_code,
-    feature_at,
-    line_exit,
-    support_feature,
-)
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import support_point
+from collidecli.engine.narrow_phase.convex.features import FACE, RIM_COUNT, feature_at, support_feature
+from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
 """Two rim polygons meet in at most 12 corners; the witness may come on top."""
 
-ON_BORDER = wp.constant(Real(1.0e-10))
-"""Corners this near to an edge, as a share of the narrower face's half width, are on it: 1e-6 of rounding in 1e-16."""
-FLAT_CORNER = wp.constant(Real(1.0e-5))
-"""Corners that bulge by less than this share of the narrower face's half width are left out: turning equal faces by an angle t
-bulges by t / 2, tilting by t^2, so that a tilt of 1e-3 keeps four corners."""
-PARALLEL_SINE = wp.constant(Real(0.05))
-"""Two lines at a larger angle cross in one place; at a smaller one, both ends of their overlap are contacts too (3 degrees)."""
-END_MARGIN = wp.constant(Real(0.7))
-"""How far the contacts of nearly parallel lines stay from the lines' ends, as a share of how far the lines are apart there. Half
-that far beside its line, a surface lies at most 3.2 times deeper (1 / LINE_SINE), and a box's end, leaning by LINE_SINE,
-is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
-ATTAINED = wp.constant(Real(1.0e-9))
-"""The witness is added where the contacts miss the exact separation by more than this share of the smaller shape's size."""
 ALIGNED = wp.constant(Real(1.0e-8))
 """A normal this near to a face's (1 - cosine; 1.4e-4 rad) may be the face's but for the error of the search."""
-
-
-@wp.struct
-class Meeting:
-    """Two shapes and their normal; u, v complete it to a right-handed frame. a's frame [m]. level: what rounding may cost."""
-
-    type_a: int
-    type_b: int
-    size_a: Vec3
-    size_b: Vec3
-    pose_b_to_a: Pose
-    u: Vec3
-    v: Vec3
-    normal: Vec3
-    reach: Real
-    level: Real
 
 
 @wp.func
@@ -84,11 +39,13 @@ def contact_manifold(
 
     Args:
         reach: contacts whose separation is at least this are left out; larger than `separation` [m].
-        separation, normal, point_a: the exact signed distance, its unit direction from a to b, and a's witness, a's frame.
-        out, row: contacts go to rows `row` and up. Features as in `features`; kind 0 where a point meets anything or lines
-            cross, 1 where a line meets a line or face, 2 where faces meet.
+        separation, normal, point_a: the exact signed distance [m], its unit direction from a to b, and a's witness, a's
+            frame.
+        out, row: contacts go to rows `row` and up. Features as in `features`; kind 0 where a point meets anything or
+            lines cross, 1 where a line meets a line or face, 2 where faces meet.
     Returns:
-        how many were written, at least 1, at most MAX_MANIFOLD. The smallest of their separations is `separation` to ATTAINED.
+        how many were written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of
+        the smaller shape's size.
     """
     count = feature_contacts(type_a, size_a, type_b, size_b, pose_b_to_a, reach, normal, out, row)
     if count == 0:
@@ -110,7 +67,7 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
     """Smallest separation of the contacts in rows row .. row + count - 1 [m]."""
     nearest = Real(wp.inf)
     for k in range(count):
-        nearest = wp.min(nearest, out.separation[row + k])
+        nearest = wp.min(nearest, out.contact[row + k].separation)
     return nearest
 
 
@@ -120,56 +77,6 @@ def feature_facing(shape_type: int, size: Vec3, direction: Vec3) -> int:
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code = wp.zeros(shape=RIM_COUNT, dtype=int)
     return support_feature(shape_type, size, direction, corner, code).code
-
-
-@wp.func
-def feature_contacts(
-    type_a: int,
-    size_a: Vec3,
-    type_b: int,
-    size_b: Vec3,
-    pose_b_to_a: Pose,
-    reach: Real,
-    normal: Vec3,
-    out: Staging,
-    row: int,
-) -> int:
-    """Contacts of the two features that face each other along `normal`; none where one is a point or they do not overlap.
-
-    Arguments and result as `contact_manifold`, but the smallest separation may be larger than that along the normal.
-    """
-    corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code_a = wp.zeros(shape=RIM_COUNT, dtype=int)
-    code_b = wp.zeros(shape=RIM_COUNT, dtype=int)
-    rotation = wp.transform_get_rotation(pose_b_to_a)
-    a = support_feature(type_a, size_a, normal, corner_a, code_a)
-    b = support_feature(type_b, size_b, wp.quat_rotate_inv(rotation, -normal), corner_b, code_b)
-    if a.kind == POINT or b.kind == POINT:
-        return 0
-    meeting = Meeting()
-    meeting.type_a = type_a
-    meeting.type_b = type_b
-    meeting.size_a = size_a
-    meeting.size_b = size_b
-    meeting.pose_b_to_a = pose_b_to_a
-    meeting.normal = normal
-    meeting.u = _across(normal)
-    meeting.v = wp.cross(normal, meeting.u)
-    meeting.reach = reach
-    meeting.level = rounding_level(type_a, size_a, type_b, size_b)
-    b.normal = wp.quat_rotate(rotation, b.normal)
-    for k in range(a.count):
-        corner_a[k] = _footprint(meeting, corner_a[k])
-    for k in range(b.count):
-        corner_b[k] = _footprint(meeting, wp.transform_point(pose_b_to_a, corner_b[k]))
-    if a.kind == FACE and b.kind == FACE:
-        return _face_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
-    if a.kind == LINE and b.kind == LINE:
-        return _line_on_line(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
-    if a.kind == FACE:
-        return _line_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
-    return _line_on_face(meeting, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
 
 
 @wp.func
@@ -186,13 +93,15 @@ def along_face(
     code = wp.zeros(shape=RIM_COUNT, dtype=int)
     a = support_feature(type_a, size_a, normal, corner, code)
     if a.kind == FACE and Real(1.0) - wp.dot(a.normal, normal) < ALIGNED:
-        if separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, a.normal) >= separation - level:
+        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, a.normal)
+        if along >= separation - level:
             return a.normal
     rotation = wp.transform_get_rotation(pose_b_to_a)
     b = support_feature(type_b, size_b, wp.quat_rotate_inv(rotation, -normal), corner, code)
     normal_b = -wp.quat_rotate(rotation, b.normal)
     if b.kind == FACE and Real(1.0) - wp.dot(normal_b, normal) < ALIGNED:
-        if separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, normal_b) >= separation - level:
+        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, normal_b)
+        if along >= separation - level:
             return normal_b
     return normal
 
@@ -203,207 +112,3 @@ def separation_along(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_
     on_a = support_point(type_a, size_a, normal)
     on_b = support_point(type_b, size_b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)
-
-
-@wp.func
-def rounding_level(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3) -> Real:
-    """Separations nearer than this are equal [m]: ATTAINED of the smaller shape's largest size, and rounding at the larger's."""
-    largest_a = wp.max(size_a[0], wp.max(size_a[1], size_a[2]))
-    largest_b = wp.max(size_b[0], wp.max(size_b[1], size_b[2]))
-    return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
-
-
-@wp.func
-def _across(n: Vec3) -> Vec3:
-    """A unit vector perpendicular to unit n."""
-    if wp.abs(n[0]) < Real(0.6):
-        return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
-    return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
-
-
-@wp.func
-def _footprint(meeting: Meeting, p: Vec3) -> Vec3:
-    return Vec3(wp.dot(p, meeting.u), wp.dot(p, meeting.v), wp.dot(p, meeting.normal))
-
-
-@wp.func
-def _lifted(meeting: Meeting, u: Real, v: Real, height: Real) -> Vec3:
-    return u * meeting.u + v * meeting.v + height * meeting.normal
-
-
-@wp.func
-def _slope(meeting: Meeting, face: Feature) -> Vec2:
-    """How a face's height falls with u and v."""
-    along = wp.dot(face.normal, meeting.normal)
-    return Vec2(wp.dot(face.normal, meeting.u) / along, wp.dot(face.normal, meeting.v) / along)
-
-
-@wp.func
-def _face_on_face(
-    meeting: Meeting,
-    a: Feature,
-    corner_a: wp.array[Vec3],
-    code_a: wp.array[int],
-    b: Feature,
-    corner_b: wp.array[Vec3],
-    code_b: wp.array[int],
-    out: Staging,
-    row: int,
-) -> int:
-    corner = wp.zeros(shape=POLYGON_ROOM, dtype=Vec2)
-    name = wp.zeros(shape=POLYGON_ROOM, dtype=wp.vec2i)
-    width = wp.min(a.half_width, b.half_width)
-    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, name)
-    slope_a = _slope(meeting, a)
-    slope_b = _slope(meeting, b)
-    level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
-    level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
-    count = drop_flat_corners(corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * meeting.level)
-    written = int(0)
-    for k in range(count):
-        height_a = level_a - wp.dot(slope_a, corner[k])
-        separation = level_b - wp.dot(slope_b, corner[k]) - height_a
-        if separation < meeting.reach and written < MAX_MANIFOLD - 1:
-            point = _lifted(meeting, corner[k][0], corner[k][1], height_a)
-            stage(out, row + written, point, meeting.normal, separation, name[k][0], name[k][1], 2)
-            written += 1
-    return written
-
-
-@wp.func
-def _line_on_face(
-    meeting: Meeting,
-    face: Feature,
-    face_corner: wp.array[Vec3],
-    face_code: wp.array[int],
-    line: Feature,
-    end: wp.array[Vec3],
-    end_code: wp.array[int],
-    face_is_a: bool,
-    out: Staging,
-    row: int,
-) -> int:
-    part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
-    slope = _slope(meeting, face)
-    level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
-    written = int(0)
-    for k in range(2):
-        share = part.low
-        edge = part.low_edge
-        if k == 1:
-            share = part.high
-            edge = part.high_edge
-        p = end[0] + share * (end[1] - end[0])
-        height_face = level - slope[0] * p[0] - slope[1] * p[1]
-        height_line = _line_height(meeting, not face_is_a, line, p, p[2], Real(0.0))
-        face_name = face.code
-        line_name = end_code[k]
-        if edge >= 0:
-            face_name = edge_code(face, face_code, edge)
-            line_name = line.code
-        separation = height_face - height_line
-        height_a = height_line
-        name_a = line_name
-        name_b = face_name
-        if face_is_a:
-            separation = height_line - height_face
-            height_a = height_face
-            name_a = face_name
-            name_b = line_name
-        if part.low < part.high and separation < meeting.reach:
-            point = _lifted(meeting, p[0], p[1], height_a)
-            stage(out, row + written, point, meeting.normal, separation, name_a, name_b, 1)
-            written += 1
-    return written
-
-
-@wp.func
-def _line_on_line(
-    meeting: Meeting,
-    a: Feature,
-    end_a: wp.array[Vec3],
-    code_a: wp.array[int],
-    b: Feature,
-    end_b: wp.array[Vec3],
-    code_b: wp.array[int],
-    out: Staging,
-    row: int,
-) -> int:
-    """The ends of the overlap of two nearly parallel lines, on the line halfway between them; none where they cross."""
-    along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
-    along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
-    length_a = wp.length(along_a)
-    length_b = wp.length(along_b)
-    sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
-    if wp.abs(sine) > PARALLEL_SINE:
-        return 0
-    facing = wp.sign(wp.dot(along_a, along_b))
-    e = wp.normalize(along_a / length_a + facing * along_b / length_b)
-    start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
-    start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
-    rate_a = wp.dot(along_a, e)
-    rate_b = wp.dot(along_b, e)
-    low_b = wp.min(start_b, start_b + rate_b)
-    high_b = wp.max(start_b, start_b + rate_b)
-    low = wp.max(start_a, low_b)
-    high = wp.min(start_a + rate_a, high_b)
-    margin_low = END_MARGIN * _apart(end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b)
-    margin_high = END_MARGIN * _apart(end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b)
-    if high - margin_high - low - margin_low <= ON_BORDER * wp.min(length_a, length_b):
-        return 0
-    written = int(0)
-    for k in range(2):
-        s = low + margin_low
-        ends_a = low == start_a
-        ends_b = low_b == start_b
-        if k == 1:
-            s = high - margin_high
-            ends_a = high == start_a + rate_a
-            ends_b = high_b != start_b
-        on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
-        on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
-        middle = Real(0.5) * (on_a + on_b)
-        offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
-        height_a = _line_height(meeting, True, a, middle, on_a[2], offset)
-        height_b = _line_height(meeting, False, b, middle, on_b[2], offset)
-        name_a = a.code
-        name_b = b.code
-        if ends_a:
-            name_a = code_a[k]
-        else:
-            name_b = code_b[wp.where(ends_b, k, 1 - k)]
-        if height_b - height_a < meeting.reach:
-            point = _lifted(meeting, middle[0], middle[1], height_a)
-            stage(out, row + written, point, meeting.normal, height_b - height_a, name_a, name_b, 1)
-            written += 1
-    return written
-
-
-@wp.func
-def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b: Real) -> Real:
-    """Distance of the footprints of a point of each line [m]."""
-    gap = end_a[0] + share_a * (end_a[1] - end_a[0]) - end_b[0] - share_b * (end_b[1] - end_b[0])
-    return wp.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
-
-
-@wp.func
-def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
-    """Height of a shape's surface above footprint p, which is `offset` beside the line [m], where the line has `height`.
-
-    -inf for a and +inf for b where there is no surface. A capsule's line is its axis; its surface lies above.
-    """
-    shape_type = meeting.type_a
-    size = meeting.size_a
-    origin = _lifted(meeting, p[0], p[1], height)
-    direction = meeting.normal
-    up = Real(1.0)
-    if not of_a:
-        shape_type = meeting.type_b
-        size = meeting.size_b
-        origin = wp.transform_point(wp.transform_inverse(meeting.pose_b_to_a), origin)
-        direction = wp.quat_rotate_inv(wp.transform_get_rotation(meeting.pose_b_to_a), -direction)
-        up = Real(-1.0)
-    if offset <= Real(0.1) * meeting.level and shape_type != CAPSULE:
-        return height
-    # From nearby: a ray from far off would round at the scale of its length.
-    return height + up * line_exit(shape_type, size, line.code, origin, direction)

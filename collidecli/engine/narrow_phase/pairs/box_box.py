@@ -5,24 +5,23 @@ import warp as wp
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.support import BOX
 from collidecli.engine.narrow_phase.convex.manifold import (
-    along_face,
     contact_manifold,
-    feature_contacts,
     nearest_staged,
-    rounding_level,
+    separation_along,
 )
-from collidecli.engine.narrow_phase.convex.penetration import METHOD_EPA, separate
+from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
 from collidecli.engine.narrow_phase.staging import Staging
 
 MAX_CONTACTS = 9
 """Two quads meet in at most 8 corners; where those miss the separation by rounding, the witness comes on top."""
 
 PARALLEL = wp.constant(Real(1.5e-8))
-"""Edges at a smaller angle t [rad] are taken as parallel. Were they, their cross product would be no axis of its own, and
-turning one box by t moves nothing by more than t times its size; a larger t loses more, a smaller one rounds to 1e-16 / t."""
+"""Edges at a smaller angle t [rad] are taken as parallel. Were they, their cross product would be no axis of its own,
+and turning one box by t moves nothing by more than t times its size. A larger t loses more; a smaller one would round
+to 1e-16 / t."""
 
 ROUNDING = wp.constant(Real(4.0e-15))
-"""An edge axis wins over a face only by more than this share of the sizes, over the sine of the edges: it is rounding."""
+"""An edge axis wins only by more than this share of the sizes, over the sine of the edges: less is rounding."""
 
 
 @wp.struct
@@ -46,8 +45,9 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     Returns:
         how many were written, at most MAX_CONTACTS.
     Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres give the negative side.
-    Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the exact
-        depth, and the exact distance too where the features facing along it lie above each other; else GJK finds it.
+    Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the
+        exact depth, and the exact distance too where the features facing along it lie above each other; else one of
+        the nearest points is a vertex.
     """
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
@@ -60,9 +60,9 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     point_a = Vec3()
     if best.axis < 6:
         count = feature_contacts(BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.normal, out, row)
-        if count > 0:
-            if nearest_staged(out, row, count) <= best.separation + rounding_level(BOX, size_a, BOX, size_b):
-                return count
+        level = rounding_level(BOX, size_a, BOX, size_b)
+        if count > 0 and nearest_staged(out, row, count) <= best.separation + level:
+            return count
         # A vertex on a face: of b on a's, or of a on b's.
         point_a = _support(size_a, best.normal)
         if best.axis < 3:
@@ -83,18 +83,27 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
             return contact_manifold(
                 BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
             )
-    if best.separation > Real(0.0):
-        return _collide_apart(size_a, size_b, pose_b_to_a, reach, out, row)
-    return contact_manifold(
-        BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
-    )
+    separation = best.separation
+    normal = best.normal
+    if separation > Real(0.0):
+        # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
+        nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
+        distance = wp.sqrt(nearest.square)
+        if distance >= reach:
+            return 0
+        if distance > separation:
+            # The exact direction separates most; that of points a rounding apart is worse than the axis.
+            direction = (nearest.on_b - nearest.on_a) / distance
+            if separation_along(BOX, size_a, BOX, size_b, pose_b_to_a, direction) > separation:
+                separation = distance
+                normal = direction
+                point_a = nearest.on_a
+    return contact_manifold(BOX, size_a, BOX, size_b, pose_b_to_a, reach, separation, normal, point_a, out, row)
 
 
 @wp.func
 def _support(size: Vec3, direction: Vec3) -> Vec3:
-    return Vec3(
-        size[0] * wp.sign(direction[0]), size[1] * wp.sign(direction[1]), size[2] * wp.sign(direction[2])
-    )
+    return Vec3(size[0] * wp.sign(direction[0]), size[1] * wp.sign(direction[1]), size[2] * wp.sign(direction[2]))
 
 
 @wp.func
@@ -102,10 +111,11 @@ def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> B
     best = BoxAxis()
     best.separation = -Real(wp.inf)
     position_in_b = position * rotation
-    for i in range(3):
+    axes = int(3)  # a variable, so that Warp keeps the loop
+    for i in range(axes):
         across = size_a[i]
         across_b = size_b[i]
-        for j in range(3):
+        for j in range(axes):
             across += wp.abs(rotation[i, j]) * size_b[j]
             across_b += wp.abs(rotation[j, i]) * size_a[j]
         separation = wp.abs(position[i]) - across
@@ -131,10 +141,11 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
     """The best of the face axis and the nine cross products of edges."""
     best = face
     scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
-    for i in range(3):
+    axes = int(3)  # a variable, so that Warp keeps the loop
+    for i in range(axes):
         i1 = (i + 1) % 3
         i2 = (i + 2) % 3
-        for j in range(3):
+        for j in range(axes):
             square = Real(1.0) - rotation[i, j] * rotation[i, j]
             if square > PARALLEL * PARALLEL:
                 j1 = (j + 1) % 3
@@ -143,9 +154,7 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
                 offset = rotation[i1, j] * position[i2] - rotation[i2, j] * position[i1]
                 across = size_a[i1] * wp.abs(rotation[i2, j]) + size_a[i2] * wp.abs(rotation[i1, j])
                 across += size_b[j1] * wp.abs(rotation[i, j2]) + size_b[j2] * wp.abs(rotation[i, j1])
-                sine = wp.sqrt(
-                    rotation[i1, j] * rotation[i1, j] + rotation[i2, j] * rotation[i2, j]
-                )
+                sine = wp.sqrt(rotation[i1, j] * rotation[i1, j] + rotation[i2, j] * rotation[i2, j])
                 if wp.abs(offset) - across > best.separation * sine + ROUNDING * scale:
                     best.separation = (wp.abs(offset) - across) / sine
                     best.axis = 6 + 3 * i + j
@@ -167,17 +176,42 @@ def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> 
     cosine = rotation[i, j]
     square = Real(1.0) - cosine * cosine
     along_a = start_b_from_a[i]
-    along_b = rotation[0, j] * start_b_from_a[0] + rotation[1, j] * start_b_from_a[1] + rotation[2, j] * start_b_from_a[2]
+    along_b = (
+        rotation[0, j] * start_b_from_a[0] + rotation[1, j] * start_b_from_a[1] + rotation[2, j] * start_b_from_a[2]
+    )
     return wp.vec2d((along_a - cosine * along_b) / square, (cosine * along_a - along_b) / square)
 
 
+@wp.struct
+class Nearest:
+    """Nearest points of a vertex of one box and the other box, a's frame [m], and their squared distance."""
+
+    square: Real
+    on_a: Vec3
+    on_b: Vec3
+
+
 @wp.func
-def _collide_apart(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
-    """Boxes that an axis separates, nearest at a vertex or beside the features that face along the axis."""
-    found = separate(BOX, size_a, BOX, size_b, pose_b_to_a, reach, METHOD_EPA)
-    if found.separation >= reach:
-        return 0
-    normal = along_face(BOX, size_a, BOX, size_b, pose_b_to_a, found.separation, found.normal)
-    return contact_manifold(
-        BOX, size_a, BOX, size_b, pose_b_to_a, reach, found.separation, normal, found.point_a, out, row
-    )
+def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> Nearest:
+    nearest = Nearest()
+    nearest.square = Real(wp.inf)
+    vertices = int(16)
+    for k in range(vertices):
+        signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
+        if k < 8:
+            on_b = rotation * wp.cw_mul(signs, size_b) + position
+            on_a = _clamped(on_b, size_a)
+        else:
+            on_a = wp.cw_mul(signs, size_a)
+            on_b = rotation * _clamped((on_a - position) * rotation, size_b) + position
+        square = wp.dot(on_b - on_a, on_b - on_a)
+        if square < nearest.square:
+            nearest.square = square
+            nearest.on_a = on_a
+            nearest.on_b = on_b
+    return nearest
+
+
+@wp.func
+def _clamped(p: Vec3, size: Vec3) -> Vec3:
+    return Vec3(wp.clamp(p[0], -size[0], size[0]), wp.clamp(p[1], -size[1], size[1]), wp.clamp(p[2], -size[2], size[2]))

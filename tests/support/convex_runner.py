@@ -1,0 +1,145 @@
+"""Runs the manifold and the general room over arrays of poses: one kernel each for all pairs of shape types."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, contact_manifold
+from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS, collide_convex_convex
+from collidecli.engine.narrow_phase.staging import StagedContact, Staging
+from tests.support.oracle import rotation_of
+from tests.support.pair_runner import PairContacts
+
+
+@cache
+def _manifold_kernel() -> wp.Kernel:
+    @wp.kernel(module="unique", enable_backward=False)
+    def run_manifold(
+        type_a: int,
+        type_b: int,
+        size_a: Vec3,
+        size_b: Vec3,
+        reach: Real,
+        pose_b_to_a: wp.array[Pose],
+        separation: wp.array[Real],
+        normal: wp.array[Vec3],
+        point_a: wp.array[Vec3],
+        out: Staging,
+        count: wp.array[int],
+    ):
+        i = wp.tid()
+        if separation[i] < reach:
+            count[i] = contact_manifold(
+                type_a,
+                size_a,
+                type_b,
+                size_b,
+                pose_b_to_a[i],
+                reach,
+                separation[i],
+                normal[i],
+                point_a[i],
+                out,
+                i * MAX_MANIFOLD,
+            )
+
+    return run_manifold
+
+
+@cache
+def _convex_kernel() -> wp.Kernel:
+    @wp.kernel(module="unique", enable_backward=False)
+    def run_convex(
+        type_a: int,
+        type_b: int,
+        size_a: Vec3,
+        size_b: Vec3,
+        reach: Real,
+        method: int,
+        pose_b_to_a: wp.array[Pose],
+        out: Staging,
+        count: wp.array[int],
+    ):
+        i = wp.tid()
+        count[i] = collide_convex_convex(
+            type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, method, out, i * MAX_CONTACTS
+        )
+
+    return run_convex
+
+
+def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal, point_a=None) -> PairContacts:
+    """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the witness is nan."""
+    pose = np.atleast_2d(np.asarray(pose, np.float64))
+    point = np.full((len(pose), 3), np.nan) if point_a is None else np.atleast_2d(point_a)
+    out = _staging(len(pose) * MAX_MANIFOLD)
+    count = wp.zeros(len(pose), dtype=int)
+    inputs = [
+        *(int(type_a), int(type_b), Vec3(*size_a), Vec3(*size_b), reach, wp.array(pose, dtype=Pose)),
+        *(wp.array(np.atleast_1d(separation), dtype=Real), wp.array(np.atleast_2d(normal), dtype=Vec3)),
+        *(wp.array(point, dtype=Vec3), out, count),
+    ]
+    wp.launch(_manifold_kernel(), dim=len(pose), inputs=inputs)
+    return _contacts(out, count, MAX_MANIFOLD)
+
+
+def run_convex(type_a, size_a, type_b, size_b, pose, reach, method: int = 0) -> PairContacts:
+    """`collide_convex_convex` over poses [P, 7]."""
+    pose = np.atleast_2d(np.asarray(pose, np.float64))
+    out = _staging(len(pose) * MAX_CONTACTS)
+    count = wp.zeros(len(pose), dtype=int)
+    inputs = [
+        int(type_a),
+        int(type_b),
+        Vec3(*size_a),
+        Vec3(*size_b),
+        reach,
+        method,
+        wp.array(pose, dtype=Pose),
+        out,
+        count,
+    ]
+    wp.launch(_convex_kernel(), dim=len(pose), inputs=inputs)
+    return _contacts(out, count, MAX_CONTACTS)
+
+
+def both_points(pose, contacts: PairContacts, i: int = 0) -> np.ndarray:
+    """Witness pairs of pair i, float64[count, 6]: a's point, then b's point, both in a's frame."""
+    n = contacts.count[i]
+    point, normal, separation = contacts.point[i, :n], contacts.normal[i, :n], contacts.separation[i, :n]
+    return np.concatenate([point, point + separation[:, None] * normal], -1)
+
+
+def swapped_pose(pose: np.ndarray) -> np.ndarray:
+    """Poses of a in b's frame, from those of b in a's [P, 7]."""
+    back = -np.einsum("pji,pj->pi", rotation_of(pose), pose[:, :3])
+    return np.concatenate([back, pose[:, 3:] * [-1.0, -1.0, -1.0, 1.0]], -1)
+
+
+def same_points(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
+    """Whether two sets of points [N, D], [M, D] are the same, in any order."""
+    found, expected = np.atleast_2d(found), np.atleast_2d(np.asarray(expected, np.float64))
+    if found.shape != expected.shape:
+        return False
+    distance = np.abs(found[:, None] - expected[None]).max(-1)
+    return bool(np.all(distance.min(0) <= tolerance) and np.all(distance.min(1) <= tolerance))
+
+
+def _staging(rows: int) -> Staging:
+    records = np.zeros(rows, StagedContact.numpy_dtype())
+    records["point"] = records["normal"] = records["separation"] = np.nan
+    out = Staging()
+    out.contact = wp.array(records, dtype=StagedContact)
+    return out
+
+
+def _contacts(out: Staging, count: wp.array, room: int) -> PairContacts:
+    contact = out.contact.numpy().reshape(len(count), room)
+    feature = np.stack([contact["feature_a"], contact["feature_b"]], -1)
+    return PairContacts(
+        count.numpy(), contact["point"], contact["normal"], contact["separation"], feature, contact["kind"]
+    )
