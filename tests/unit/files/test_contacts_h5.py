@@ -158,6 +158,17 @@ def test_the_header_and_the_timing_report(tmp_path):
         assert "unit" not in file["/rigid_contacts/normal"].attrs
 
 
+def test_the_writer_tells_the_hash_before_it_finishes(tmp_path):
+    model = small_model()
+    block = made_up_block(model, 2)
+    with ContactWriter(tmp_path / "a.h5", model, 2, np.zeros(2), np.zeros(2), np.dtype("f8"), ATTRIBUTES) as writer:
+        writer.append(block)
+        writer.end_contacts()
+        told = writer.content_sha256
+        writer.finish()
+    assert told == content_hash_of(tmp_path / "a.h5") != ""
+
+
 def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     model = small_model()
     block = made_up_block(model, 4)
