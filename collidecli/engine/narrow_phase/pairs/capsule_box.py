@@ -5,7 +5,7 @@ import warp as wp
 from collidecli.engine.geometry.nearest_on_box import box_feature, feature_step
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
-from collidecli.engine.geometry.segments import SIDE, segment_end
+from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment_end
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 MAX_CONTACTS = 2
@@ -217,21 +217,22 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     outward = capsule.nearest.outward
     on_segment = (at - capsule.center[edge]) / capsule.axis[edge]
     on_axis = capsule.center + on_segment * capsule.axis
-    touch.point = on_axis - capsule.radius * outward
-    separation = -capsule.radius
+    # The witness on the box is on its edge exactly: what the two are short of parallel goes to the round side.
+    on_edge = Vec3(at, at, at)
     for j in range(3):
         if j != edge:
-            separation += outward[j] * on_axis[j] - wp.abs(outward[j]) * capsule.half[j]
-    touch.separation = separation
+            on_edge[j] = wp.sign(outward[j]) * capsule.half[j]
+    touch.separation = wp.dot(outward, on_axis - on_edge) - capsule.radius
+    touch.point = on_edge + touch.separation * outward
     # The share ends where the box's edge does, at a vertex, or where the capsule does.
     touch.feature_a = SIDE
     touch.feature_b = edge_feature
     if wp.abs(at) >= capsule.half[edge]:
         touch.feature_b = edge_feature + feature_step(edge, _side(at))
     else:
-        touch.feature_a = 0
+        touch.feature_a = END_LOW
         if on_segment > Real(0.0):
-            touch.feature_a = 1
+            touch.feature_a = END_HIGH
     return touch
 
 
