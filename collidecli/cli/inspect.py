@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from collidecli.cli.options import Verb, setting, streams_of
@@ -16,12 +18,10 @@ collide inspect pile.usda --pairs --json
 @click.argument("file")
 @click.option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
 @click.option("--why", nargs=2, metavar="A B", help="Say which rule decides whether shapes A and B may touch.")
-@click.option("--all", "every", is_flag=True, help="List every row; a long table is cut otherwise.")
+@click.option("--all", is_flag=True, help="List every row; a long table is cut otherwise.")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @click.pass_context
-def verb(
-    ctx: click.Context, file: str, pairs: bool, why: tuple[str, str] | None, every: bool, static_pairs: bool
-) -> int:
+def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """Show what is in a scene, a recorded trajectory or a contact set. What FILE is, its content says."""
     from functools import partial
 
@@ -29,8 +29,9 @@ def verb(
     from collidecli.report.inspect_tables import inspect_table
 
     streams = streams_of(ctx)
-    facts = inspect_file(file, pairs=pairs, why=why, static_pairs=static_pairs)
+    asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
+    facts = inspect_file(file, **asked)
     for warning in facts.get("warnings", ()):
         streams.warn(warning)
-    streams.result(facts, partial(inspect_table, every=every))
+    streams.result(facts, partial(inspect_table, every=values["all"]))
     return 0

@@ -86,6 +86,8 @@ def _stage_table(facts: Mapping[str, Any]) -> Table:
 
 def _ending(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     rate = f"{count(round(facts['frames_per_second']))} frames/s"
+    if facts["worlds"] > 1:
+        rate += f", {count(round(facts['frames_per_second'] * facts['worlds']))} cells/s"
     return [
         ("run", f"{seconds(facts['wall_seconds'])}, {rate}"),
         ("peak memory", memory(facts["peak_memory_bytes"])),

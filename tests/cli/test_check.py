@@ -1,0 +1,88 @@
+"""collide check: good files, faulty files, files that are neither."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
+
+
+def test_good_files(here, collide):
+    assert collide(*RUN).code == 0
+    for name in ("scene.contacts.h5", "motion.h5"):
+        answer = collide("check", name)
+        assert (answer.code, answer.err) == (0, "")
+        assert "good" in answer.out
+    facts = json.loads(collide("check", "motion.h5", "--json").out)
+    assert (facts["schema"], facts["good"], facts["findings"]) == ("collide.check/1", True, [])
+
+
+def test_a_changed_contact_set(here, collide):
+    assert collide(*RUN).code == 0
+    with h5py.File(here / "scene.contacts.h5", "r+") as file:
+        file["rigid_contacts/distance"][3] = -1.0
+    answer = collide("check", "scene.contacts.h5")
+    assert answer.code == 1
+    assert "hash" in answer.out
+    facts = json.loads(collide("check", "scene.contacts.h5", "--json").out)
+    assert not facts["good"]
+    assert any("frame" in finding["where"] for finding in facts["findings"])
+
+
+def test_an_incomplete_contact_set(here, collide):
+    assert collide(*RUN).code == 0
+    with h5py.File(here / "scene.contacts.h5", "r+") as file:
+        del file.attrs["complete"]
+    answer = collide("check", "scene.contacts.h5")
+    assert answer.code == 1
+    assert "incomplete" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("frame", "column", "value", "words"),
+    [
+        (7, 0, np.nan, "not finite"),
+        (0, 6, 1.1, "norm"),
+        (19, 2, np.inf, "not finite"),
+    ],
+)
+def test_a_faulty_pose_is_named(here, collide, frame, column, value, words):
+    with h5py.File(here / "motion.h5", "r+") as file:
+        file["body_q"][frame, 0, 0, column] = value
+    answer = collide("check", "motion.h5")
+    assert answer.code == 1
+    assert f"/body_q, frame {frame}, world 0, body 'ball'" in answer.out
+    assert words in answer.out
+
+
+def test_a_faulty_header_and_names(here, collide):
+    with h5py.File(here / "motion.h5", "r+") as file:
+        file["time"][5] = 0.0
+    answer = collide("check", "motion.h5")
+    assert answer.code == 1
+    assert "frame 5" in answer.out
+
+
+def test_faulty_coordinates(here, collide):
+    assert collide("record", "scene.xml", "--frames", "4", "--joint").code == 0
+    assert collide("check", "scene.motion.h5").code == 0
+    with h5py.File(here / "scene.motion.h5", "r+") as file:
+        file["joint_q"][2, 0, 5] = np.nan
+    answer = collide("check", "scene.motion.h5")
+    assert answer.code == 1
+    assert "/joint_q, frame 2, world 0, entry 5" in answer.out
+
+
+def test_files_that_are_neither(here, collide):
+    (here / "text.h5").write_text("words")
+    with h5py.File(here / "foreign.h5", "w") as file:
+        file["x"] = 1
+    (here / "cut.h5").write_bytes((here / "motion.h5").read_bytes()[:700])
+    for name in ("text.h5", "foreign.h5", "cut.h5", "nowhere.h5", "."):
+        answer = collide("check", name)
+        assert (answer.code, answer.out) == (2, "")
+        assert name in answer.err

@@ -1,0 +1,93 @@
+"""collide inspect: scenes, trajectories, contact sets."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import pytest
+
+RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
+
+
+def test_scene(here, collide):
+    facts = json.loads(collide("inspect", "scene.xml", "--json").out)
+    assert facts["schema"] == "collide.inspect.scene/1"
+    assert facts["shape_types"] == {"sphere": 3}
+    assert [shape["path"] for shape in facts["shapes"]] == ["base", "ball", "far"]
+    assert [shape["body"] for shape in facts["shapes"]] == [None, "ball", "far"]
+    assert facts["shapes"][0]["size"] == [0.5]
+    assert facts["allowed_pair_count"] == 3
+    assert facts["gap_rule"] == "sum"
+    assert "pairs" not in facts
+    table = collide("inspect", "scene.xml").out
+    for word in ("base", "static", "0.5", "3 pairs", "one resting pose"):
+        assert word in table
+
+
+def test_pairs(here, collide):
+    facts = json.loads(collide("inspect", "scene.xml", "--pairs", "--json").out)
+    assert facts["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
+    assert "3 pairs" in collide("inspect", "scene.xml", "--pairs").out
+
+
+def test_why(here, collide):
+    scene = (here / "scene.xml").read_text().replace("<worldbody>", "<worldbody><geom name='wall' size='1'/>")
+    (here / "scene.xml").write_text(scene.replace('name="far" type', 'name="far" contype="0" conaffinity="2" type'))
+    assert "base and ball may touch" in collide("inspect", "scene.xml", "--why", "base", "ball").out
+    answer = collide("inspect", "scene.xml", "--why", "far", "ball")
+    assert answer.code == 0
+    assert "may not touch: contype and conaffinity" in answer.out
+    facts = json.loads(collide("inspect", "scene.xml", "--why", "wall", "base", "--json").out)
+    assert facts["why"] == {"shape0": "wall", "shape1": "base", "may_touch": False, "rule": "static pair"}
+    open_pair = collide("inspect", "scene.xml", "--why", "wall", "base", "--static-pairs")
+    assert "wall and base may touch" in open_pair.out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("scene.xml", "--why", "base", "bal"), "did you mean ball"),
+        (("scene.xml", "--why", "base", "base"), "against itself"),
+        (("scene.xml", "--why", "base"), "'--why'"),
+        (("motion.h5", "--pairs"), "motion.h5"),
+        (("foreign.h5",), "foreign.h5"),
+        (("nowhere.h5",), "nowhere.h5"),
+    ],
+)
+def test_refusals(here, collide, args, words):
+    with h5py.File(here / "foreign.h5", "w") as file:
+        file.attrs["format"] = "something-else"
+    answer = collide("inspect", *args)
+    assert (answer.code, answer.out) == (2, "")
+    assert words in answer.err
+
+
+def test_trajectory(here, collide):
+    facts = json.loads(collide("inspect", "motion.h5", "--json").out)
+    assert facts["schema"] == "collide.inspect.trajectory/1"
+    assert (facts["frames"], facts["worlds"], facts["bodies"]) == (20, 1, ["ball"])
+    assert facts["end"] == pytest.approx(0.19)
+    assert "20, from 0 s to 0.19 s" in collide("inspect", "motion.h5").out
+
+
+def test_contact_set_whatever_it_is_called(here, collide):
+    run = json.loads(collide(*RUN, "-o", "contacts.dat", "--json", "--gap", "0.05", "--worlds", "2").out)
+    facts = json.loads(collide("inspect", "contacts.dat", "--json").out)
+    assert facts["schema"] == "collide.inspect.contacts/1"
+    for name in ("content_sha256", "contacts", "touching_pairs", "deepest", "top_pairs", "frames", "worlds"):
+        assert facts[name] == run[name]
+    assert facts["config"]["gap"] == 0.05
+    assert facts["timing"]["thread_count"] == run["threads"]
+    table = collide("inspect", "contacts.dat").out
+    for word in ("gap 0.05", "base", "narrow phase", facts["content_sha256"]):
+        assert word in table
+
+
+def test_a_long_table_is_cut_and_says_so(here, collide):
+    geoms = "".join(f'<geom name="g{k}" size="1" pos="{3 * k} 0 0"/>' for k in range(50))
+    (here / "many.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
+    cut, full = collide("inspect", "many.xml").out, collide("inspect", "many.xml", "--all").out
+    assert "and 10 more" in cut
+    assert "g49" not in cut
+    assert "g49" in full

@@ -1,0 +1,113 @@
+"""What only a process of its own shows: help without heavy imports, signals, closed pipes, a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from collidecli.cli.main import VERBS, main
+from collidecli.cli.streams import printable
+from tests.cli.conftest import write_motion
+
+HEAVY = ("warp", "pxr", "mujoco", "h5py", "rich", "numpy")
+COMMAND = (sys.executable, "-m", "collidecli.cli.main")
+LONG_RUN = (*COMMAND, "run", "scene.xml", "-t", "long.h5", "--worlds", "20000", "--device", "cpu", "--gap", "9")
+
+
+def test_help_imports_nothing_heavy(here):
+    code = f"""
+import sys
+from collidecli.cli.main import main
+for verb in {list(VERBS)}:
+    assert main([verb, "--help"]) == 0
+assert main(["--help"]) == 0
+print("LOADED", [name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("LOADED []\n")
+    for verb in VERBS:
+        assert f"Usage: collide {verb}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("SIGINT", ()),
+        ("SIGTERM", ()),
+        # One launch that takes many seconds: the exception cannot be raised before it ends.
+        ("SIGINT", ("--chunk-cells", "4000000")),
+        ("SIGTERM", ("--chunk-cells", "4000000")),
+    ],
+)
+def test_a_signal_ends_it_within_a_second_and_leaves_nothing(here, name, options):
+    write_motion(here / "long.h5", 200)
+    before = sorted(path.name for path in here.iterdir())
+    process = subprocess.Popen([*LONG_RUN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not any(path.suffix == ".partial" for path in here.iterdir()):
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.2)
+    start = time.monotonic()
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - start < 1.0
+    assert process.returncode == 130
+    assert out == b""
+    assert b"interrupted" in err
+    assert b"Traceback" not in err
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_in_process_signals_are_given_back(here):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    assert main(["inspect", "scene.xml", "--quiet"]) == 0
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize("args", [("inspect", "scene.xml"), ("inspect", "scene.xml", "--json"), ("--help",)])
+def test_a_closed_pipe_is_no_fault(here, args):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([*COMMAND, *args], stdout=write_end, stderr=subprocess.PIPE)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
+    environment = {**os.environ, "TERM": "xterm-256color"} | ({"NO_COLOR": "1"} if no_color else {})
+    main_end, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "run", "scene.xml", "-t", "motion.h5", "--json", "--device", "cpu", "--chunk-cells", "1"],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=environment,
+    )
+    os.close(terminal)
+    assert process.stdout is not None
+    facts = json.loads(process.stdout.read())
+    shown = b""
+    try:
+        while block := os.read(main_end, 65536):
+            shown += block
+    except OSError:
+        pass
+    os.close(main_end)
+    process.stdout.close()
+    assert process.wait() == 0
+    assert facts["frames"] == 20
+    assert b"loading and compiling" in shown
+    assert b"20/20" in shown
+    assert (b"\x1b[3" in shown) is not no_color
+
+
+def test_a_name_cannot_steer_the_terminal():
+    assert printable("a\x1b[2Jb\tc\u200f") == "a\\x1b[2Jb\\tc\\u200f"
+    assert printable("Körper/геом") == "Körper/геом"

@@ -1,0 +1,43 @@
+"""collide record: the thin verb over app.record."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_recorded_motion_runs(here, collide):
+    answer = collide("record", "scene.xml", "-o", "out.h5", "--frames", "6", "--every", "2", "--worlds", "2", "--json")
+    facts = json.loads(answer.out)
+    assert (answer.code, facts["schema"]) == (0, "collide.record/1")
+    assert (facts["frames"], facts["worlds"], facts["bodies"]) == (6, 2, 2)
+    # five times two steps of MuJoCo's default 2 ms
+    assert facts["duration"] == pytest.approx(0.02)
+    assert collide("check", "out.h5").code == 0
+    run = json.loads(collide("run", "scene.xml", "-t", "out.h5", "--worlds", "2", "--json", "--device", "cpu").out)
+    assert (run["frames"], run["worlds"]) == (6, 2)
+
+
+def test_the_same_arguments_record_the_same(here, collide):
+    for name in ("a.h5", "b.h5"):
+        assert collide("record", "scene.xml", "--frames", "5", "--noise", "0.01", "--seed", "3", "-o", name).code == 0
+    assert (here / "a.h5").read_bytes() == (here / "b.h5").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ((), 2, "'--frames'"),
+        (("--frames", "0"), 2, "'--frames'"),
+        (("--frames", "3", "--seed", "-1"), 2, "'--seed'"),
+        (("--frames", "3", "--control", "nowhere.npy"), 2, "nowhere.npy"),
+        (("--frames", "3", "--keyframe", "stand"), 2, "stand"),
+        (("--frames", "3", "-o", "scene.xml", "--force"), 3, "scene.xml"),
+        (("--frames", "3", "-o", "motion.h5"), 3, "motion.h5"),
+    ],
+)
+def test_refusals(here, collide, options, code, words):
+    answer = collide("record", "scene.xml", *options)
+    assert (answer.code, answer.out) == (code, "")
+    assert words in answer.err

@@ -1,0 +1,214 @@
+"""collide run: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from collidecli.files.contacts_reader import ContactSet
+from tests.cli.conftest import FRAMES, distances
+
+RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
+
+
+def test_facts_and_file_say_what_the_spheres_do(here, collide):
+    answer = collide(*RUN, "--json")
+    assert answer.code == 0
+    facts = json.loads(answer.out)
+    touching = np.flatnonzero(distances() < 0.0)
+    assert facts["schema"] == "collide.run/1"
+    assert (facts["frames"], facts["worlds"], facts["shapes"]) == (FRAMES, 1, 3)
+    assert facts["contacts"] == facts["touching_pairs"] == len(touching)
+    assert facts["false_positive_ratio"] == pytest.approx(1.0 - len(touching) / facts["candidates"])
+    assert facts["deepest"]["frame"] == FRAMES - 1
+    assert facts["deepest"]["distance"] == pytest.approx(distances()[-1], abs=1e-7)
+    assert facts["top_pairs"] == [{"shape0": "base", "shape1": "ball", "contacts": len(touching)}]
+    assert {stage["stage"] for stage in facts["stages"]} >= {"load", "compile", "broad_phase", "narrow_phase", "write"}
+    assert any("far" in warning for warning in facts["warnings"])
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        np.testing.assert_allclose(contacts.column("distance"), distances()[touching], atol=1e-7)
+        assert contacts.content_sha256 == facts["content_sha256"]
+
+
+def test_table_names_scene_pair_rate_output_and_hash(here, collide):
+    answer = collide(*RUN)
+    assert answer.code == 0
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        content = contacts.content_sha256
+    for word in ("scene.xml", "explicit", "base", "ball", "85 mm deep", "frames/s", "scene.contacts.h5", content):
+        assert word in answer.out
+    assert "\x1b" not in answer.out
+    assert answer.err.startswith("warning: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (("--gap", "0.025"), 14),
+        (("--margin", "0.01"), 11),
+        (("--gap", "0.02", "--gap-rule", "sum"), 13),
+        (("--gap", "0.02", "--gap-rule", "max"), 11),
+        (("--frames", "0:12"), 1),
+        (("--frames", "::2"), 4),
+        (("--frames", "-1"), 1),
+        (("--worlds", "3"), 27),
+        (("--max-contacts-per-pair", "1"), 9),
+        (("--narrow-phase", "mpr"), 9),
+    ],
+)
+def test_options_change_the_contacts_as_they_say(here, collide, options, count):
+    answer = collide(*RUN, "--json", *options)
+    assert answer.code == 0
+    assert json.loads(answer.out)["contacts"] == count
+
+
+def test_two_scenes_are_two_worlds(here, collide):
+    (here / "other.xml").write_text((here / "scene.xml").read_text().replace('pos="0 0 2"', 'pos="0 0 0.7"'))
+    answer = collide("run", "scene.xml", "other.xml", "--json", "--device", "cpu")
+    facts = json.loads(answer.out)
+    assert (facts["worlds"], facts["contacts"]) == (2, 1)
+    assert facts["deepest"]["world"] == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--broad-phase", "nxn"),
+        ("--broad-phase", "sap"),
+        ("--broad-phase", "explicit"),
+        ("--pipeline", "standard"),
+        ("--threads", "2"),
+        ("--chunk-cells", "3"),
+        ("--memory-limit", "64MiB"),
+        ("--compression", "none"),
+    ],
+)
+def test_how_it_is_done_never_changes_the_content(here, collide, options):
+    usual = json.loads(collide(*RUN, "--json", "--gap", "0.025").out)
+    other = json.loads(collide(*RUN, "--json", "--gap", "0.025", "-o", "other.h5", *options).out)
+    assert other["content_sha256"] == usual["content_sha256"]
+
+
+def test_nothing_is_overwritten_without_force(here, collide):
+    assert collide(*RUN).code == 0
+    written = (here / "scene.contacts.h5").stat().st_mtime_ns
+    refused = collide(*RUN)
+    assert refused.code == 3
+    assert "exists already" in refused.err
+    assert (here / "scene.contacts.h5").stat().st_mtime_ns == written
+    assert collide(*RUN, "--force").code == 0
+    assert (here / "scene.contacts.h5").stat().st_mtime_ns != written
+
+
+def test_quiet_prints_nothing_but_errors(here, collide):
+    assert collide(*RUN, "--quiet") == type(collide("--version"))(0, "", "")
+    answer = collide(*RUN, "--quiet")
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("taken", ["scene.xml", "motion.h5"])
+def test_an_input_is_never_the_output(here, collide, taken):
+    before = (here / taken).read_bytes()
+    answer = collide(*RUN, "-o", taken, "--force")
+    assert answer.code == 3
+    assert "input" in answer.err
+    assert (here / taken).read_bytes() == before
+
+
+REFUSED = [
+    (("--threads", "0"), 2, "'--threads'"),
+    (("--threads", "2.5"), 2, "'--threads'"),
+    (("--worlds", "-1"), 2, "'--worlds'"),
+    (("--gap", "-0.1"), 2, "'--gap'"),
+    (("--gap", "nan"), 2, "'--gap'"),
+    (("--margin", "inf"), 2, "'--margin'"),
+    (("--margin", "wide"), 2, "'--margin'"),
+    (("--max-contacts-per-pair", "0"), 2, "'--max-contacts-per-pair'"),
+    (("--memory-limit", "4 parsecs"), 2, "'--memory-limit'"),
+    (("--memory-limit", "0"), 2, "'--memory-limit'"),
+    (("--memory-limit", "1KiB"), 2, "--memory-limit"),
+    (("--broad-phase", "magic"), 2, "'--broad-phase'"),
+    (("--gap-rule", "least"), 2, "'--gap-rule'"),
+    (("--compression", "zip"), 2, "'--compression'"),
+    (("--frames", "7:3"), 2, "--frames"),
+    (("--frames", "soon"), 2, "--frames"),
+    (("--device", "cuda:99"), 2, "--device"),
+    (("--pipeline", "standard", "--broad-phase", "sap"), 2, "--pipeline standard"),
+    (("--chunk-cells", "0"), 2, "'--chunk-cells'"),
+    (("-t", "nowhere.h5"), 2, "nowhere.h5"),
+    (("-t", "scene.xml"), 2, "scene.xml"),
+    (("-o", "no/such/folder/x.h5"), 3, "no/such/folder"),
+    (("-o", "."), 3, "."),
+    (("--no-such-option",), 2, "--no-such-option"),
+    (("--config", "nowhere.toml"), 2, "nowhere.toml"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "words"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
+def test_refusals_are_short_name_the_culprit_and_leave_nothing(here, collide, options, code, words):
+    answer = collide(*RUN, *options)
+    assert answer.code == code
+    assert answer.out == ""
+    assert words in answer.err
+    assert answer.err.startswith("error: ")
+    assert len(answer.err.splitlines()) <= 3
+    assert "Traceback" not in answer.err
+    assert sorted(path.name for path in here.iterdir()) == ["motion.h5", "scene.xml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("nowhere.xml", None, "no such file"),
+        ("empty.usda", "", "empty"),
+        ("broken.xml", "<mujoco><worldbody>", "broken.xml"),
+        ("broken.usda", "#usda 1.0\ndef {", "broken.usda"),
+        ("scene.stl", "solid", "known endings"),
+    ],
+)
+def test_a_scene_that_cannot_be_used(here, collide, name, text, words):
+    if text is not None:
+        (here / name).write_text(text)
+    answer = collide("run", name)
+    assert (answer.code, answer.out) == (2, "")
+    assert name in answer.err
+    assert words in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize("args", [(), ("run",), ("ruin", "scene.xml"), ("run", "--frames")])
+def test_usage_errors(here, collide, args):
+    answer = collide(*args)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err
+
+
+def test_verbose_adds_the_traceback(here, collide):
+    answer = collide("run", "nowhere.xml", "-v")
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert "Traceback" not in collide("run", "nowhere.xml").err
+
+
+def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch):
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("of no interest")
+
+    monkeypatch.setattr("collidecli.app.run.run", fail)
+    answer = collide(*RUN)
+    assert answer.code == 70
+    assert "internal error: ZeroDivisionError: of no interest" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_memory_that_runs_out_is_said(here, collide, monkeypatch):
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("collidecli.app.run.run", fail)
+    answer = collide(*RUN)
+    assert answer.code == 2
+    assert "--memory-limit" in answer.err
