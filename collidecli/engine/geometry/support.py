@@ -17,7 +17,7 @@ CYLINDER = wp.constant(int(ShapeType.CYLINDER))
 CONE = wp.constant(int(ShapeType.CONE))
 ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
 
-ELLIPSOID_SHRINK = wp.constant(Real(0.75))
+ELLIPSOID_SHRINK = wp.constant(Real(0.9))
 """Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has
 volume and a curvature of its own."""
 
@@ -103,21 +103,37 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
 
 
 @wp.func
-def core_curvature(shape_type: int, size: Vec3, radius: Real, direction: Vec3, piece: int, across: Vec3) -> Vec3:
-    """How the core's farthest point moves [m/rad] as unit `direction` turns towards `across`, staying on its piece.
+def core_curvature(
+    shape_type: int, size: Vec3, radius: Real, direction: Vec3, piece: int, first: Vec3, second: Vec3
+) -> Vec3:
+    """The Hessian H of the core's support height at unit `direction`, on one piece, in two directions across it.
 
-    This is the Hessian of the support height times `across`. Degenerate: 0 on vertices, and where a disc is farthest.
+    H u is how the farthest point moves [m/rad] as the direction turns towards u.
+
+    Returns:
+        first.H first, first.H second, second.H second.
+    Degenerate: 0 on vertices, and where a disc is farthest.
     """
     if shape_type == ELLIPSOID:
         scaled = wp.cw_mul(size, direction)
-        height = wp.length(scaled)
-        point = wp.cw_mul(size, scaled) / height
-        return (wp.cw_mul(size, wp.cw_mul(size, across)) - wp.dot(point, across) * point) / height - radius * across
+        over_height = Real(1.0) / wp.length(scaled)
+        point = over_height * wp.cw_mul(size, scaled)
+        u = wp.cw_mul(size, first)
+        v = wp.cw_mul(size, second)
+        along_u = wp.dot(point, first)
+        along_v = wp.dot(point, second)
+        return Vec3(
+            over_height * (wp.dot(u, u) - along_u * along_u) - radius * wp.dot(first, first),
+            over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
+            over_height * (wp.dot(v, v) - along_v * along_v) - radius * wp.dot(second, second),
+        )
     if shape_type == CYLINDER or (shape_type == CONE and piece == 0):
         square = direction[0] * direction[0] + direction[1] * direction[1]
         if square > Real(0.0):
-            turned = direction[0] * across[1] - direction[1] * across[0]
-            return size[0] * turned / (square * wp.sqrt(square)) * Vec3(-direction[1], direction[0], Real(0.0))
+            turn_first = direction[0] * first[1] - direction[1] * first[0]
+            turn_second = direction[0] * second[1] - direction[1] * second[0]
+            radius_over_cube = size[0] / (square * wp.sqrt(square))
+            return radius_over_cube * Vec3(turn_first * turn_first, turn_first * turn_second, turn_second * turn_second)
     return Vec3()
 
 
@@ -164,6 +180,12 @@ def core_is_flat(shape_type: int) -> bool:
 def core_is_curved(shape_type: int) -> bool:
     """Whether the core has a surface that bends, where GJK and EPA alone never end exactly."""
     return shape_type >= CYLINDER
+
+
+@wp.func
+def core_is_smooth(shape_type: int) -> bool:
+    """Whether the farthest point never jumps from piece to piece."""
+    return shape_type == SPHERE or shape_type == ELLIPSOID
 
 
 @wp.func

@@ -11,24 +11,52 @@ joins the two farthest points. How far v misses h n is what the result is judged
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Crease, core_crease, core_curvature, difference_support
+from collidecli.engine.geometry.support import (
+    CONE,
+    CYLINDER,
+    Cores,
+    Crease,
+    Vertex,
+    core_crease,
+    core_curvature,
+    core_is_curved,
+    difference_support,
+)
 
-DESCENT_LIMIT = wp.constant(8)
+DESCENT_LIMIT = wp.constant(16)
 """Steps before a guess is given up."""
 
-LONGEST_TURN = wp.constant(Real(0.5))
-"""A longer step [rad] leaves the region where the quadratic model of h holds."""
+LONGEST_TURN = wp.constant(Real(0.3))
+"""A longer step [rad] leaves the region where the quadratic model of h holds; it is cut to this."""
 
 SHORTEST_TURN = wp.constant(Real(1.0e-5))
 """After a step below this [rad] the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
 
+STATIONARY = wp.constant(Real(1.0e-13))
+"""Share of the size below which a slope is rounding: n is at a minimum, or in a valley that is level."""
+
+LEVEL = wp.constant(Real(1.0e-9))
+"""Share of the size below which a curvature counts as none; a minimum's may be this negative."""
+
+
+KNOWN = wp.constant(2)
+
+SAME_MINIMUM = wp.constant(Real(1.0e-4))
+"""Square of the angle [rad] between a descending normal and a known minimum within which it is taken to lead there."""
+
+PARALLEL = wp.constant(Real(1.0e-17))
+"""Square of the sine below which two creases have no crossing to speak of."""
+
+DISC_ANGLE = wp.constant(Real(0.999))
+"""Cosine of the angle to its axis within which a flat end is tried."""
+
 
 @wp.struct
 class Descent:
-    """A local minimum of the support height. found: 1 when there is one.
+    """A local minimum of the support height. found: 1 when there is one, KNOWN when it is one already found.
 
     normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: length of v - h n [m].
-    on_a: core a's point of v. point: the farthest point itself, on_a_point its point of core a; piece: its piece.
+    on_a: core a's point of v.
     """
 
     found: int
@@ -36,18 +64,27 @@ class Descent:
     height: Real
     missed: Real
     on_a: Vec3
-    point: Vec3
-    on_a_point: Vec3
-    piece: int
+
+
+@wp.struct
+class StepTaken:
+    """One step of Newton's: where it led, how far [rad], and whether h bends upwards there in every direction."""
+
+    normal: Vec3
+    turn: Real
+    is_valley: bool
 
 
 @wp.func
-def difference_curvature(cores: Cores, direction: Vec3, piece: int, across: Vec3) -> Vec3:
-    """The Hessian of the difference's support height at `direction` times `across`."""
-    of_a = core_curvature(cores.type_a, cores.size_a, cores.radius_a, direction, piece % 8, across)
+def difference_curvature(cores: Cores, direction: Vec3, piece: int, first: Vec3, second: Vec3) -> Vec3:
+    """`core_curvature` of the difference: the sum of those of a and b."""
+    of_a = core_curvature(cores.type_a, cores.size_a, cores.radius_a, direction, piece % 8, first, second)
+    if not core_is_curved(cores.type_b):
+        return of_a
     to_b = wp.transpose(cores.rotation)
-    of_b = core_curvature(cores.type_b, cores.size_b, cores.radius_b, -(to_b * direction), piece / 8, to_b * across)
-    return of_a + cores.rotation * of_b
+    return of_a + core_curvature(
+        cores.type_b, cores.size_b, cores.radius_b, -(to_b * direction), piece / 8, to_b * first, to_b * second
+    )
 
 
 @wp.func
@@ -76,100 +113,264 @@ def any_tangent(normal: Vec3) -> Vec3:
 
 
 @wp.func
-def crease_bit(changed: int) -> int:
-    """The only bit that is set in `changed`; 6 when there is none, 7 when there are several."""
-    if changed == 0:
-        return 6
-    if (changed & (changed - 1)) != 0:
-        return 7
+def lowest_bit(mask: int) -> int:
+    """Index of the lowest bit that is set; 6 when there is none."""
     bit = int(0)
-    while (changed >> bit) != 1:
+    while bit < 6 and (mask >> bit) & 1 == 0:
         bit += 1
     return bit
 
 
 @wp.func
-def descend(cores: Cores, start: Vec3, bit: int, scale: Real) -> Descent:
+def step_on_crease(cores: Cores, crease: Crease, normal: Vec3, w: Vertex, scale: Real) -> StepTaken:
+    """Newton's step along the circle axis.n = height, where n' = axis x n and n'' = -(n off the axis)."""
+    result = StepTaken()
+    tangent = wp.cross(crease.axis, normal)
+    slope = wp.dot(w.point, tangent)
+    curvature = difference_curvature(cores, normal, w.piece, tangent, tangent)
+    bend = curvature[0] - wp.dot(w.point, normal - crease.height * crease.axis)
+    result.normal = normal
+    result.is_valley = bend >= -LEVEL * scale
+    if wp.abs(slope) > STATIONARY * scale:
+        # Where h bends down, as far downhill as it would be uphill.
+        result.turn = LONGEST_TURN
+        if wp.abs(slope) < LONGEST_TURN * wp.abs(bend):
+            result.turn = wp.abs(slope / bend)
+        result.normal = normal - wp.sign(slope) * result.turn * tangent
+    return result
+
+
+@wp.func
+def step_on_piece(cores: Cores, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
+    """Newton's step on the sphere; the Hessian of h on it is that of space less h."""
+    result = StepTaken()
+    first = any_tangent(normal)
+    second = wp.cross(normal, first)
+    curvature = difference_curvature(cores, normal, w.piece, first, second)
+    m00 = curvature[0] - height
+    m01 = curvature[1]
+    m11 = curvature[2] - height
+    g0 = wp.dot(w.point, first)
+    g1 = wp.dot(w.point, second)
+    middle = Real(0.5) * (m00 + m11)
+    spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
+    result.normal = normal
+    result.is_valley = middle - spread >= -LEVEL * scale
+    if g0 * g0 + g1 * g1 > STATIONARY * STATIONARY * scale * scale:
+        if middle < spread:
+            # |M|, the matrix with M's eigenvectors and the sizes of its eigenvalues, is a M + b.
+            a = Real(-1.0)
+            b = Real(0.0)
+            if middle > -spread:
+                a = middle / spread
+                b = (middle + spread) * (Real(1.0) - a)
+            m00 = a * m00 + b
+            m01 = a * m01
+            m11 = a * m11 + b
+        determinant = m00 * m11 - m01 * m01
+        move0 = m01 * g1 - m11 * g0
+        move1 = m01 * g0 - m00 * g1
+        size = wp.sqrt(move0 * move0 + move1 * move1)
+        result.turn = LONGEST_TURN
+        if size < LONGEST_TURN * determinant:
+            result.turn = size / determinant
+        if size == Real(0.0):
+            return result
+        share = result.turn / size
+        result.normal = wp.normalize(normal + share * (move0 * first + move1 * second))
+    return result
+
+
+@wp.func
+def put_on_crease(crease: Crease, normal: Vec3) -> Vec3:
+    """The unit vector of the crease's circle nearest to `normal`; zero when there is none."""
+    around = normal - wp.dot(normal, crease.axis) * crease.axis
+    square = wp.dot(around, around)
+    if square < Real(1.0e-12):
+        return Vec3()
+    return crease.height * crease.axis + wp.sqrt((Real(1.0) - crease.height * crease.height) / square) * around
+
+
+@wp.func
+def share_of_step(step: Vec3, off: Vec3, is_upper: bool) -> Real:
+    """How much of a crease's step takes `off` nearest to zero: 0..1 from the lower piece, -1..0 from the upper."""
+    share = -wp.dot(off, step) / wp.dot(step, step)
+    if is_upper:
+        return wp.clamp(share, Real(-1.0), Real(0.0))
+    return wp.clamp(share, Real(0.0), Real(1.0))
+
+
+@wp.func
+def are_parallel(cores: Cores, low: int, high: int, normal: Vec3) -> bool:
+    """Whether two creases are circles about one axis, as those of coaxial shapes are."""
+    first = difference_crease(cores, low, normal)
+    second = difference_crease(cores, high, normal)
+    return wp.length_sq(wp.cross(first.axis, second.axis)) < PARALLEL
+
+
+@wp.func
+def rest_on_crossing(cores: Cores, start: Vec3, low: int, high: int) -> Descent:
+    """The minimum where the creases of bits `low` < `high` cross near `start`, where there is one: a flat patch."""
+    result = Descent()
+    first = difference_crease(cores, low, start)
+    second = difference_crease(cores, high, start)
+    across = wp.cross(first.axis, second.axis)
+    sine_square = wp.dot(across, across)
+    if sine_square < PARALLEL:
+        return result
+    cosine = wp.dot(first.axis, second.axis)
+    normal = (first.height - second.height * cosine) * first.axis + (second.height - first.height * cosine) * second.axis
+    normal = normal / sine_square
+    rest = Real(1.0) - wp.dot(normal, normal)
+    if rest < Real(0.0):
+        return result
+    normal += wp.sign(wp.dot(start, across)) * wp.sqrt(rest / sine_square) * across
+    w = difference_support(cores, normal)
+    result.normal = normal
+    result.height = wp.dot(w.point, normal)
+    first = difference_crease(cores, low, normal)
+    second = difference_crease(cores, high, normal)
+    off = w.point - result.height * normal
+    # Both steps are tangents: off + s first + t second = 0 is met by the one t for which the rest is along `first`.
+    beside = wp.cross(normal, first.step)
+    along = wp.dot(second.step, beside)
+    if along == Real(0.0):
+        return result
+    t = -wp.dot(off, beside) / along
+    if (w.piece >> high) & 1 == 1:
+        t = wp.clamp(t, Real(-1.0), Real(0.0))
+    else:
+        t = wp.clamp(t, Real(0.0), Real(1.0))
+    off += t * second.step
+    s = share_of_step(first.step, off, (w.piece >> low) & 1 == 1)
+    off += s * first.step
+    result.on_a = w.on_a
+    if low < 3:
+        result.on_a += s * first.step
+    if high < 3:
+        result.on_a += t * second.step
+    result.missed = wp.length(off)
+    result.found = 1
+    return result
+
+
+@wp.func
+def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -> Descent:
     """The local minimum of the support height that Newton's method reaches from `start`.
 
     Args:
         start: unit, a to b.
-        bit: of the crease to stay on, or 6 to move freely.
+        creases: bits of the creases to stay on. One that is crossed on the way is stayed on from there.
         scale: size of the difference [m].
+        known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = KNOWN.
     """
     result = Descent()
-    normal = start
     crease = Crease()
+    w = Vertex()
+    taken = StepTaken()
+    taken.normal = start
+    taken.turn = Real(1.0)
+    normal = start
+    height = Real(0.0)
+    active = creases + 0
+    bit = lowest_bit(active)
+    other = int(6)
+    piece = int(-1)
+    lowest = Real(0.0)
+    lowest_normal = start
     step = int(0)
-    turn = Real(1.0)
     while step < DESCENT_LIMIT:
+        others = active & (active - 1)
+        if others != 0:
+            if (others & (others - 1)) != 0:
+                return result
+            other = lowest_bit(others)
+            if not are_parallel(cores, bit, other, normal):
+                return rest_on_crossing(cores, normal, bit, other)
+        normal = taken.normal
         if bit < 6:
             crease = difference_crease(cores, bit, normal)
-            around = normal - wp.dot(normal, crease.axis) * crease.axis
-            square = wp.dot(around, around)
-            if square < Real(1.0e-12):
+            normal = put_on_crease(crease, normal)
+            if normal[0] == Real(0.0) and normal[1] == Real(0.0) and normal[2] == Real(0.0):
                 return result
-            flat = wp.sqrt((Real(1.0) - crease.height * crease.height) / square) * around
-            normal = crease.height * crease.axis + flat
         w = difference_support(cores, normal)
         height = wp.dot(w.point, normal)
-        if turn < SHORTEST_TURN:
-            result.found = 1
-            result.normal = normal
-            result.height = height
-            result.point = w.point
-            result.on_a_point = w.on_a
-            result.on_a = w.on_a
-            result.piece = w.piece
-            break
-        if bit < 6:
-            # Along the circle n' = axis x n, n'' = -(n off the axis).
-            tangent = wp.cross(crease.axis, normal)
-            slope = wp.dot(w.point, tangent)
-            bend = wp.dot(tangent, difference_curvature(cores, normal, w.piece, tangent)) - wp.dot(w.point, normal - crease.height * crease.axis)
-            if wp.abs(slope) <= Real(1.0e-13) * scale and wp.abs(bend) <= Real(1.0e-9) * scale:
-                turn = Real(0.0)
-            elif bend <= Real(0.0):
-                return result
-            else:
-                angle = -slope / bend
-                turn = wp.abs(angle)
-                if turn > LONGEST_TURN:
-                    return result
-                normal += angle * tangent
+        if step == 0:
+            piece = w.piece
+            lowest = height
+        crossed = (w.piece ^ piece) & ~active
+        if height > lowest + STATIONARY * scale:
+            # Uphill: half as far. A min beyond a crease is not reached this way, but a crease on the way is met below.
+            taken.normal = wp.normalize(lowest_normal + normal)
+            taken.turn = Real(0.5) * taken.turn
+        elif crossed != 0:
+            active = active | crossed
+            bit = lowest_bit(active)
+            piece = w.piece
         else:
-            first = any_tangent(normal)
-            second = wp.cross(normal, first)
-            along_first = difference_curvature(cores, normal, w.piece, first)
-            along_second = difference_curvature(cores, normal, w.piece, second)
-            m00 = wp.dot(first, along_first) - height
-            m01 = wp.dot(second, along_first)
-            m11 = wp.dot(second, along_second) - height
-            g0 = wp.dot(w.point, first)
-            g1 = wp.dot(w.point, second)
-            determinant = m00 * m11 - m01 * m01
-            if g0 * g0 + g1 * g1 <= Real(1.0e-26) * scale * scale and m00 + m11 >= Real(0.0) and determinant >= -Real(1.0e-18) * scale * scale:
-                turn = Real(0.0)
-            elif determinant <= Real(0.0) or m00 + m11 <= Real(0.0):
+            if taken.turn < SHORTEST_TURN:
+                if taken.is_valley:
+                    result.found = 1
+                break
+            if step > 0 and wp.length_sq(normal - known) < SAME_MINIMUM:
+                result.found = KNOWN
                 return result
+            lowest = height
+            lowest_normal = normal
+            if bit < 6:
+                taken = step_on_crease(cores, crease, normal, w, scale)
             else:
-                move = ((m01 * g1 - m11 * g0) * first + (m01 * g0 - m00 * g1) * second) / determinant
-                turn = wp.length(move)
-                if turn > LONGEST_TURN:
-                    return result
-                normal = wp.normalize(normal + move)
+                taken = step_on_piece(cores, normal, height, w, scale)
         step += 1
-    if result.found == 1:
-        off = result.point - result.height * result.normal
-        if bit < 6:
-            crease = difference_crease(cores, bit, result.normal)
-            share = -wp.dot(off, crease.step) / wp.dot(crease.step, crease.step)
-            if (result.piece >> bit) & 1 == 1:
-                share = wp.clamp(share, -Real(1.0), Real(0.0))
-            else:
-                share = wp.clamp(share, Real(0.0), Real(1.0))
-            off += share * crease.step
-            if bit < 3:
-                result.on_a += share * crease.step
-        result.missed = wp.length(off)
+    result.normal = normal
+    result.height = height
+    result.on_a = w.on_a
+    off = w.point - height * normal
+    if bit < 6:
+        share = share_of_step(crease.step, off, (w.piece >> bit) & 1 == 1)
+        off += share * crease.step
+        if bit < 3:
+            result.on_a += share * crease.step
+    if other < 6:
+        crease = difference_crease(cores, other, normal)
+        share = share_of_step(crease.step, off, (w.piece >> other) & 1 == 1)
+        off += share * crease.step
+    result.missed = wp.length(off)
+    return result
+
+
+@wp.func
+def rest_on_disc(cores: Cores, normal: Vec3) -> Descent:
+    """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
+    result = Descent()
+    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    along_b = -wp.dot(normal, axis_b)
+    axis = Vec3()
+    radius = Real(0.0)
+    is_on_a = cores.type_a == CYLINDER or (cores.type_a == CONE and normal[2] < Real(0.0))
+    if is_on_a and wp.abs(normal[2]) > DISC_ANGLE:
+        axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2]))
+        radius = cores.size_a[0]
+    elif (cores.type_b == CYLINDER or (cores.type_b == CONE and along_b < Real(0.0))) and wp.abs(along_b) > DISC_ANGLE:
+        is_on_a = False
+        axis = -wp.sign(along_b) * axis_b
+        radius = cores.size_b[0]
+    else:
+        return result
+    w = difference_support(cores, axis)
+    result.height = wp.dot(w.point, axis)
+    center = Vec3(Real(0.0), Real(0.0), w.on_a[2])
+    middle = w.point - w.on_a + center
+    if not is_on_a:
+        on_b = w.on_a - w.point
+        end = wp.dot(on_b - cores.position, axis_b)
+        middle = w.on_a - (cores.position + end * axis_b)
+    off = result.height * axis - middle
+    result.missed = wp.max(wp.length(off) - radius, Real(0.0))
+    result.normal = axis
+    result.on_a = w.on_a
+    if is_on_a:
+        result.on_a = center + off
+    if result.missed == Real(0.0):
+        result.found = 1
     return result

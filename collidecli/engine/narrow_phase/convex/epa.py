@@ -11,27 +11,38 @@ Source: van den Bergh 2003, 4.3.8.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, difference_support
-from collidecli.engine.narrow_phase.convex.descent import any_tangent, crease_bit, descend
-from collidecli.engine.narrow_phase.convex.polytope import (
-    FACE_LIMIT,
-    NEVER,
-    VERTEX_LIMIT,
-    Face,
-    add_vertex,
-    start_polytope,
-)
+from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, core_is_smooth, difference_support
+from collidecli.engine.narrow_phase.convex.descent import KNOWN, Descent, any_tangent, descend, rest_on_disc
+from collidecli.engine.narrow_phase.convex.polytope import NEVER, Face, add_vertex, start_polytope
 
-VERTICES = wp.constant(VERTEX_LIMIT)
+SMALL = 36
+SMALL_FACES = 2 * SMALL - 4
+LARGE = 256
+LARGE_FACES = 2 * LARGE - 4
+"""Vertices of the polytope, at first and when those do not suffice. Measured: no pair needs more than some 80."""
 
-EXACT = wp.constant(Real(1.0e-12))
+EXACT = wp.constant(Real(1.0e-11))
 """Share of the size at which a face is on the surface: the rounding of its plane."""
 
-CLOSE = wp.constant(Real(2.0e-2))
-"""Share of the depth and size within which a face must be to the surface before Newton settles it."""
+THIN = wp.constant(Real(1.0e-6))
+"""Share of the product of three edges below which a tetrahedron's sixfold volume makes a poor start."""
 
-NEAR = wp.constant(Real(0.9))
-"""Cosine of the widest angle between a face's normal and the minimum that settles it."""
+FLUSH = wp.constant(Real(1.0e-13))
+"""Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is opened
+is clearly seen."""
+
+MISS = wp.constant(Real(1.0e-8))
+"""Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
+
+CLOSE = wp.constant(Real(2.0e-3))
+"""Share of the depth within which a face must be to the surface before Newton settles it. The depth is certain to this
+share, and exact unless two separate minima lie within it of each other under one face."""
+
+CLOSE_WITHOUT_CREASES = wp.constant(Real(3.0e-2))
+"""The same for ellipsoids, whose minima are wide apart."""
+
+SHALLOW = wp.constant(Real(1.0e-2))
+"""Share of the size that is added to the depth in these, or a mere touch would never be close."""
 
 
 @wp.struct
@@ -39,59 +50,85 @@ class Depth:
     """What EPA found. depth: of the cores [m]. normal: unit, a to b. on_a: core a's witness. In a's frame.
 
     exact: 0 when a limit stopped the search; depth and normal are then the best seen, an upper bound.
-    steps: vertices used, for the tests.
+    vertex_count: size of the polytope.
     """
 
     depth: Real
     normal: Vec3
     on_a: Vec3
     exact: int
-    steps: int
+    vertex_count: int
 
 
 @wp.func
-def complete_tetrahedron(cores: Cores, vertices: wp.array[Vertex], count: int):
-    """Fills `vertices` up to four that span a volume; those already there are kept."""
-    if count < 2:
-        best = Real(-1.0)
-        k = int(0)
-        while k < 6:
-            direction = Vec3()
-            direction[k / 2] = Real(1.0)
-            if k % 2 == 1:
+def nearest_face(faces: wp.array[Face], face_count: int) -> int:
+    """The face with the least key; of several, the first."""
+    nearest = int(0)
+    key = faces[0].key
+    i = int(1)
+    while i < face_count:
+        if faces[i].key < key:
+            key = faces[i].key
+            nearest = i
+        i += 1
+    return nearest
+
+
+@wp.func
+def spread_tetrahedron(cores: Cores, vertices: wp.array[Vertex]):
+    """Four vertices of the difference that span much of it, whether or not the origin is among them."""
+    best = Real(-1.0)
+    vertices[0] = difference_support(cores, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
+    k = int(0)
+    while k < 5:
+        direction = Vec3(Real(1.0), Real(0.0), Real(0.0))
+        if k > 0:
+            direction = Vec3(Real(0.0), Real(1.0), Real(0.0))
+            if k > 2:
+                direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
+            if k % 2 == 0:
                 direction = -direction
-            w = difference_support(cores, direction)
-            far = wp.length_sq(w.point - vertices[0].point)
-            if far > best:
-                best = far
-                vertices[1] = w
-            k += 1
-    if count < 3:
-        edge = wp.normalize(vertices[1].point - vertices[0].point)
-        first = any_tangent(edge)
-        second = wp.cross(edge, first)
-        best = Real(-1.0)
-        k = int(0)
-        while k < 4:
-            direction = first
-            if k >= 2:
-                direction = second
-            if k % 2 == 1:
-                direction = -direction
-            w = difference_support(cores, direction)
-            far = wp.length_sq(wp.cross(edge, w.point - vertices[0].point))
-            if far > best:
-                best = far
-                vertices[2] = w
-            k += 1
-    if count < 4:
-        p = vertices[0].point
-        normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
-        above = difference_support(cores, normal)
-        below = difference_support(cores, -normal)
-        vertices[3] = above
-        if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
-            vertices[3] = below
+        w = difference_support(cores, direction)
+        far = wp.length_sq(w.point - vertices[0].point)
+        if far > best:
+            best = far
+            vertices[1] = w
+        k += 1
+    edge = wp.normalize(vertices[1].point - vertices[0].point)
+    first = any_tangent(edge)
+    second = wp.cross(edge, first)
+    best = Real(-1.0)
+    k = int(0)
+    while k < 4:
+        direction = first
+        if k >= 2:
+            direction = second
+        if k % 2 == 1:
+            direction = -direction
+        w = difference_support(cores, direction)
+        far = wp.length_sq(wp.cross(edge, w.point - vertices[0].point))
+        if far > best:
+            best = far
+            vertices[2] = w
+        k += 1
+    p = vertices[0].point
+    normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
+    above = difference_support(cores, normal)
+    below = difference_support(cores, -normal)
+    vertices[3] = above
+    if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
+        vertices[3] = below
+
+
+@wp.func
+def is_thin(vertices: wp.array[Vertex]) -> bool:
+    """Whether a tetrahedron is too flat to begin with."""
+    p = vertices[0].point
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
+    volume = wp.abs(wp.dot(q, wp.cross(r, s)))
+    return volume <= THIN * wp.length(q) * wp.length(r) * wp.length(s)
 
 
 @wp.func
@@ -111,24 +148,36 @@ def witness_on_face(vertices: wp.array[Vertex], corner: wp.vec3i, normal: Vec3) 
 
 
 @wp.func
-def depth_of_cores(cores: Cores, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
-    """Depth, normal and witness of two overlapping cores, at least one with volume.
+def settle_face(
+    cores: Cores, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+) -> Descent:
+    """The local minimum below a face that is close to the surface; found = 0 when the face must be opened instead.
 
-    Args:
-        simplex, simplex_count: vertices of the difference whose hull holds the origin, or nearly, as GJK leaves them.
-    Degenerate: among several directions of least depth, the one that the growth of the polytope meets first.
+    A descent never goes uphill, so that it stays in the face's own valley; what ends higher proves nothing.
     """
-    vertices = wp.zeros(shape=VERTEX_LIMIT, dtype=Vertex)
-    faces = wp.zeros(shape=FACE_LIMIT, dtype=Face)
-    seen = wp.zeros(shape=FACE_LIMIT, dtype=int)
-    rim = wp.zeros(shape=VERTEX_LIMIT, dtype=wp.vec3i)
-    fan = wp.zeros(shape=VERTEX_LIMIT, dtype=int)
-    i = int(0)
-    while i < simplex_count:
-        vertices[i] = simplex[i]
-        i += 1
-    if simplex_count < 4:
-        complete_tetrahedron(cores, vertices, simplex_count)
+    piece = vertices[face.corner[0]].piece
+    creases = (piece ^ vertices[face.corner[1]].piece) | (piece ^ vertices[face.corner[2]].piece)
+    minimum = descend(cores, face.normal, creases, scale, known)
+    if minimum.found == KNOWN:
+        return minimum
+    if minimum.found == 0 or minimum.missed > MISS * scale:
+        minimum = rest_on_disc(cores, face.normal)
+    if minimum.height > height + tolerance or minimum.missed > MISS * scale:
+        minimum.found = 0
+    return minimum
+
+
+@wp.func
+def grow(
+    cores: Cores,
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    seen: wp.array[int],
+    rim: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    limit: int,
+) -> Depth:
+    """EPA proper, from the tetrahedron in `vertices`, with room for `limit` vertices; the rest is scratch."""
     start_polytope(vertices, faces)
     scale = Real(0.0)
     i = int(0)
@@ -137,51 +186,100 @@ def depth_of_cores(cores: Cores, simplex: wp.array[Vertex], simplex_count: int) 
         i += 1
     tolerance = EXACT * scale
     is_curved = core_is_curved(cores.type_a) or core_is_curved(cores.type_b)
+    close = CLOSE
+    if core_is_smooth(cores.type_a) and core_is_smooth(cores.type_b):
+        close = CLOSE_WITHOUT_CREASES
     result = Depth()
     result.depth = NEVER
-    count = int(4)
+    known = Vec3()
+    lowest_settled = NEVER + Real(0.0)
     face_count = int(4)
+    result.vertex_count = 4
     while True:
-        nearest = int(0)
-        key = NEVER
-        i = int(0)
-        while i < face_count:
-            if faces[i].key < key:
-                key = faces[i].key
-                nearest = i
-            i += 1
-        if key >= result.depth - tolerance:
+        nearest = nearest_face(faces, face_count)
+        face = faces[nearest]
+        if face.key >= result.depth - tolerance:
             result.exact = 1
             break
-        normal = faces[nearest].normal
-        corner = faces[nearest].corner
-        w = difference_support(cores, normal)
-        height = wp.dot(w.point, normal)
+        w = difference_support(cores, face.normal)
+        height = wp.dot(w.point, face.normal)
         if height < result.depth:
             result.depth = height
-            result.normal = normal
-            result.on_a = witness_on_face(vertices, corner, normal)
-        if height - key <= tolerance:
+            result.normal = face.normal
+            result.on_a = witness_on_face(vertices, face.corner, face.normal)
+        is_settled = height - face.key <= tolerance
+        if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
+            minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
+            is_settled = minimum.found != 0
+            if minimum.found == 1 and minimum.height < result.depth:
+                result.depth = minimum.height
+                result.normal = minimum.normal
+                result.on_a = minimum.on_a
+                known = minimum.normal
+        if is_settled:
             faces[nearest].key = NEVER
+            lowest_settled = wp.min(lowest_settled, face.key)
             continue
-        if is_curved and height - key <= CLOSE * height:
-            piece = vertices[corner[0]].piece
-            bit = crease_bit((piece ^ vertices[corner[1]].piece) | (piece ^ vertices[corner[2]].piece))
-            if bit < 7:
-                minimum = descend(cores, normal, bit, scale)
-                if minimum.found == 1 and minimum.missed <= Real(1.0e-9) * scale and wp.dot(minimum.normal, normal) >= NEAR:
-                    faces[nearest].key = NEVER
-                    if minimum.height < result.depth:
-                        result.depth = minimum.height
-                        result.normal = minimum.normal
-                        result.on_a = minimum.on_a
-                    continue
-        if count == VERTICES:
+        if result.vertex_count == limit:
             break
-        vertices[count] = w
-        face_count = add_vertex(vertices, faces, seen, rim, fan, count, nearest, face_count, tolerance)
+        vertices[result.vertex_count] = w
+        least = -NEVER
+        if face.key > Real(0.0):
+            least = wp.min(face.key, lowest_settled) - FLUSH * scale
+        face_count = add_vertex(
+            vertices, faces, seen, rim, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
+        )
         if face_count < 0:
             break
-        count += 1
-    result.steps = count
+        result.vertex_count += 1
+    return result
+
+
+@wp.func
+def depth_in_small_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
+    """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
+    vertices = wp.zeros(shape=SMALL, dtype=Vertex)
+    faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
+    seen = wp.zeros(shape=SMALL_FACES, dtype=int)
+    rim = wp.zeros(shape=SMALL, dtype=wp.vec3i)
+    fan = wp.zeros(shape=SMALL, dtype=int)
+    i = int(0)
+    while i < 4:
+        vertices[i] = simplex[i]
+        i += 1
+    return grow(cores, vertices, faces, seen, rim, fan, SMALL)
+
+
+@wp.func
+def depth_in_large_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
+    """EPA again, with room to spare."""
+    vertices = wp.zeros(shape=LARGE, dtype=Vertex)
+    faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
+    seen = wp.zeros(shape=LARGE_FACES, dtype=int)
+    rim = wp.zeros(shape=LARGE, dtype=wp.vec3i)
+    fan = wp.zeros(shape=LARGE, dtype=int)
+    i = int(0)
+    while i < 4:
+        vertices[i] = simplex[i]
+        i += 1
+    return grow(cores, vertices, faces, seen, rim, fan, LARGE)
+
+
+@wp.func
+def depth_of_cores(cores: Cores, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
+    """Depth, normal and witness of two overlapping cores, at least one with volume.
+
+    Args:
+        simplex, simplex_count: vertices of the difference, as GJK leaves them. A good tetrahedron around the origin is
+            taken as the start; otherwise, as where cores just touch, EPA first grows towards the origin.
+    Degenerate: among several directions of least depth, the one that the growth of the polytope meets first.
+    """
+    is_started = simplex_count == 4
+    if is_started:
+        is_started = not is_thin(simplex)
+    if not is_started:
+        spread_tetrahedron(cores, simplex)
+    result = depth_in_small_room(cores, simplex)
+    if result.exact == 0:
+        result = depth_in_large_room(cores, simplex)
     return result

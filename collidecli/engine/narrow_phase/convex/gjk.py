@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, difference_support
-from collidecli.engine.narrow_phase.convex.descent import crease_bit, descend
+from collidecli.engine.narrow_phase.convex.descent import descend, rest_on_disc
 from collidecli.engine.narrow_phase.convex.simplex import segment_weights, tetrahedron_weights, triangle_weights
 
 APART = wp.constant(0)
@@ -18,9 +18,9 @@ RELATIVE_GAP = wp.constant(Real(1.0e-12))
 """GJK stops when |v|^2 - v.w, which bounds |v - nearest|^2, is below this share of |v|^2: the normal is then good to 1e-6
 rad and the distance to 1e-12 of itself."""
 
-TOUCHING = wp.constant(Real(1.0e-10))
+TOUCHING = wp.constant(Real(2.0e-9))
 """Cores nearer than this share of their size are left to the penetration stage: v, a difference of numbers of that
-size with a rounding of 1e-16, no longer gives the normal to 1e-6 rad."""
+size with a rounding of 1e-16, no longer gives the normal to 1e-7 rad."""
 
 NEWTON_MISS = wp.constant(Real(1.0e-6))
 """Newton's answer is taken when its v misses by less than this share of the distance: the same bound as RELATIVE_GAP."""
@@ -33,7 +33,7 @@ GJK_LIMIT = wp.constant(128)
 class Nearest:
     """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
 
-    distance: of the cores [m]. normal: unit, a to b. on_a: core a's nearest point. All in a's frame. count: vertices
+    distance: of the cores [m]. normal: unit, a to b. on_a: core a's nearest point, a common one when they overlap. All in a's frame. count: vertices
     of the simplex that remains. scale: the largest length among the vertices seen [m].
     """
 
@@ -65,7 +65,6 @@ def nearest_of_cores(
         v_unit = v_unit / length
     else:
         v_unit = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    v = Vec3()
     square = Real(0.0)
     scale_square = Real(0.0)
     nearest_on_a = Vec3()
@@ -110,6 +109,8 @@ def nearest_of_cores(
         next_square = wp.dot(next_v, next_v)
         if kept == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
             result.state = OVERLAP
+            count = kept
+            nearest_on_a = next_on_a
             break
         if step > 0 and next_square >= square:
             count -= 1
@@ -122,28 +123,27 @@ def nearest_of_cores(
                 kept += 1
             i += 1
         count = kept
-        v = next_v
         square = next_square
         nearest_on_a = next_on_a
         length = wp.sqrt(square)
-        v_unit = v / length
+        v_unit = next_v / length
         if step >= descend_at and descend_at >= 0:
             changed = int(0)
             i = int(1)
             while i < count:
                 changed = changed | (simplex[i].piece ^ simplex[0].piece)
                 i += 1
-            bit = crease_bit(changed)
-            if bit < 7:
-                descend_at = step + 4
-                scale = wp.sqrt(scale_square)
-                minimum = descend(cores, -v_unit, bit, scale)
-                if minimum.found == 1 and minimum.missed <= Real(1.0e-13) * scale - NEWTON_MISS * minimum.height:
-                    if -minimum.height > TOUCHING * scale:
-                        length = -minimum.height
-                        v_unit = -minimum.normal
-                        nearest_on_a = minimum.on_a
-                        break
+            scale = wp.sqrt(scale_square)
+            descend_at = step + 4
+            minimum = descend(cores, -v_unit, changed, scale, Vec3())
+            if minimum.found == 0:
+                minimum = rest_on_disc(cores, -v_unit)
+            if minimum.found == 1 and minimum.missed <= Real(1.0e-13) * scale - NEWTON_MISS * minimum.height:
+                if -minimum.height > TOUCHING * scale:
+                    length = -minimum.height
+                    v_unit = -minimum.normal
+                    nearest_on_a = minimum.on_a
+                    break
         step += 1
     result.distance = length
     result.normal = -v_unit

@@ -3,9 +3,11 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import Cores, Vertex, core_radius
+from collidecli.engine.geometry.support import CAPSULE, Cores, Vertex, core_is_flat, core_radius
+from collidecli.engine.narrow_phase.convex.descent import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
+from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
 
 METHOD_EPA = wp.constant(0)
 METHOD_MPR = wp.constant(1)
@@ -26,17 +28,29 @@ class Separation:
 
 
 @wp.func
-def separate(
-    type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, method: int
-) -> Separation:
-    """Signed distance, normal and witness of two convex shapes.
+def flat_normal(cores: Cores) -> Vec3:
+    """The normal of two crossing cores without volume, which any direction across both takes apart.
 
-    Args:
-        type_a, type_b: `ShapeType`, any but plane. size_a, size_b: as `ShapeType` says [m].
-        pose_b_to_a: b's frame in a's.
-        reach: the search ends once the separation is known to be at least this [m].
-        method: METHOD_EPA for the exact depth, METHOD_MPR for an approximate one.
+    Two segments: across both; parallel ones, or one: across it, from the axis of a's frame it is least along; two
+    points: +z of a.
     """
+    axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    has_axis_b = cores.type_b == CAPSULE and cores.size_b[1] > Real(0.0)
+    if cores.type_a == CAPSULE and cores.size_a[1] > Real(0.0):
+        if has_axis_b:
+            across = wp.cross(axis, axis_b)
+            if wp.length_sq(across) > PARALLEL:
+                return wp.normalize(across)
+        return any_tangent(axis)
+    if has_axis_b:
+        return any_tangent(axis_b)
+    return axis
+
+
+@wp.func
+def cores_of(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose) -> Cores:
+    """The cores of two shapes, in a's frame."""
     cores = Cores()
     cores.type_a = type_a
     cores.type_b = type_b
@@ -46,21 +60,50 @@ def separate(
     cores.radius_b = core_radius(type_b, size_b)
     cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def separate(
+    type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, method: int
+) -> Separation:
+    """Signed distance, normal and witness of two convex shapes.
+
+    Args:
+        type_a, type_b: `ShapeType`, any but plane. size_a, size_b: as `ShapeType` says [m].
+        pose_b_to_a: b's frame in a's.
+        reach: the search ends once the separation is known to be at least this [m].
+        method: METHOD_EPA for the exact depth, METHOD_MPR for an approximate one (see mpr.py).
+    Degenerate: where several directions attain the depth, one that depends on the arguments alone; see `flat_normal`
+        for spheres and capsules whose inner points or segments meet.
+    """
+    cores = cores_of(type_a, size_a, type_b, size_b, pose_b_to_a)
     radii = cores.radius_a + cores.radius_b
     simplex = wp.zeros(shape=4, dtype=Vertex)
     nearest = nearest_of_cores(cores, reach + radii, simplex)
     result = Separation()
     result.exact = 1
+    distance = nearest.distance
+    result.normal = nearest.normal
+    result.point_a = nearest.on_a
     if nearest.state == BEYOND_REACH:
         result.exact = 0
-    if nearest.state == OVERLAP:
-        depth = depth_of_cores(cores, simplex, nearest.count)
-        result.separation = -depth.depth - radii
-        result.normal = depth.normal
-        result.point_a = depth.on_a + cores.radius_a * depth.normal
-        result.exact = depth.exact
-        return result
-    result.separation = nearest.distance - radii
-    result.normal = nearest.normal
-    result.point_a = nearest.on_a + cores.radius_a * nearest.normal
+    elif nearest.state == OVERLAP:
+        if core_is_flat(type_a) and core_is_flat(type_b):
+            distance = Real(0.0)
+            result.normal = flat_normal(cores)
+        elif method == METHOD_MPR:
+            through = depth_through_portal(cores)
+            distance = -through.depth
+            result.normal = through.normal
+            result.point_a = through.on_a
+            result.exact = through.exact
+        else:
+            depth = depth_of_cores(cores, simplex, nearest.count)
+            distance = -depth.depth
+            result.normal = depth.normal
+            result.point_a = depth.on_a
+            result.exact = depth.exact
+    result.separation = distance - radii
+    result.point_a += cores.radius_a * result.normal
     return result

@@ -1,16 +1,13 @@
 """A convex polytope that grows by one vertex at a time: what EPA keeps of the difference of two cores.
 
-Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's.
+Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's:
+2n - 4 faces for n vertices, as any closed triangulation has.
 """
 
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Vertex
-
-VERTEX_LIMIT = 64
-FACE_LIMIT = 2 * VERTEX_LIMIT - 4
-"""A closed triangulation of n vertices has 2n - 4 faces."""
 
 NEVER = wp.constant(Real(1.0e300))
 
@@ -35,8 +32,12 @@ class Face:
 
 
 @wp.func
-def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int):
-    """Writes a face and its plane; a sliver takes the plane of `outer`, with which it is flush."""
+def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int, least: Real):
+    """Writes a face and its plane; a sliver, or one whose offset is below `least`, takes the plane of `outer`.
+
+    Once the origin is inside, the nearest face only moves outwards: a new face nearer than `least`, the nearest so far,
+    is a sliver whose plane is rounding, flush with its neighbour in truth.
+    """
     p = vertices[corner[0]].point
     first = vertices[corner[1]].point - p
     second = vertices[corner[2]].point - p
@@ -44,9 +45,11 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
     square = wp.dot(normal, normal)
     faces[face].corner = corner
     faces[face].seen = 0
+    offset = least - Real(1.0)
     if square > SLIVER * SLIVER * wp.dot(first, first) * wp.dot(second, second):
         normal = normal / wp.sqrt(square)
         offset = wp.dot(normal, p)
+    if offset >= least:
         faces[face].normal = normal
         faces[face].offset = offset
         faces[face].key = offset
@@ -80,7 +83,7 @@ def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
         elif face == 3:
             corner = wp.vec3i(2, 3, 0)
             neighbour = wp.vec3i(2, 1, 0)
-        set_face(vertices, faces, face, corner, 0)
+        set_face(vertices, faces, face, corner, 0, -NEVER)
         faces[face].neighbour = neighbour
         face += 1
 
@@ -96,6 +99,7 @@ def add_vertex(
     face: int,
     face_count: int,
     tolerance: Real,
+    least: Real,
 ) -> int:
     """Joins `vertex` to the polytope in place of the faces it sees.
 
@@ -103,6 +107,7 @@ def add_vertex(
         vertex: the newest; its number marks the faces seen. face: one that it sees. face_count: slots in use.
         seen, rim, fan: scratch; faces seen, edges around them (from, to, face beyond), new face on each rim vertex.
         tolerance: a vertex this far above a face's plane does not see it [m].
+        least: no true face can be nearer to the origin than this [m].
     Returns:
         slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
         rounding can bring about.
@@ -146,7 +151,7 @@ def add_vertex(
     while i < rim_count:
         edge = rim[i]
         slot = fan[edge[0]]
-        set_face(vertices, faces, slot, wp.vec3i(edge[0], edge[1], vertex), edge[2])
+        set_face(vertices, faces, slot, wp.vec3i(edge[0], edge[1], vertex), edge[2], least)
         following = fan[edge[1]]
         faces[slot].neighbour[0] = edge[2]
         faces[slot].neighbour[1] = following
