@@ -58,7 +58,6 @@ def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, stat
     for path in paths:
         builder = ModelBuilder()
         imports.append(add_scene(builder, path))
-        builder.source = [os.path.basename(path)]
         builders.append(builder)
     if len(builders) == 1:
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
@@ -69,7 +68,6 @@ def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, stat
             )
         together = ModelBuilder()
         together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
-        together.source = [name for builder in builders for name in builder.source]
         for builder in builders:
             together.add_world(builder)
         model = together.finalize(static_pairs=static_pairs)

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import Layout, ShapeRows
-from collidecli.engine.geometry.bounds import bounding_ball, write_bounds
+from collidecli.engine.device_model import LANES, Layout, ShapeRows
+from collidecli.engine.geometry.bounds import INFINITE, ball_radius, write_bounds
 from collidecli.engine.geometry.real import Pose
+from collidecli.engine.workspace import Workspace
+
+LANE_COUNT = wp.constant(LANES)
+Lane = wp.types.vector(length=LANES, dtype=wp.float32)
 
 
 @dataclass(frozen=True)
@@ -30,12 +34,35 @@ class PoseBatch:
 
 @wp.struct
 class Instances:
-    """Every shape of every cell of a chunk. ball: centre and radius of its bounding sphere, the radius rounded up."""
+    """Every shape of every cell of a chunk.
+
+    ball: its bounding ball, the radius inflated (reach_share) and rounded up; x, y, z, radius of LANES consecutive
+    instances stand together. lane: the same memory, LANES numbers at a time.
+    """
 
     pose: wp.array[Pose]
-    ball: wp.array[wp.vec4f]
+    ball: wp.array[wp.float32]
+    lane: wp.array[Lane]
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
+
+
+def new_instances(workspace: Workspace, count: int) -> Instances:
+    """Room for `count` instances, a multiple of LANES."""
+    instances = Instances()
+    instances.pose = workspace.array("instance_pose", count, Pose)
+    instances.ball = workspace.array("instance_ball", 4 * count, wp.float32)
+    lanes = 4 * count // LANES
+    instances.lane = wp.array(ptr=instances.ball.ptr, dtype=Lane, shape=(lanes,), device=workspace.device)
+    instances.lower = workspace.array("instance_lower", count, wp.vec3f)
+    instances.upper = workspace.array("instance_upper", count, wp.vec3f)
+    return instances
+
+
+@wp.func
+def ball_index(instance: int) -> int:
+    """Where an instance's ball begins; its other numbers follow LANES apart."""
+    return (instance // LANE_COUNT) * 4 * LANE_COUNT + instance % LANE_COUNT
 
 
 @wp.struct
@@ -80,12 +107,19 @@ def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: 
     """One thread an instance: its world pose and bounds."""
     instance = wp.tid()
     row = row_of(chunk, layout, instance)
+    ball = ball_index(instance)
     if row < 0:
+        instances.ball[ball] = INFINITE
+        instances.ball[ball + 3 * LANE_COUNT] = wp.float32(0.0)
         return
     pose = rows.pose[row]
     body = rows.body[row]
     if body >= 0:
         pose = body_pose_of(chunk, instance // layout.width, body) * pose
     instances.pose[instance] = pose
-    instances.ball[instance] = bounding_ball(wp.transform_get_translation(pose), rows.radius[row])
+    center = wp.vec3f(wp.transform_get_translation(pose))
+    instances.ball[ball] = center[0]
+    instances.ball[ball + LANE_COUNT] = center[1]
+    instances.ball[ball + 2 * LANE_COUNT] = center[2]
+    instances.ball[ball + 3 * LANE_COUNT] = ball_radius(center, rows.radius[row] + rows.inflation[row])
     write_bounds(rows.type[row], rows.size[row], pose, instances.lower, instances.upper, instance)

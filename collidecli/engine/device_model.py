@@ -1,7 +1,7 @@
 """A model's arrays on a device, laid out as the kernels read them.
 
 An *instance* is a shape in a cell: `instance = cell * width + place`, where a template's shapes stand at places
-0, 1, ... in ascending row order and `width` is the most that any template has.
+0, 1, ... in ascending row order and `width` is the most that any template has, rounded up to whole blocks of LANES.
 """
 
 from __future__ import annotations
@@ -16,15 +16,23 @@ from collidecli.model.model import Model
 from collidecli.model.shape_types import ShapeType
 
 
+LANES = 8
+"""Places that are tested at once, see broad_phase.blocks."""
+
+
 @wp.struct
 class ShapeRows:
-    """Shapes, one row each as in the model, and the filter's lists by row."""
+    """Shapes, one row each as in the model, and the filter's lists by row.
+
+    radius: of the bounding ball about the shape's origin. inflation: see reach_share.
+    """
 
     type: wp.array[wp.int32]
     body: wp.array[wp.int32]
     pose: wp.array[Pose]
     size: wp.array[Vec3]
     radius: wp.array[wp.float32]
+    inflation: wp.array[wp.float32]
     margin: wp.array[Real]
     gap: wp.array[Real]
     filter_class: wp.array[wp.int32]
@@ -85,6 +93,8 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
+    inflation = reach_share(model)
+    rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
     rows.margin = put(shapes.margin, Real)
     rows.gap = put(shapes.gap, Real)
     rows.filter_class = put(pair_filter.shape_class, wp.int32)
@@ -98,13 +108,31 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     template_count = int(model.world_template.max()) + 1
     places = tuple(model.template_shapes(t) for t in range(template_count))
     layout = Layout()
-    layout.width = max(1, max(len(p) for p in places))
+    layout.width = LANES * max(1, -(-max(len(p) for p in places) // LANES))
     place_row = np.full((template_count, layout.width), -1, np.int32)
     for template, rows_here in enumerate(places):
         place_row[template, : len(rows_here)] = rows_here
     layout.place_row = put(place_row.ravel(), wp.int32)
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
     return DeviceModel(model, device, rows, layout, places)
+
+
+def reach_share(model: Model) -> np.ndarray:
+    """float64[S]: what each shape's bounds grow by, so that any two within reach of each other overlap [m].
+
+    With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Shapes of forced pairs, which
+    may reach farther than their own margin and gap, grow by half of the farthest reach at least.
+    """
+    margin, gap, forced = model.shapes.margin, model.shapes.gap, model.pair_filter.forced
+    share = margin + (gap if model.gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf))
+    if len(forced):
+        nothing = np.full(len(forced), np.nan)
+        own_margin = model.forced_margin if len(model.forced_margin) else nothing
+        own_gap = model.forced_gap if len(model.forced_gap) else nothing
+        pair_margin = np.where(np.isnan(own_margin), margin[forced].sum(axis=1), own_margin)
+        pair_gap = np.where(np.isnan(own_gap), gap[forced].sum(axis=1), own_gap)
+        share[np.unique(forced)] = np.maximum(share[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max())
+    return share
 
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, place_shapes
+from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, new_instances, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.real import Pose
@@ -114,11 +114,7 @@ class CollisionPipeline:
     def place(self, chunk: ChunkCells, cell_count: int, workspace: Workspace) -> Instances:
         """Pose and bounds of every shape of every cell."""
         count = cell_count * self.device_model.layout.width
-        instances = Instances()
-        instances.pose = workspace.array("instance_pose", count, Pose)
-        instances.ball = workspace.array("instance_ball", count, wp.vec4f)
-        instances.lower = workspace.array("instance_lower", count, wp.vec3f)
-        instances.upper = workspace.array("instance_upper", count, wp.vec3f)
+        instances = new_instances(workspace, count)
         arguments = [self.device_model.rows, self.device_model.layout, chunk, instances]
         wp.launch(place_shapes, count, arguments, device=workspace.device)
         return instances

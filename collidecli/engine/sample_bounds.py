@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Instances, PoseBatch, chunk_cells, place_shapes
+from collidecli.engine.cells import PoseBatch, chunk_cells, new_instances, place_shapes
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Pose
+from collidecli.engine.workspace import Workspace
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -19,11 +19,7 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
     samples = len(sample_poses)
     shape = (samples, len(model.shapes), 3)
     lower, upper = np.zeros(shape), np.zeros(shape)
-    instances = Instances()
-    instances.pose = wp.empty(layout.width, dtype=Pose, device=device)
-    instances.ball = wp.empty(layout.width, dtype=wp.vec4f, device=device)
-    instances.lower = wp.empty(layout.width, dtype=wp.vec3f, device=device)
-    instances.upper = wp.empty(layout.width, dtype=wp.vec3f, device=device)
+    instances = new_instances(Workspace(device, 1 << 62), layout.width)
     for template, rows in enumerate(device_model.places):
         world = int(np.flatnonzero(model.world_template == template)[0])
         for sample in range(samples):

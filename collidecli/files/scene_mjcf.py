@@ -115,7 +115,7 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place)
         warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row)]
-    builder.source.append(place)
+    builder.source.append(os.path.basename(place))
     names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, names, static[1:])
     return MjcfImport(place, mj_model, kinematics, body_row, shape_row, left_out, tuple(warnings))

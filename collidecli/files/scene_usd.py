@@ -69,8 +69,7 @@ def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
         scene.add_bodies()
         scene.add_shapes()
         PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
-    if Path(path).name not in builder.source:
-        builder.source.append(Path(path).name)
+    builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     return UsdImport(
         stage=stage,

@@ -6,37 +6,55 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
-from collidecli.engine.broad_phase.hit_words import BITS, WORD_BITS, HitWords, bit_count, hit_words, scan_counts
-from collidecli.engine.cells import ChunkCells, Instances
-from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.broad_phase.blocks import balls_near_block, exact_bits
+from collidecli.engine.broad_phase.candidate import may_touch
+from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
+from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, row_of
+from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
+
+PER_WORD = wp.constant(ENTRIES_PER_WORD)
+
+
+@wp.func
+def filtered_bits(
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instance0: int, block: int, bits: wp.uint32
+) -> wp.uint32:
+    """Of `bits`, those lanes that the filter lets touch the instance."""
+    row0 = row_of(chunk, layout, instance0)
+    passed = wp.uint32(0)
+    for k in range(LANE_COUNT):
+        bit = wp.uint32(1) << wp.uint32(k)
+        if (bits & bit) != wp.uint32(0) and may_touch(rows, row0, row_of(chunk, layout, block * LANE_COUNT + k)):
+            passed = passed | bit
+    return passed
 
 
 @wp.kernel(module="unique", enable_backward=False)
 def test_all(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, words_per_place: int, hits: HitWords
 ):
-    """One thread a word: a place against 32 consecutive places, those behind it."""
+    """One thread a word: a place against the places of a few blocks, those behind it."""
     thread = wp.tid()
     instance0 = thread // words_per_place
     cell = instance0 // layout.width
-    template = chunk.cell_template[cell]
-    place_count = layout.place_count[template]
-    first_instance = cell * layout.width
-    place0 = instance0 - first_instance
-    begin = (thread - instance0 * words_per_place) * BITS
-    end = wp.min(begin + BITS, place_count)
+    place_count = layout.place_count[chunk.cell_template[cell]]
+    place0 = instance0 - cell * layout.width
+    first_block = (thread - instance0 * words_per_place) * PER_WORD
     word = wp.uint32(0)
     if place0 < place_count:
-        row0 = layout.place_row[template * layout.width + place0]
-        for place1 in range(wp.max(begin, place0 + 1), end):
-            row1 = layout.place_row[template * layout.width + place1]
-            reach = pair_reach(rows, row0, row1)
-            if near(rows, instances, instance0, first_instance + place1, row0, row1, reach) and may_touch(
-                rows, row0, row1
-            ):
-                word = word | (wp.uint32(1) << wp.uint32(place1 - begin))
+        own_block = place0 // LANE_COUNT
+        end = wp.min(first_block + PER_WORD, (place_count + LANE_COUNT - 1) // LANE_COUNT)
+        for place_block in range(wp.max(first_block, own_block), end):
+            block = cell * (layout.width // LANE_COUNT) + place_block
+            bits = balls_near_block(instances, instance0, block)
+            if place_block == own_block:
+                # Only the places behind this one: its own lane and those before it are cleared.
+                bits = bits & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
+            if bits != wp.uint32(0):
+                bits = exact_bits(rows, layout, chunk, instances, instance0, block, bits)
+                bits = filtered_bits(rows, layout, chunk, instance0, block, bits)
+                word = word | (bits << wp.uint32((place_block - first_block) * LANE_COUNT))
     hits.word[thread] = word
     hits.end[thread] = bit_count(word)
 
@@ -49,7 +67,8 @@ def write_all(width: int, words_per_place: int, hits: HitWords, candidates: wp.a
     if word == wp.uint32(0):
         return
     instance0 = thread // words_per_place
-    instance1 = (instance0 // width) * width + (thread - instance0 * words_per_place) * BITS
+    first_place = (thread - instance0 * words_per_place) * PER_WORD * LANE_COUNT
+    instance1 = (instance0 // width) * width + first_place
     slot = hits.end[thread] - bit_count(word)
     while word != wp.uint32(0):
         if (word & wp.uint32(1)) != wp.uint32(0):
@@ -69,7 +88,7 @@ class AllPairs:
     def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         layout, device = self.device_model.layout, self.device_model.device
-        words_per_place = -(-layout.width // WORD_BITS)
+        words_per_place = -(-layout.width // (ENTRIES_PER_WORD * LANES))
         count = cell_count * layout.width * words_per_place
         hits = hit_words(workspace, count)
         arguments = [self.device_model.rows, layout, chunk, instances, words_per_place, hits]

@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import PLANE, balls_near
+from collidecli.engine.geometry.bounds import PLANE
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 UPWARD = wp.constant(wp.float32(4.0e-7))
@@ -51,30 +51,36 @@ def may_touch(rows: ShapeRows, row0: int, row1: int) -> bool:
     return forced_index(rows, row0, row1) >= 0
 
 
-@wp.func
-def pair_margin(rows: ShapeRows, row0: int, row1: int) -> Real:
-    """Both surfaces' inflation together [m]."""
-    forced = forced_index(rows, row0, row1)
-    if forced >= 0 and not wp.isnan(rows.forced_margin[forced]):
-        return rows.forced_margin[forced]
-    return rows.margin[row0] + rows.margin[row1]
+@wp.struct
+class PairLimits:
+    """margin: both surfaces' inflation together [m]. gap: how far ahead the pair's contacts are reported [m]."""
+
+    margin: Real
+    gap: Real
 
 
 @wp.func
-def pair_gap(rows: ShapeRows, row0: int, row1: int) -> Real:
-    """How far ahead the pair's contacts are reported [m]."""
-    forced = forced_index(rows, row0, row1)
-    if forced >= 0 and not wp.isnan(rows.forced_gap[forced]):
-        return rows.forced_gap[forced]
+def pair_limits(rows: ShapeRows, row0: int, row1: int) -> PairLimits:
+    """Margin and gap of a pair (row0 < row1); what a forced pair authors stands in place of its shapes' own."""
+    limits = PairLimits()
+    limits.margin = rows.margin[row0] + rows.margin[row1]
+    limits.gap = wp.max(rows.gap[row0], rows.gap[row1])
     if rows.gap_is_sum != 0:
-        return rows.gap[row0] + rows.gap[row1]
-    return wp.max(rows.gap[row0], rows.gap[row1])
+        limits.gap = rows.gap[row0] + rows.gap[row1]
+    forced = forced_index(rows, row0, row1)
+    if forced >= 0:
+        if not wp.isnan(rows.forced_margin[forced]):
+            limits.margin = rows.forced_margin[forced]
+        if not wp.isnan(rows.forced_gap[forced]):
+            limits.gap = rows.forced_gap[forced]
+    return limits
 
 
 @wp.func
 def pair_reach(rows: ShapeRows, row0: int, row1: int) -> wp.float32:
     """Separation of the un-inflated surfaces below which the pair has a contact, rounded up [m]."""
-    reach = wp.float32(pair_gap(rows, row0, row1) + pair_margin(rows, row0, row1))
+    limits = pair_limits(rows, row0, row1)
+    reach = wp.float32(limits.gap + limits.margin)
     return reach + UPWARD * wp.abs(reach)
 
 
@@ -106,9 +112,7 @@ def bounds_near(
 def near(
     rows: ShapeRows, instances: Instances, instance0: int, instance1: int, row0: int, row1: int, reach: wp.float32
 ) -> bool:
-    """Whether the bounds of two instances come within `reach`: balls, then boxes; a plane is a half-space."""
-    if not balls_near(instances.ball[instance0], instances.ball[instance1], reach):
-        return False
+    """Whether the bounds of two instances come within `reach`; a plane is a half-space, not a box."""
     lower0 = instances.lower[instance0]
     upper0 = instances.upper[instance0]
     lower1 = instances.lower[instance1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import warp as wp
 
+from collidecli.engine.device_model import LANES
 from collidecli.engine.workspace import Workspace
 
-WORD_BITS = 32
-BITS = wp.constant(WORD_BITS)
+ENTRIES_PER_WORD = 32 // LANES
+"""Blocks of pairs whose bits share a word."""
 
 
 @wp.func

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import warp as wp
 
+from collidecli.engine.broad_phase.blocks import SAFE, PairBlocks, entry_bits
 from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
-from collidecli.engine.broad_phase.explicit import PairList, pair_near
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
-from collidecli.engine.cells import ChunkCells, Instances, row_of
+from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, ball_index, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import balls_near
 from collidecli.engine.workspace import Workspace
 
 
@@ -31,28 +30,33 @@ def column_of(columns: Columns, coordinate: wp.float32, side: int) -> int:
 
 
 @wp.func
-def swept_lower(columns: Columns, instances: Instances, instance: int, row: int) -> wp.vec3f:
-    x = columns.inflation[row]
+def swept_lower(rows: ShapeRows, instances: Instances, instance: int, row: int) -> wp.vec3f:
+    x = rows.inflation[row]
     return instances.lower[instance] - wp.vec3f(x, x, x)
 
 
 @wp.func
-def swept_upper(columns: Columns, instances: Instances, instance: int, row: int) -> wp.vec3f:
-    x = columns.inflation[row]
+def swept_upper(rows: ShapeRows, instances: Instances, instance: int, row: int) -> wp.vec3f:
+    x = rows.inflation[row]
     return instances.upper[instance] + wp.vec3f(x, x, x)
 
 
 @wp.kernel(module="unique", enable_backward=False)
 def count_columns(
-    layout: Layout, chunk: ChunkCells, instances: Instances, columns: Columns, entry_end: wp.array[wp.int32]
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    columns: Columns,
+    entry_end: wp.array[wp.int32],
 ):
     """One thread an instance: how many columns it covers."""
     instance = wp.tid()
     row = row_of(chunk, layout, instance)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low = swept_lower(columns, instances, instance, row)
-        high = swept_upper(columns, instances, instance, row)
+        low = swept_lower(rows, instances, instance, row)
+        high = swept_upper(rows, instances, instance, row)
         count = (column_of(columns, high[columns.u], 0) - column_of(columns, low[columns.u], 0) + 1) * (
             column_of(columns, high[columns.v], 1) - column_of(columns, low[columns.v], 1) + 1
         )
@@ -72,6 +76,7 @@ def sortable(x: wp.float32) -> wp.int64:
 
 @wp.kernel(module="unique", enable_backward=False)
 def write_entries(
+    rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
@@ -88,8 +93,8 @@ def write_entries(
     if slot == entry_end[instance]:
         return
     row = row_of(chunk, layout, instance)
-    low = swept_lower(columns, instances, instance, row)
-    high = swept_upper(columns, instances, instance, row)
+    low = swept_lower(rows, instances, instance, row)
+    high = swept_upper(rows, instances, instance, row)
     place = sortable(low[columns.axis])
     base = (instance // layout.width) * columns.count[0] * columns.count[1]
     for i in range(column_of(columns, low[columns.u], 0), column_of(columns, high[columns.u], 0) + 1):
@@ -100,20 +105,26 @@ def write_entries(
 
 
 @wp.kernel(module="unique", enable_backward=False)
-def gather_balls(
-    layout: Layout,
-    chunk: ChunkCells,
-    instances: Instances,
-    columns: Columns,
-    entry: wp.array[wp.int32],
-    entry_ball: wp.array[wp.vec4f],
-):
-    """One thread an entry: its instance's bounding ball, inflated, so that the sweep reads them one after another."""
+def gather_balls(instances: Instances, entry: wp.array[wp.int32], entry_ball: wp.array[wp.vec4f]):
+    """One thread an entry: its instance's ball, so that the sweep reads them one after another."""
     thread = wp.tid()
-    instance = entry[thread]
-    ball = instances.ball[instance]
-    inflation = columns.inflation[row_of(chunk, layout, instance)]
-    entry_ball[thread] = wp.vec4f(ball[0], ball[1], ball[2], ball[3] + inflation)
+    ball = ball_index(entry[thread])
+    entry_ball[thread] = wp.vec4f(
+        instances.ball[ball],
+        instances.ball[ball + LANE_COUNT],
+        instances.ball[ball + 2 * LANE_COUNT],
+        instances.ball[ball + 3 * LANE_COUNT],
+    )
+
+
+@wp.func
+def balls_meet(ball0: wp.vec4f, ball1: wp.vec4f) -> bool:
+    """Whether two inflated bounding balls overlap, rounding allowed for."""
+    x = ball0[0] - ball1[0]
+    y = ball0[1] - ball1[1]
+    z = ball0[2] - ball1[2]
+    r = (ball0[3] + ball1[3]) * SAFE
+    return x * x + y * y + z * z < r * r
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -138,8 +149,8 @@ def sweep(
     thread = wp.tid()
     instance = entry[thread]
     row = row_of(chunk, layout, instance)
-    low = swept_lower(columns, instances, instance, row)
-    high = swept_upper(columns, instances, instance, row)
+    low = swept_lower(rows, instances, instance, row)
+    high = swept_upper(rows, instances, instance, row)
     column = key[thread] >> wp.int64(32)
     last = (column << wp.int64(32)) | sortable(high[columns.axis])
     cell = instance // layout.width
@@ -150,11 +161,11 @@ def sweep(
     for other in range(thread + 1, entry_count):
         if key[other] > last:
             break
-        if not balls_near(ball, entry_ball[other], wp.float32(0.0)):
+        if not balls_meet(ball, entry_ball[other]):
             continue
         instance1 = entry[other]
         row1 = row_of(chunk, layout, instance1)
-        low1 = swept_lower(columns, instances, instance1, row1)
+        low1 = swept_lower(rows, instances, instance1, row1)
         if (
             column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) != own_u
             or column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) != own_v
@@ -173,27 +184,33 @@ def sweep(
 
 @wp.kernel(module="unique", enable_backward=False)
 def meet_unswept(
+    rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
-    pairs: PairList,
-    pairs_per_cell: int,
+    pairs: PairBlocks,
+    entries_per_cell: int,
     capacity: int,
     found: wp.array[wp.int32],
     candidate_key: wp.array[wp.int64],
 ):
-    """One thread a listed pair of a cell: planes and shapes too large for columns."""
+    """One thread a listed block of a cell: planes and shapes too large for columns."""
     thread = wp.tid()
-    cell = thread // pairs_per_cell
+    cell = thread // entries_per_cell
     template = chunk.cell_template[cell]
-    index = pairs.start[template] + thread - cell * pairs_per_cell
-    if index >= pairs.start[template + 1]:
+    entry = pairs.start[template] + thread - cell * entries_per_cell
+    if entry >= pairs.start[template + 1]:
         return
-    if pair_near(pairs, index, instances, cell * layout.width):
-        slot = wp.atomic_add(found, 0, 1)
-        if slot < capacity:
-            place = pairs.place[index]
-            candidate_key[slot] = wp.int64(cell * layout.width + place[0]) * wp.int64(layout.width) + wp.int64(place[1])
+    bits = entry_bits(rows, layout, chunk, instances, pairs, entry, cell * layout.width)
+    place1 = pairs.block[entry] * LANE_COUNT
+    while bits != wp.uint32(0):
+        if (bits & wp.uint32(1)) != wp.uint32(0):
+            slot = wp.atomic_add(found, 0, 1)
+            if slot < capacity:
+                instance0 = cell * layout.width + pairs.place0[entry]
+                candidate_key[slot] = wp.int64(instance0) * wp.int64(layout.width) + wp.int64(place1)
+        bits = bits >> wp.uint32(1)
+        place1 += 1
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -218,8 +235,7 @@ class SweepAndPrune:
         layout, device = self.device_model.layout, self.device_model.device
         key, entry, entry_count = self._sorted_entries(chunk, cell_count, instances, workspace)
         ball = workspace.array("entry_ball", entry_count, wp.vec4f)
-        arguments = [layout, chunk, instances, self.plan.columns, entry, ball]
-        wp.launch(gather_balls, entry_count, arguments, device=device)
+        wp.launch(gather_balls, entry_count, [instances, entry, ball], device=device)
         counter = workspace.array("candidate_count", 1, wp.int32)
         capacity = max(1024, 2 * cell_count * layout.width)
         while True:
@@ -231,7 +247,7 @@ class SweepAndPrune:
             arguments = [self.device_model.rows, layout, chunk, instances, self.plan.columns, entry_count]
             wp.launch(sweep, entry_count, [*arguments, key, entry, ball, *sink], device=device)
             listed = self.plan.listed_per_cell
-            arguments = [layout, chunk, instances, self.plan.listed, listed]
+            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.listed, listed]
             wp.launch(meet_unswept, cell_count * listed, [*arguments, *sink], device=device)
             found = int(counter.numpy()[0])
             if found <= capacity:
@@ -249,15 +265,16 @@ class SweepAndPrune:
         self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace
     ) -> tuple[wp.array, wp.array, int]:
         """Entries ordered by column, then by lower bound on the axis: keys, instances, and how many."""
-        layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
+        rows, layout, device = self.device_model.rows, self.device_model.layout, self.device_model.device
+        columns = self.plan.columns
         instance_count = cell_count * layout.width
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
-        wp.launch(count_columns, instance_count, [layout, chunk, instances, columns, entry_end], device=device)
+        arguments = [rows, layout, chunk, instances, columns, entry_end]
+        wp.launch(count_columns, instance_count, arguments, device=device)
         entry_count = scan_counts(entry_end, instance_count)
         key = workspace.array("entry_key", 2 * entry_count, wp.int64)
         entry = workspace.array("entry", 2 * entry_count, wp.int32)
-        arguments = [layout, chunk, instances, columns, entry_end, key, entry]
-        wp.launch(write_entries, instance_count, arguments, device=device)
+        wp.launch(write_entries, instance_count, [*arguments, key, entry], device=device)
         if entry_count:
             column_count = cell_count * self.plan.column_count
             wp.utils.radix_sort_pairs(key, entry, entry_count, 0, 32 + column_count.bit_length())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.explicit import PairList, upload_pairs
-from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.broad_phase.blocks import PairBlocks, upload_blocks
+from collidecli.engine.device_model import DeviceModel, reach_share
 from collidecli.model.shape_types import ShapeType
 
 COLUMN_WIDTH = 2.0
@@ -23,7 +23,6 @@ SHAPES_PER_COLUMN = 8.0
 class Columns:
     """axis: swept; u, v: the two others. origin, per_metre, count: the grid of columns along u and v.
 
-    inflation: per row, what to add to the bounds so that two shapes within reach overlap [m].
     swept: per row, 0 for planes and shapes too large for columns.
     """
 
@@ -33,7 +32,6 @@ class Columns:
     origin: wp.vec2f
     per_metre: wp.vec2f
     count: wp.vec2i
-    inflation: wp.array[wp.float32]
     swept: wp.array[wp.uint8]
 
 
@@ -42,22 +40,12 @@ class SweepPlan:
     """Columns, and the pairs with a shape that is not swept."""
 
     columns: Columns
-    listed: PairList
+    listed: PairBlocks
     listed_per_cell: int
 
     @property
     def column_count(self) -> int:
         return self.columns.count[0] * self.columns.count[1]
-
-
-def sweep_inflation(margin: np.ndarray, gap: np.ndarray, gap_rule: str, forced_reach: float) -> np.ndarray:
-    """What each shape's bounds grow by, so that any two within reach of each other overlap.
-
-    With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Forced pairs may reach
-    farther than their shapes: half of the farthest is then the least.
-    """
-    share = gap if gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf)
-    return np.maximum(margin + share, 0.5 * forced_reach)
 
 
 def plan_sweep(
@@ -71,7 +59,7 @@ def plan_sweep(
     """
     model = device_model.model
     shapes = model.shapes
-    inflation = sweep_inflation(shapes.margin, shapes.gap, model.gap_rule, _forced_reach(device_model))
+    inflation = reach_share(model)
     finite = shapes.type != ShapeType.PLANE
     swept = finite.copy()
     axis, u, v = 0, 1, 2
@@ -98,23 +86,9 @@ def plan_sweep(
     columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
     columns.count = wp.vec2i(*(int(c) for c in count))
     device = device_model.device
-    rounded = np.nextafter(inflation.astype(np.float32) * np.float32(1 + 4e-7), np.float32(np.inf))
-    columns.inflation = wp.array(rounded, dtype=wp.float32, device=device)
     columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
     listed = _unswept_pairs(device_model, swept, template_pairs)
-    return SweepPlan(columns, upload_pairs(device_model, listed), max(len(p) for p in listed))
-
-
-def _forced_reach(device_model: DeviceModel) -> float:
-    model = device_model.model
-    forced = model.pair_filter.forced
-    if not len(forced):
-        return 0.0
-    own_gap = model.shapes.gap[forced].sum(axis=1)
-    own_margin = model.shapes.margin[forced].sum(axis=1)
-    gap = np.where(np.isnan(model.forced_gap), own_gap, model.forced_gap)
-    margin = np.where(np.isnan(model.forced_margin), own_margin, model.forced_margin)
-    return float((gap + margin).max())
+    return SweepPlan(columns, *upload_blocks(device_model, listed))
 
 
 def _unswept_pairs(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import pair_margin
+from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, body_pose_of, row_of
 from collidecli.engine.device_model import Layout, ShapeRows
@@ -86,7 +86,7 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
         pair = candidates[thread]
         row0 = row_of(chunk, layout, pair[0])
         row1 = row_of(chunk, layout, pair[1])
-        margin = pair_margin(rows, row0, row1)
+        margin = pair_limits(rows, row0, row1).margin
         swapped = rows.type[row0] > rows.type[row1]
         pose_a_to_world = instances.pose[pair[0]]
         if swapped:

@@ -70,21 +70,9 @@ def rounded_up(x: Vec3) -> wp.vec3f:
 
 
 @wp.func
-def bounding_ball(center: Vec3, radius: wp.float32) -> wp.vec4f:
-    """Centre and radius in float32; the radius takes up the rounding of the centre."""
-    rounded = wp.vec3f(center)
-    slack = OUTWARD * (wp.abs(rounded[0]) + wp.abs(rounded[1]) + wp.abs(rounded[2]))
-    return wp.vec4f(rounded[0], rounded[1], rounded[2], radius + slack)
-
-
-@wp.func
-def balls_near(ball0: wp.vec4f, ball1: wp.vec4f, reach: wp.float32) -> bool:
-    """Whether two bounding spheres come within `reach`; the squares are held apart by more than they round."""
-    x = ball0[0] - ball1[0]
-    y = ball0[1] - ball1[1]
-    z = ball0[2] - ball1[2]
-    near = ball0[3] + ball1[3] + reach
-    return x * x + y * y + z * z < near * near * wp.float32(1.000001)
+def ball_radius(center: wp.vec3f, radius: wp.float32) -> wp.float32:
+    """Radius of a ball about a rounded centre that holds the ball about the exact one."""
+    return radius + OUTWARD * (radius + wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2]))
 
 
 @wp.func

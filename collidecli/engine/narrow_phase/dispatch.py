@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import pair_gap, pair_margin
+from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import ChunkCells, Instances, row_of
 from collidecli.engine.contact.order import keep_deepest, sort_by_features
 from collidecli.engine.device_model import Layout, ShapeRows
@@ -85,7 +85,8 @@ def query_of(
     row0 = row_of(chunk, layout, pair[0])
     row1 = row_of(chunk, layout, pair[1])
     query = Query()
-    query.reach = pair_gap(rows, row0, row1) + pair_margin(rows, row0, row1)
+    limits = pair_limits(rows, row0, row1)
+    query.reach = limits.gap + limits.margin
     pose0 = instances.pose[pair[0]]
     pose1 = instances.pose[pair[1]]
     if rows.type[row0] <= rows.type[row1]:
