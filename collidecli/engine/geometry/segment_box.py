@@ -5,10 +5,9 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 
 NEAR = wp.constant(Real(1e-6))
-"""Share of the shapes' sizes below which a direction between nearest points competes with the faces' and edges'."""
+"""Share d of the shapes' sizes below which a direction between nearest points competes with the faces' and edges'.
 
-ROUNDING_TILT = wp.constant(Real(1e-3))
-"""Cosine up to which a direction that should be perpendicular to the segment is made so."""
+Rounding tilts the one by 1e-16 / d and makes s fall short by as much; the others fall short by d at most."""
 
 FACE_PREFERENCE = wp.constant(Real(1e-10))
 """Share of the shapes' sizes by which an edge's direction must beat the best face's: of equals a face is taken."""
@@ -47,7 +46,7 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
             return least
     result = SegmentBox()
     result.on_segment = on_segment
-    result.outward = wp.normalize(_untilted(outside, axis, wp.abs(on_segment) < half_length))
+    result.outward = wp.normalize(outside)
     result.distance = wp.sqrt(square)
     if square > NEAR * NEAR * scale * scale:
         return result
@@ -60,27 +59,6 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     if result.distance > least.distance:
         return result
     return least
-
-
-@wp.func
-def _untilted(outside: Vec3, axis: Vec3, is_inner: bool) -> Vec3:
-    """`outside`, from a box's edge or vertex to an inner point of a segment, made perpendicular to that again."""
-    count = 0
-    along = Vec3(Real(0.0), Real(0.0), Real(0.0))
-    for i in range(3):
-        if outside[i] != Real(0.0):
-            along[i] = axis[i]
-            count += 1
-    if not is_inner or count < 2:
-        return outside
-    along_square = wp.dot(along, along)
-    tilt = wp.dot(outside, along)
-    # A larger tilt says that the segment is as good as parallel to the edge, and that the tilt is nothing but rounding.
-    if tilt * tilt > ROUNDING_TILT * ROUNDING_TILT * along_square * wp.dot(outside, outside):
-        return outside
-    if along_square == Real(0.0):
-        return outside
-    return outside - tilt / along_square * along
 
 
 @wp.func
