@@ -73,6 +73,7 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
+    subcommand_metavar="VERB ...",
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

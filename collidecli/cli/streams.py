@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from collidecli.errors import CollideError
+from collidecli.errors import CollideError, OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -39,7 +40,9 @@ class Streams:
         self.verbose = self.quiet = self.json = False
 
     def prepare(self) -> None:
-        """Lets a terminal of another encoding show what it can rather than fail."""
+        """Lets a terminal of another encoding show what it can rather than fail, and a closed stream swallow all."""
+        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
+        sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -101,12 +104,20 @@ def printable(text: str) -> str:
 
 @contextmanager
 def unbroken_pipe() -> Iterator[None]:
-    """Turns a closed pipe into ClosedPipeError, and keeps Python from complaining of it once more at its end."""
+    """Turns a closed pipe into ClosedPipeError, a full disk into OutputError."""
     try:
         yield
-    except BrokenPipeError:
+    except OSError as error:
+        give_up_stdout()
+        if isinstance(error, BrokenPipeError):
+            raise ClosedPipeError("the output was closed") from None
+        raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
+
+
+def give_up_stdout() -> None:
+    """Keeps Python from complaining once more, at its end, of what it could not write."""
+    with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise ClosedPipeError("the output was closed") from None
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
@@ -124,6 +135,9 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
     if isinstance(error, SystemExit):
         # Click leaves so when the pipe that it prints help to is closed.
         return ClosedPipeError.exit_code
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        give_up_stdout()
+        return _said(f"an output cannot be written: {(error.strerror or str(error)).lower()}", OutputError.exit_code)
     if isinstance(error, MemoryError):
         return _said("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
     lines = str(error).strip().splitlines()

@@ -56,7 +56,7 @@ def _whole_scene(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
     if facts["forced_pair_count"]:
         rows.append(("forced", plural(facts["forced_pair_count"], "pair")))
     rows.append(("sha256", facts["sha256"]))
-    return Group(facts_table(rows), _shape_table(facts, limit))
+    return Group(facts_table(rows), _shape_table(facts, limit)) if shapes else facts_table(rows)
 
 
 def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:

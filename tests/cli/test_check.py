@@ -86,3 +86,13 @@ def test_files_that_are_neither(here, collide):
         answer = collide("check", name)
         assert (answer.code, answer.out) == (2, "")
         assert name in answer.err
+
+
+def test_every_block_is_read_and_counted(here, collide, monkeypatch):
+    monkeypatch.setattr("collidecli.files.trajectory_check.BLOCK_BYTES", 1)
+    with h5py.File(here / "motion.h5", "r+") as file:
+        file["body_q"][[11, 17], 0, 0, 0] = np.nan
+    answer = collide("check", "motion.h5")
+    assert answer.code == 1
+    assert "frame 11" in answer.out
+    assert "(2 faults)" in answer.out

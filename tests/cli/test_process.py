@@ -80,6 +80,15 @@ def test_a_closed_pipe_is_no_fault(here, args):
     assert (done.returncode, done.stderr) == (3, b"")
 
 
+@pytest.mark.parametrize("args", [("inspect", "scene.xml"), ("inspect", "scene.xml", "--json"), ("--help",)])
+def test_a_full_disk_under_stdout_is_an_output_error(here, args):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *args], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("no_color", [False, True])
 def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
     environment = {**os.environ, "TERM": "xterm-256color"} | ({"NO_COLOR": "1"} if no_color else {})
