@@ -32,8 +32,9 @@ LONGEST_TURN = wp.constant(Real(0.3))
 SHORTEST_TURN = wp.constant(Real(1.0e-5))
 """After a step below this [rad] the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
 
-STATIONARY = wp.constant(Real(1.0e-13))
-"""Share of the size below which a slope is rounding: n is at a minimum, or in a valley that is level."""
+STATIONARY = wp.constant(Real(3.0e-9))
+"""Share of the size below which a slope [m/rad] is none: n is at a minimum, or in a valley so level that its lowest point,
+at most half a turn away, is no more than 1e-8 of the size lower."""
 
 LEVEL = wp.constant(Real(1.0e-9))
 """Share of the size below which a curvature counts as none; a minimum's may be this negative."""

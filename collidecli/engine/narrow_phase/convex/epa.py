@@ -41,6 +41,10 @@ share, and exact unless two separate minima lie within it of each other under on
 CLOSE_WITHOUT_CREASES = wp.constant(Real(3.0e-2))
 """The same for ellipsoids, whose minima are wide apart."""
 
+PATIENCE = wp.constant(64)
+"""Vertices after which, and again after twice as many, a face ten times as far counts as close. Only minima in level rings
+get there, as of a cone's tip about a point on its axis, and those Newton settles from any start."""
+
 SHALLOW = wp.constant(Real(1.0e-2))
 """Share of the size that is added to the depth in these, or a mere touch would never be close."""
 
@@ -222,6 +226,8 @@ def grow(
             continue
         if result.vertex_count == limit:
             break
+        if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
+            close = Real(10.0) * close
         vertices[result.vertex_count] = w
         least = -NEVER
         if face.key > Real(0.0):
