@@ -48,12 +48,15 @@ def contact_manifold(
         the smaller shape's size.
     """
     count = feature_contacts(type_a, size_a, type_b, size_b, pose_b_to_a, reach, normal, out, row)
-    if count == 0:
+    nearest = nearest_staged(out, row, count)
+    misses = nearest > separation + rounding_level(type_a, size_a, type_b, size_b)
+    # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
+    if count == 0 or (misses and out.contact[row].kind == 0):
         on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point_a + separation * normal)
         code_a = feature_at(type_a, size_a, point_a)
         stage(out, row, point_a, normal, separation, code_a, feature_at(type_b, size_b, on_b), 0)
         return 1
-    if nearest_staged(out, row, count) > separation + rounding_level(type_a, size_a, type_b, size_b):
+    if misses:
         # The features themselves name it: contacts of the footprints carry at least one vertex, end or edge of a face.
         code_a = feature_facing(type_a, size_a, normal)
         code_b = feature_facing(type_b, size_b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))

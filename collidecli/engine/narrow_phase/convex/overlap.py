@@ -112,7 +112,7 @@ def feature_contacts(
 
 @wp.func
 def rounding_level(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3) -> Real:
-    """Separations nearer than this are equal [m]: ATTAINED of the smaller shape's size, and rounding at the larger's."""
+    """Separations this near are equal [m]: ATTAINED of the smaller shape's size, and rounding at the larger's."""
     largest_a = wp.max(size_a[0], wp.max(size_a[1], size_a[2]))
     largest_b = wp.max(size_b[0], wp.max(size_b[1], size_b[2]))
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
@@ -239,14 +239,14 @@ def _line_on_line(
     out: Staging,
     row: int,
 ) -> int:
-    """The ends of the overlap of two nearly parallel lines, on the line halfway between them; none where they cross."""
+    """The ends of the overlap of two nearly parallel lines, on the line halfway between them; else where they cross."""
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
     length_a = wp.length(along_a)
     length_b = wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
-        return 0
+        return _line_across_line(meeting, a, end_a, b, end_b, out, row)
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
     start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
@@ -288,6 +288,30 @@ def _line_on_line(
             stage(out, row + written, point, meeting.normal, height_b - height_a, name_a, name_b, 1)
             written += 1
     return written
+
+
+@wp.func
+def _line_across_line(
+    meeting: Meeting, a: Feature, end_a: wp.array[Vec3], b: Feature, end_b: wp.array[Vec3], out: Staging, row: int
+) -> int:
+    """The point where two lines cross, if both reach it."""
+    along_a = end_a[1] - end_a[0]
+    along_b = end_b[1] - end_b[0]
+    gap = end_b[0] - end_a[0]
+    turn = along_a[0] * along_b[1] - along_a[1] * along_b[0]
+    share_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
+    share_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
+    if wp.min(share_a, share_b) < -ON_BORDER or wp.max(share_a, share_b) > Real(1.0) + ON_BORDER:
+        return 0
+    on_a = end_a[0] + share_a * along_a
+    on_b = end_b[0] + share_b * along_b
+    height_a = _line_height(meeting, True, a, on_a, on_a[2], Real(0.0))
+    height_b = _line_height(meeting, False, b, on_b, on_b[2], Real(0.0))
+    if height_b - height_a >= meeting.reach:
+        return 0
+    point = _lifted(meeting, on_a[0], on_a[1], height_a)
+    stage(out, row, point, meeting.normal, height_b - height_a, a.code, b.code, 0)
+    return 1
 
 
 @wp.func
