@@ -130,9 +130,9 @@ def _timing(path: str) -> dict[str, Any]:
         if not isinstance(group, h5py.Group):
             return {}
         facts: dict[str, Any] = {name: _plain(value) for name, value in sorted(group.attrs.items())}
-        columns = [group.get(name) for name in ("stage", "seconds", "calls")]
-        if all(isinstance(column, h5py.Dataset) for column in columns):
-            stage, seconds, calls = (column[()] for column in columns)  # pyright: ignore[reportOptionalSubscript]
+        columns = [item for item in map(group.get, ("stage", "seconds", "calls")) if isinstance(item, h5py.Dataset)]
+        if len(columns) == 3:
+            stage, seconds, calls = (column[()] for column in columns)
             facts["stages"] = [
                 {"stage": s.decode("utf-8", "replace"), "seconds": float(t), "calls": int(n)}
                 for s, t, n in zip(stage, seconds, calls, strict=False)

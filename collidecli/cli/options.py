@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -242,10 +243,10 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
 
 
 def _toml(path: str) -> dict[str, Any]:
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
-        import tomli as tomllib
+    else:
+        import tomli as tomllib  # pyright: ignore[reportMissingImports]
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -43,7 +43,8 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     """
     from collidecli.app.outputs import check_output
     from collidecli.app.record import record
-    from collidecli.report.record_table import record_facts, record_table
+    from collidecli.app.record_facts import record_facts
+    from collidecli.report.record_table import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import sys
@@ -44,7 +45,7 @@ class Streams:
         sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
         sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
+            if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
 
     def result(self, facts: Mapping[str, Any], table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
