@@ -8,11 +8,18 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import LANES, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import INFINITE, ball_radius, write_bounds
-from collidecli.engine.geometry.real import Pose
+from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
+from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.workspace import Workspace
 
 LANE_COUNT = wp.constant(LANES)
+BOUND_NUMBERS = 10
+NUMBERS = wp.constant(BOUND_NUMBERS)
+CENTER = wp.constant(0)
+RADIUS = wp.constant(3)
+LOWER = wp.constant(4)
+UPPER = wp.constant(7)
+"""Numbers of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its box."""
 Lane = wp.types.vector(length=LANES, dtype=wp.float32)
 
 
@@ -36,33 +43,44 @@ class PoseBatch:
 class Instances:
     """Every shape of every cell of a chunk.
 
-    ball: its bounding ball, the radius inflated (reach_share) and rounded up; x, y, z, radius of LANES consecutive
-    instances stand together. lane: the same memory, LANES numbers at a time.
+    bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated (reach_share) and
+    rounded outwards. lane: the same memory, LANES numbers at a time.
     """
 
     pose: wp.array[Pose]
-    ball: wp.array[wp.float32]
+    bound: wp.array[wp.float32]
     lane: wp.array[Lane]
-    lower: wp.array[wp.vec3f]
-    upper: wp.array[wp.vec3f]
 
 
 def new_instances(workspace: Workspace, count: int) -> Instances:
     """Room for `count` instances, a multiple of LANES."""
     instances = Instances()
     instances.pose = workspace.array("instance_pose", count, Pose)
-    instances.ball = workspace.array("instance_ball", 4 * count, wp.float32)
-    lanes = 4 * count // LANES
-    instances.lane = wp.array(ptr=instances.ball.ptr, dtype=Lane, shape=(lanes,), device=workspace.device)
-    instances.lower = workspace.array("instance_lower", count, wp.vec3f)
-    instances.upper = workspace.array("instance_upper", count, wp.vec3f)
+    instances.bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
+    lanes = BOUND_NUMBERS * count // LANES
+    instances.lane = wp.array(ptr=instances.bound.ptr, dtype=Lane, shape=(lanes,), device=workspace.device)
     return instances
 
 
 @wp.func
-def ball_index(instance: int) -> int:
-    """Where an instance's ball begins; its other numbers follow LANES apart."""
-    return (instance // LANE_COUNT) * 4 * LANE_COUNT + instance % LANE_COUNT
+def bound_index(instance: int, number: int) -> int:
+    """Where one of the numbers of an instance's bounds stands."""
+    return ((instance // LANE_COUNT) * NUMBERS + number) * LANE_COUNT + instance % LANE_COUNT
+
+
+@wp.func
+def bound_vector(instances: Instances, instance: int, number: int) -> wp.vec3f:
+    """Three numbers of an instance's bounds: CENTER, LOWER or UPPER."""
+    at = bound_index(instance, number)
+    return wp.vec3f(instances.bound[at], instances.bound[at + LANE_COUNT], instances.bound[at + 2 * LANE_COUNT])
+
+
+@wp.func
+def set_bound_vector(instances: Instances, instance: int, number: int, value: wp.vec3f):
+    at = bound_index(instance, number)
+    instances.bound[at] = value[0]
+    instances.bound[at + LANE_COUNT] = value[1]
+    instances.bound[at + 2 * LANE_COUNT] = value[2]
 
 
 @wp.struct
@@ -104,22 +122,25 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
 
 @wp.kernel(module="unique", enable_backward=False)
 def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
-    """One thread an instance: its world pose and bounds."""
+    """One thread an instance: its world pose and bounds. A place that is not used is infinitely far from all others."""
     instance = wp.tid()
     row = row_of(chunk, layout, instance)
-    ball = ball_index(instance)
     if row < 0:
-        instances.ball[ball] = INFINITE
-        instances.ball[ball + 3 * LANE_COUNT] = wp.float32(0.0)
+        nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE)
+        set_bound_vector(instances, instance, CENTER, nowhere)
+        instances.bound[bound_index(instance, RADIUS)] = wp.float32(0.0)
+        set_bound_vector(instances, instance, LOWER, nowhere)
+        set_bound_vector(instances, instance, UPPER, nowhere)
         return
     pose = rows.pose[row]
     body = rows.body[row]
     if body >= 0:
         pose = body_pose_of(chunk, instance // layout.width, body) * pose
     instances.pose[instance] = pose
+    inflation = rows.inflation[row]
     center = wp.vec3f(wp.transform_get_translation(pose))
-    instances.ball[ball] = center[0]
-    instances.ball[ball + LANE_COUNT] = center[1]
-    instances.ball[ball + 2 * LANE_COUNT] = center[2]
-    instances.ball[ball + 3 * LANE_COUNT] = ball_radius(center, rows.radius[row] + rows.inflation[row])
-    write_bounds(rows.type[row], rows.size[row], pose, instances.lower, instances.upper, instance)
+    set_bound_vector(instances, instance, CENTER, center)
+    instances.bound[bound_index(instance, RADIUS)] = ball_radius(center, rows.radius[row] + inflation)
+    box = bounding_box(rows.type[row], rows.size[row], pose, Real(inflation))
+    set_bound_vector(instances, instance, LOWER, rounded_down(box.lower))
+    set_bound_vector(instances, instance, UPPER, rounded_up(box.upper))

@@ -15,7 +15,6 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import Model
 from collidecli.model.shape_types import ShapeType
 
-
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""
 

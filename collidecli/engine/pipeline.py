@@ -12,7 +12,6 @@ import warp as wp
 from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, new_instances, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Pose
 from collidecli.engine.narrow_phase.dispatch import Bucket, Room
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.narrow_phase.staging import StagedContact, Staging

@@ -1,17 +1,17 @@
-"""Bounds of every shape over a sample of the motion, for planning a sweep."""
+"""Inflated bounds of every shape over a sample of the motion, for planning a sweep."""
 
 from __future__ import annotations
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import PoseBatch, chunk_cells, new_instances, place_shapes
-from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, chunk_cells, new_instances, place_shapes
+from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.workspace import Workspace
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds, float64[samples, S, 3] [m], each row seen in the first world of its template.
+    """Lower and upper inflated bounds, float64[samples, S, 3] [m], each row seen in the first world of its template.
 
     sample_poses: float64[samples, recorded worlds, B, 7].
     """
@@ -26,6 +26,8 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
             batch = PoseBatch(sample * model.world_count + world, 1, 0, sample_poses)
             chunk = chunk_cells(batch, model.world_template, device)
             wp.launch(place_shapes, layout.width, [device_model.rows, layout, chunk, instances], device=device)
-            lower[sample, rows] = instances.lower.numpy()[: len(rows)]
-            upper[sample, rows] = instances.upper.numpy()[: len(rows)]
+            bound = instances.bound.numpy()[: BOUND_NUMBERS * layout.width].reshape(-1, BOUND_NUMBERS, LANES)
+            of_shape = bound.transpose(0, 2, 1).reshape(-1, BOUND_NUMBERS)[: len(rows)]
+            lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]
+            upper[sample, rows] = of_shape[:, int(UPPER) : int(UPPER) + 3]
     return lower, upper

@@ -118,9 +118,7 @@ class Workers:
         # The answer does not depend on how cells are batched, so a chunk too large is done in halves.
         half = batch.cell_count // 2
         front = self._collide_one(replace(batch, cell_count=half))
-        back = self._collide_one(
-            replace(batch, first_cell=batch.first_cell + half, cell_count=batch.cell_count - half)
-        )
+        back = self._collide_one(replace(batch, first_cell=batch.first_cell + half, cell_count=batch.cell_count - half))
         return _joined(front, back)
 
 

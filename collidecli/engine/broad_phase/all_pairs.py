@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broad_phase.blocks import balls_near_block, exact_bits
+from collidecli.engine.broad_phase.blocks import meeting_bits
 from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
 from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, row_of
@@ -18,10 +18,9 @@ PER_WORD = wp.constant(ENTRIES_PER_WORD)
 
 @wp.func
 def filtered_bits(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instance0: int, block: int, bits: wp.uint32
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, row0: int, block: int, bits: wp.uint32
 ) -> wp.uint32:
     """Of `bits`, those lanes that the filter lets touch the instance."""
-    row0 = row_of(chunk, layout, instance0)
     passed = wp.uint32(0)
     for k in range(LANE_COUNT):
         bit = wp.uint32(1) << wp.uint32(k)
@@ -44,16 +43,17 @@ def test_all(
     word = wp.uint32(0)
     if place0 < place_count:
         own_block = place0 // LANE_COUNT
+        row0 = row_of(chunk, layout, instance0)
         end = wp.min(first_block + PER_WORD, (place_count + LANE_COUNT - 1) // LANE_COUNT)
         for place_block in range(wp.max(first_block, own_block), end):
             block = cell * (layout.width // LANE_COUNT) + place_block
-            bits = balls_near_block(instances, instance0, block)
+            # Only the places behind this one: in its own block, its lane and those before it are not asked for.
+            asked = wp.uint32(0xFF)
             if place_block == own_block:
-                # Only the places behind this one: its own lane and those before it are cleared.
-                bits = bits & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
+                asked = asked & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
+            bits = meeting_bits(rows, layout, chunk, instances, instance0, block, asked)
             if bits != wp.uint32(0):
-                bits = exact_bits(rows, layout, chunk, instances, instance0, block, bits)
-                bits = filtered_bits(rows, layout, chunk, instance0, block, bits)
+                bits = filtered_bits(rows, layout, chunk, row0, block, bits)
                 word = word | (bits << wp.uint32((place_block - first_block) * LANE_COUNT))
     hits.word[thread] = word
     hits.end[thread] = bit_count(word)

@@ -1,7 +1,7 @@
-"""One shape against eight at a time: the first test of every pair, on bounding balls.
+"""One shape's bounds against eight at a time.
 
-The balls of eight consecutive places stand as lanes (eight x, eight y, ...), which a processor tests at once. The radii
-carry each shape's inflation, so that no pair needs its own reach here; those that pass are tested exactly (candidate).
+The bounds of eight consecutive places stand as lanes (eight x, eight y, ...), which a processor tests at once: balls
+first, then boxes, and no branch that it could not foresee. They are inflated, so that no pair needs its own reach.
 """
 
 from __future__ import annotations
@@ -9,12 +9,28 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import near, pair_reach
-from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, Lane, ball_index, row_of
+from collidecli.engine.broad_phase.candidate import is_plane, plane_misses
+from collidecli.engine.cells import (
+    CENTER,
+    LANE_COUNT,
+    LOWER,
+    NUMBERS,
+    RADIUS,
+    UPPER,
+    ChunkCells,
+    Instances,
+    Lane,
+    bound_index,
+    bound_vector,
+    row_of,
+)
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
+from collidecli.engine.geometry.bounds import quat_z
 
 SAFE = wp.constant(wp.float32(1.000001))
 """Widening of a sum of radii: more than what its square and the squared distance lose to rounding."""
+SLACK = wp.constant(wp.float32(5.0e-7))
+"""Rounding of a coordinate and of a product with it, relative to the coordinate."""
 
 
 @wp.struct
@@ -33,48 +49,91 @@ class PairBlocks:
 
 
 @wp.func
-def balls_near_block(instances: Instances, instance0: int, block: int) -> wp.uint32:
-    """Bits of the lanes of a block whose balls meet that of an instance. block: counted from the chunk's first."""
-    own = ball_index(instance0)
-    lane = block * 4
-    x = instances.lane[lane] - instances.ball[own] * Lane(wp.float32(1.0))
-    y = instances.lane[lane + 1] - instances.ball[own + LANE_COUNT] * Lane(wp.float32(1.0))
-    z = instances.lane[lane + 2] - instances.ball[own + 2 * LANE_COUNT] * Lane(wp.float32(1.0))
-    r = (instances.lane[lane + 3] + instances.ball[own + 3 * LANE_COUNT] * Lane(wp.float32(1.0))) * SAFE
-    apart = wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z) - wp.cw_mul(r, r)
+def negative_bits(lanes: Lane) -> wp.uint32:
+    """A bit for each lane below zero, without a branch."""
     bits = wp.uint32(0)
-    if wp.min(apart) < wp.float32(0.0):
-        for k in range(wp.static(LANES)):
-            if apart[k] < wp.float32(0.0):
-                bits = bits | (wp.uint32(1) << wp.uint32(k))
+    for k in range(wp.static(LANES)):
+        bits = bits | wp.where(lanes[k] < wp.float32(0.0), wp.uint32(1) << wp.uint32(k), wp.uint32(0))
     return bits
 
 
 @wp.func
-def exact_bits(
+def ball_bits(rows: ShapeRows, instances: Instances, instance0: int, row0: int, lane: int) -> wp.uint32:
+    """Bits of those lanes whose balls meet an instance's ball, or its half-space where it is a plane."""
+    center = bound_vector(instances, instance0, CENTER)
+    x = instances.lane[lane + CENTER] - Lane(center[0])
+    y = instances.lane[lane + CENTER + 1] - Lane(center[1])
+    z = instances.lane[lane + CENTER + 2] - Lane(center[2])
+    r = instances.lane[lane + RADIUS] * SAFE
+    if not is_plane(instances, instance0):
+        r = r + Lane(instances.bound[bound_index(instance0, RADIUS)] * SAFE)
+        return negative_bits(wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z) - wp.cw_mul(r, r))
+    up = wp.vec3f(quat_z(wp.transform_get_rotation(instances.pose[instance0])))
+    # Three products, each of a difference of two rounded coordinates: a few units in the last place of each term.
+    slack = SLACK * (wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])) + rows.inflation[row0]
+    rounding = SLACK * (wp.abs(x) + wp.abs(y) + wp.abs(z))
+    return negative_bits(up[0] * x + up[1] * y + up[2] * z - r - rounding - Lane(slack))
+
+
+@wp.func
+def box_bits(instances: Instances, instance0: int, lane: int) -> wp.uint32:
+    """Bits of those lanes whose boxes meet an instance's box."""
+    lower = bound_vector(instances, instance0, LOWER)
+    upper = bound_vector(instances, instance0, UPPER)
+    x = wp.max(instances.lane[lane + LOWER] - Lane(upper[0]), Lane(lower[0]) - instances.lane[lane + UPPER])
+    y = wp.max(instances.lane[lane + LOWER + 1] - Lane(upper[1]), Lane(lower[1]) - instances.lane[lane + UPPER + 1])
+    z = wp.max(instances.lane[lane + LOWER + 2] - Lane(upper[2]), Lane(lower[2]) - instances.lane[lane + UPPER + 2])
+    return negative_bits(wp.max(x, wp.max(y, z)))
+
+
+@wp.func
+def without_missed_planes(
+    rows: ShapeRows,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    instance0: int,
+    row0: int,
+    block: int,
+    bits: wp.uint32,
+) -> wp.uint32:
+    """Of `bits`, those lanes that are not kept apart by one of the two being a plane."""
+    left = bits
+    passed = bits
+    instance1 = block * LANE_COUNT
+    bit = wp.uint32(1)
+    while left != wp.uint32(0):
+        if (left & wp.uint32(1)) != wp.uint32(0) and (
+            plane_misses(rows, instances, instance0, row0, instance1)
+            or plane_misses(rows, instances, instance1, row_of(chunk, layout, instance1), instance0)
+        ):
+            passed = passed & ~bit
+        left = left >> wp.uint32(1)
+        bit = bit << wp.uint32(1)
+        instance1 += 1
+    return passed
+
+
+@wp.func
+def meeting_bits(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
     instance0: int,
     block: int,
-    bits: wp.uint32,
+    asked: wp.uint32,
 ) -> wp.uint32:
-    """Of `bits`, those lanes whose exact bounds come within the pair's reach."""
-    left = bits
-    passed = wp.uint32(0)
-    instance1 = block * LANE_COUNT
-    bit = wp.uint32(1)
+    """Of the lanes `asked` of a block, those whose bounds meet an instance's. block: counted from the chunk's first."""
+    lane = block * NUMBERS
     row0 = row_of(chunk, layout, instance0)
-    while left != wp.uint32(0):
-        if (left & wp.uint32(1)) != wp.uint32(0):
-            row1 = row_of(chunk, layout, instance1)
-            if near(rows, instances, instance0, instance1, row0, row1, pair_reach(rows, row0, row1)):
-                passed = passed | bit
-        left = left >> wp.uint32(1)
-        bit = bit << wp.uint32(1)
-        instance1 += 1
-    return passed
+    bits = ball_bits(rows, instances, instance0, row0, lane) & asked
+    if bits == wp.uint32(0):
+        return bits
+    bits = bits & box_bits(instances, instance0, lane)
+    if bits == wp.uint32(0):
+        return bits
+    return without_missed_planes(rows, layout, chunk, instances, instance0, row0, block, bits)
 
 
 @wp.func
@@ -88,36 +147,31 @@ def entry_bits(
     first_instance: int,
 ) -> wp.uint32:
     """Bits of the pairs of an entry that are candidates in the cell whose instances begin at `first_instance`."""
-    instance0 = first_instance + pairs.place0[entry]
     block = first_instance // LANE_COUNT + pairs.block[entry]
-    bits = balls_near_block(instances, instance0, block) & wp.uint32(pairs.mask[entry])
-    if bits == wp.uint32(0):
-        return bits
-    return exact_bits(rows, layout, chunk, instances, instance0, block, bits)
+    instance0 = first_instance + pairs.place0[entry]
+    return meeting_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(pairs.mask[entry]))
 
 
 def upload_blocks(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairBlocks, int]:
     """Row pairs of each template (int32[K, 2], first < second) as blocks; and the most entries that one has."""
     device = device_model.device
-    counts, keys, masks = [], [], []
+    counts, keys, opens = [], [], []
     stride = device_model.layout.width // LANES
     for rows, row_pairs in zip(device_model.places, template_pairs, strict=True):
         places = np.searchsorted(rows, row_pairs).astype(np.int64)
-        key = places[:, 0] * stride + places[:, 1] // LANES
-        order = np.argsort(key, kind="stable")
-        unique, first = np.unique(key[order], return_index=True)
-        bit = np.left_shift(np.uint8(1), (places[order, 1] % LANES).astype(np.uint8))
-        counts.append(len(unique))
-        keys.append(unique)
-        masks.append(np.bitwise_or.reduceat(bit, first) if len(unique) else bit)
-    key, mask = np.concatenate(keys), np.concatenate(masks)
+        key, entry = np.unique(places[:, 0] * stride + places[:, 1] // LANES, return_inverse=True)
+        is_open = np.zeros((len(key), LANES), bool)
+        is_open[entry, places[:, 1] % LANES] = True
+        counts.append(len(key))
+        keys.append(key)
+        opens.append(is_open)
+    key, is_open = np.concatenate(keys), np.concatenate(opens)
+    if not len(key):
+        # A kernel takes no array of length zero: one unused element stands in.
+        key, is_open = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
     pairs = PairBlocks()
     pairs.start = wp.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), dtype=wp.int32, device=device)
-    for name, values, dtype in (
-        ("place0", (key // stride).astype(np.int32), wp.int32),
-        ("block", (key % stride).astype(np.int32), wp.int32),
-        ("mask", mask.astype(np.uint8), wp.uint8),
-    ):
-        # A kernel takes no array of length zero: one unused element stands in.
-        setattr(pairs, name, wp.array(values if len(values) else np.zeros(1, values.dtype), dtype=dtype, device=device))
+    pairs.place0 = wp.array((key // stride).astype(np.int32), dtype=wp.int32, device=device)
+    pairs.block = wp.array((key % stride).astype(np.int32), dtype=wp.int32, device=device)
+    pairs.mask = wp.array(np.packbits(is_open, axis=1, bitorder="little")[:, 0], dtype=wp.uint8, device=device)
     return pairs, max(counts)

@@ -1,17 +1,16 @@
-"""What makes two instances a candidate pair: the filter, the pair's reach, and the test of their bounds.
+"""What makes two instances a candidate pair: the filter lets them touch, and their inflated bounds meet.
 
-Every broad phase asks these same questions, so all of them find the same candidates.
+Bounds are a ball and a box, or a half-space for a plane. Each is inflated by its shape's share of any pair's reach
+(device_model.reach_share), so that bounds which do not meet belong to shapes beyond each other's reach. Every broad
+phase asks these same questions, so all of them find the same candidates.
 """
 
 import warp as wp
 
-from collidecli.engine.cells import Instances
+from collidecli.engine.cells import LOWER, RADIUS, UPPER, Instances, bound_index, bound_vector
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import PLANE
+from collidecli.engine.geometry.bounds import INFINITE, quat_z
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-
-UPWARD = wp.constant(wp.float32(4.0e-7))
-"""Relative widening of a float32 reach, more than its own rounding and that of the difference it is held against."""
 
 
 @wp.func
@@ -77,17 +76,9 @@ def pair_limits(rows: ShapeRows, row0: int, row1: int) -> PairLimits:
 
 
 @wp.func
-def pair_reach(rows: ShapeRows, row0: int, row1: int) -> wp.float32:
-    """Separation of the un-inflated surfaces below which the pair has a contact, rounded up [m]."""
-    limits = pair_limits(rows, row0, row1)
-    reach = wp.float32(limits.gap + limits.margin)
-    return reach + UPWARD * wp.abs(reach)
-
-
-@wp.func
-def half_space_reaches(pose: Pose, lower: wp.vec3f, upper: wp.vec3f, reach: wp.float32) -> bool:
-    """Whether some point of the bounds lies less than `reach` above the plane."""
-    normal = wp.quat_rotate(wp.transform_get_rotation(pose), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+def half_space_reaches(plane: Pose, plane_inflation: wp.float32, lower: wp.vec3f, upper: wp.vec3f) -> bool:
+    """Whether some point of inflated bounds lies below the plane's inflated surface."""
+    normal = quat_z(wp.transform_get_rotation(plane))
     low = Vec3(lower)
     high = Vec3(upper)
     nearest = Vec3(
@@ -95,32 +86,33 @@ def half_space_reaches(pose: Pose, lower: wp.vec3f, upper: wp.vec3f, reach: wp.f
         wp.where(normal[1] > Real(0.0), low[1], high[1]),
         wp.where(normal[2] > Real(0.0), low[2], high[2]),
     )
-    # Bounds and reach are already rounded outwards: float64 adds nothing that could hide a contact.
-    return wp.dot(nearest - wp.transform_get_translation(pose), normal) < Real(reach)
+    # Bounds and inflation are already rounded outwards: float64 adds nothing that could hide a contact.
+    return wp.dot(nearest - wp.transform_get_translation(plane), normal) < Real(plane_inflation)
 
 
 @wp.func
-def bounds_near(
-    lower0: wp.vec3f, upper0: wp.vec3f, lower1: wp.vec3f, upper1: wp.vec3f, reach: wp.float32
-) -> bool:
-    # One comparison instead of six: which axis separates two boxes is not a thing that a processor can foresee.
-    apart = wp.max(lower0 - upper1, lower1 - upper0)
-    return wp.max(apart[0], wp.max(apart[1], apart[2])) < reach
+def is_plane(instances: Instances, instance: int) -> bool:
+    return instances.bound[bound_index(instance, RADIUS)] >= INFINITE
 
 
 @wp.func
-def near(
-    rows: ShapeRows, instances: Instances, instance0: int, instance1: int, row0: int, row1: int, reach: wp.float32
-) -> bool:
-    """Whether the bounds of two instances come within `reach`; a plane is a half-space, not a box."""
-    lower0 = instances.lower[instance0]
-    upper0 = instances.upper[instance0]
-    lower1 = instances.lower[instance1]
-    upper1 = instances.upper[instance1]
-    if not bounds_near(lower0, upper0, lower1, upper1, reach):
+def boxes_meet(instances: Instances, instance0: int, instance1: int) -> bool:
+    """Whether the inflated boxes of two instances overlap."""
+    gap = wp.max(
+        bound_vector(instances, instance0, LOWER) - bound_vector(instances, instance1, UPPER),
+        bound_vector(instances, instance1, LOWER) - bound_vector(instances, instance0, UPPER),
+    )
+    return wp.max(gap[0], wp.max(gap[1], gap[2])) < wp.float32(0.0)
+
+
+@wp.func
+def plane_misses(rows: ShapeRows, instances: Instances, plane: int, plane_row: int, other: int) -> bool:
+    """Whether an instance is a plane out of whose half-space another instance's box stays."""
+    if not is_plane(instances, plane):
         return False
-    if rows.type[row0] == PLANE:
-        return half_space_reaches(instances.pose[instance0], lower1, upper1, reach)
-    if rows.type[row1] == PLANE:
-        return half_space_reaches(instances.pose[instance1], lower0, upper0, reach)
-    return True
+    return not half_space_reaches(
+        instances.pose[plane],
+        rows.inflation[plane_row],
+        bound_vector(instances, other, LOWER),
+        bound_vector(instances, other, UPPER),
+    )

@@ -1,10 +1,10 @@
 """Sweep and prune in columns (sap).
 
-Shapes are swept along one axis; the two others are cut into a grid of columns, so that a scene of constant density costs
-O(n log n) and not O(n^(5/3)). A shape enters every column that its bounds cover; a pair that meets in several is reported
-in one only: the column of the higher of the two lower corners. Shapes too large for columns, and planes, are met by
-lists (see sweep_plan). Coordinates outside the grid belong to its border columns: the plan changes the speed, never the
-candidates.
+Shapes are swept along one axis; the two others are cut into a grid of columns, so that a scene of constant density
+costs O(n log n) and not O(n^(5/3)). A shape enters every column that its bounds cover; a pair that meets in several is
+reported in one only: the column of the higher of the two lower corners. Shapes too large for columns, and planes, are
+met by lists (see sweep_plan). Coordinates outside the grid belong to its border columns: the plan changes the speed,
+never the candidates.
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ from dataclasses import dataclass
 import warp as wp
 
 from collidecli.engine.broad_phase.blocks import SAFE, PairBlocks, entry_bits
-from collidecli.engine.broad_phase.candidate import may_touch, near, pair_reach
+from collidecli.engine.broad_phase.candidate import boxes_meet, may_touch
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
-from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, ball_index, row_of
+from collidecli.engine.cells import (
+    CENTER,
+    LANE_COUNT,
+    LOWER,
+    RADIUS,
+    UPPER,
+    ChunkCells,
+    Instances,
+    bound_index,
+    bound_vector,
+    row_of,
+)
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
 
@@ -29,21 +40,8 @@ def column_of(columns: Columns, coordinate: wp.float32, side: int) -> int:
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
 
 
-@wp.func
-def swept_lower(rows: ShapeRows, instances: Instances, instance: int, row: int) -> wp.vec3f:
-    x = rows.inflation[row]
-    return instances.lower[instance] - wp.vec3f(x, x, x)
-
-
-@wp.func
-def swept_upper(rows: ShapeRows, instances: Instances, instance: int, row: int) -> wp.vec3f:
-    x = rows.inflation[row]
-    return instances.upper[instance] + wp.vec3f(x, x, x)
-
-
 @wp.kernel(module="unique", enable_backward=False)
 def count_columns(
-    rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
@@ -55,8 +53,8 @@ def count_columns(
     row = row_of(chunk, layout, instance)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low = swept_lower(rows, instances, instance, row)
-        high = swept_upper(rows, instances, instance, row)
+        low = bound_vector(instances, instance, LOWER)
+        high = bound_vector(instances, instance, UPPER)
         count = (column_of(columns, high[columns.u], 0) - column_of(columns, low[columns.u], 0) + 1) * (
             column_of(columns, high[columns.v], 1) - column_of(columns, low[columns.v], 1) + 1
         )
@@ -76,7 +74,6 @@ def sortable(x: wp.float32) -> wp.int64:
 
 @wp.kernel(module="unique", enable_backward=False)
 def write_entries(
-    rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
@@ -92,9 +89,8 @@ def write_entries(
         slot = entry_end[instance - 1]
     if slot == entry_end[instance]:
         return
-    row = row_of(chunk, layout, instance)
-    low = swept_lower(rows, instances, instance, row)
-    high = swept_upper(rows, instances, instance, row)
+    low = bound_vector(instances, instance, LOWER)
+    high = bound_vector(instances, instance, UPPER)
     place = sortable(low[columns.axis])
     base = (instance // layout.width) * columns.count[0] * columns.count[1]
     for i in range(column_of(columns, low[columns.u], 0), column_of(columns, high[columns.u], 0) + 1):
@@ -108,13 +104,10 @@ def write_entries(
 def gather_balls(instances: Instances, entry: wp.array[wp.int32], entry_ball: wp.array[wp.vec4f]):
     """One thread an entry: its instance's ball, so that the sweep reads them one after another."""
     thread = wp.tid()
-    ball = ball_index(entry[thread])
-    entry_ball[thread] = wp.vec4f(
-        instances.ball[ball],
-        instances.ball[ball + LANE_COUNT],
-        instances.ball[ball + 2 * LANE_COUNT],
-        instances.ball[ball + 3 * LANE_COUNT],
-    )
+    instance = entry[thread]
+    center = bound_vector(instances, instance, CENTER)
+    radius = instances.bound[bound_index(instance, RADIUS)]
+    entry_ball[thread] = wp.vec4f(center[0], center[1], center[2], radius)
 
 
 @wp.func
@@ -149,8 +142,8 @@ def sweep(
     thread = wp.tid()
     instance = entry[thread]
     row = row_of(chunk, layout, instance)
-    low = swept_lower(rows, instances, instance, row)
-    high = swept_upper(rows, instances, instance, row)
+    low = bound_vector(instances, instance, LOWER)
+    high = bound_vector(instances, instance, UPPER)
     column = key[thread] >> wp.int64(32)
     last = (column << wp.int64(32)) | sortable(high[columns.axis])
     cell = instance // layout.width
@@ -164,19 +157,18 @@ def sweep(
         if not balls_meet(ball, entry_ball[other]):
             continue
         instance1 = entry[other]
-        row1 = row_of(chunk, layout, instance1)
-        low1 = swept_lower(rows, instances, instance1, row1)
+        low1 = bound_vector(instances, instance1, LOWER)
         if (
             column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) != own_u
             or column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) != own_v
         ):
             continue
-        first = wp.min(instance, instance1)
-        second = wp.max(instance, instance1)
-        row_first = wp.min(row, row1)
-        row_second = wp.max(row, row1)
-        reach = pair_reach(rows, row_first, row_second)
-        if near(rows, instances, first, second, row_first, row_second, reach) and may_touch(rows, row_first, row_second):
+        if not boxes_meet(instances, instance, instance1):
+            continue
+        row1 = row_of(chunk, layout, instance1)
+        if may_touch(rows, wp.min(row, row1), wp.max(row, row1)):
+            first = wp.min(instance, instance1)
+            second = wp.max(instance, instance1)
             slot = wp.atomic_add(found, 0, 1)
             if slot < capacity:
                 candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
@@ -265,11 +257,10 @@ class SweepAndPrune:
         self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace
     ) -> tuple[wp.array, wp.array, int]:
         """Entries ordered by column, then by lower bound on the axis: keys, instances, and how many."""
-        rows, layout, device = self.device_model.rows, self.device_model.layout, self.device_model.device
-        columns = self.plan.columns
+        layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
         instance_count = cell_count * layout.width
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
-        arguments = [rows, layout, chunk, instances, columns, entry_end]
+        arguments = [layout, chunk, instances, columns, entry_end]
         wp.launch(count_columns, instance_count, arguments, device=device)
         entry_count = scan_counts(entry_end, instance_count)
         key = workspace.array("entry_key", 2 * entry_count, wp.int64)

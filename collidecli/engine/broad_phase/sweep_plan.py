@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broad_phase.blocks import PairBlocks, upload_blocks
-from collidecli.engine.device_model import DeviceModel, reach_share
+from collidecli.engine.device_model import DeviceModel
 from collidecli.model.shape_types import ShapeType
 
 COLUMN_WIDTH = 2.0
@@ -54,19 +54,17 @@ def plan_sweep(
     """Chooses the sweep for a model.
 
     Args:
-        row_lower, row_upper: float64[samples, S, 3], bounds of each row over some frames of the motion [m].
+        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row over some frames of the motion [m].
         template_pairs: allowed pairs of each template where they are at hand, else None.
     """
     model = device_model.model
     shapes = model.shapes
-    inflation = reach_share(model)
     finite = shapes.type != ShapeType.PLANE
     swept = finite.copy()
     axis, u, v = 0, 1, 2
     origin, per_metre, count = np.zeros(2), np.zeros(2), np.ones(2, np.int32)
     if finite.any():
-        lower = row_lower[:, finite] - inflation[finite, None]
-        upper = row_upper[:, finite] + inflation[finite, None]
+        lower, upper = row_lower[:, finite], row_upper[:, finite]
         center, extent = 0.5 * (lower + upper), upper - lower
         low, high = np.quantile(center, 0.01, axis=(0, 1)), np.quantile(center, 0.99, axis=(0, 1))
         axis, u, v = (int(a) for a in np.argsort(-(high - low), kind="stable"))
@@ -117,7 +115,8 @@ def allowed_mask(device_model: DeviceModel, pairs: np.ndarray) -> np.ndarray:
     count = len(device_model.model.shapes)
 
     def listed(known: np.ndarray) -> np.ndarray:
-        return np.isin(pairs[:, 0].astype(np.int64) * count + pairs[:, 1], known[:, 0].astype(np.int64) * count + known[:, 1])
+        keys, known_keys = (p[:, 0].astype(np.int64) * count + p[:, 1] for p in (pairs, known))
+        return np.isin(keys, known_keys)
 
     classes = pair_filter.shape_class[pairs]
     allowed = pair_filter.class_table[classes[:, 0], classes[:, 1]] & ~listed(pair_filter.excluded)

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.narrow_phase.staging import Staging, StagedContact
+from collidecli.engine.narrow_phase.staging import StagedContact, Staging
 
 
 @wp.func

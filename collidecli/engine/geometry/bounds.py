@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.real import Mat33, Pose, Quat, Real, Vec3
 
 PLANE = wp.constant(0)
 SPHERE = wp.constant(1)
@@ -14,7 +14,7 @@ ELLIPSOID = wp.constant(6)
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
 """Relative widening of a float32 bound: more than the rounding of float64 to float32 and of one subtraction."""
-INFINITE = wp.constant(wp.float32(3.0e38))
+INFINITE = wp.constant(wp.float32(1.0e38))
 
 
 @wp.func
@@ -70,33 +70,44 @@ def rounded_up(x: Vec3) -> wp.vec3f:
 
 
 @wp.func
+def quat_z(rotation: Quat) -> Vec3:
+    """The z axis of a rotated frame."""
+    return wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+
+
+@wp.func
 def ball_radius(center: wp.vec3f, radius: wp.float32) -> wp.float32:
     """Radius of a ball about a rounded centre that holds the ball about the exact one."""
     return radius + OUTWARD * (radius + wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2]))
 
 
+@wp.struct
+class Box:
+    """Lowest and highest world coordinates [m]."""
+
+    lower: Vec3
+    upper: Vec3
+
+
 @wp.func
-def write_bounds(
-    shape_type: int,
-    size: Vec3,
-    pose_to_world: Pose,
-    lower: wp.array[wp.vec3f],
-    upper: wp.array[wp.vec3f],
-    row: int,
-):
-    """Writes a shape's lowest and highest world coordinates, rounded outwards; a plane reaches everywhere."""
+def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Real) -> Box:
+    """Axis-aligned box of a shape, grown by `inflation` on every side; a plane's reaches everywhere."""
+    box = Box()
     if shape_type == PLANE:
-        lower[row] = wp.vec3f(-INFINITE, -INFINITE, -INFINITE)
-        upper[row] = wp.vec3f(INFINITE, INFINITE, INFINITE)
-        return
+        everywhere = Real(INFINITE)
+        box.upper = Vec3(everywhere, everywhere, everywhere)
+        box.lower = -box.upper
+        return box
     center = wp.transform_get_translation(pose_to_world)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
+    grown = Vec3(inflation, inflation, inflation)
     if shape_type == CONE:
         axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
         base = disc_extent(axis, size[0])
-        lower[row] = rounded_down(center + wp.min(size[1] * axis, -size[1] * axis - base))
-        upper[row] = rounded_up(center + wp.max(size[1] * axis, -size[1] * axis + base))
-        return
-    extent = half_extent(shape_type, size, rotation)
-    lower[row] = rounded_down(center - extent)
-    upper[row] = rounded_up(center + extent)
+        box.lower = center + wp.min(size[1] * axis, -size[1] * axis - base) - grown
+        box.upper = center + wp.max(size[1] * axis, -size[1] * axis + base) + grown
+        return box
+    extent = half_extent(shape_type, size, rotation) + grown
+    box.lower = center - extent
+    box.upper = center + extent
+    return box

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import ChunkCells, Instances, row_of
 from collidecli.engine.contact.order import keep_deepest, sort_by_features
 from collidecli.engine.device_model import Layout, ShapeRows
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.staging import Staging
 from collidecli.model.shape_types import ShapeType
 
@@ -72,15 +72,11 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
     """b's frame in a's, of two poses in the same frame."""
     rotation_a = wp.transform_get_rotation(pose_a)
     offset = wp.transform_get_translation(pose_b) - wp.transform_get_translation(pose_a)
-    return Pose(
-        wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b)
-    )
+    return Pose(wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b))
 
 
 @wp.func
-def query_of(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, pair: wp.vec2i
-) -> Query:
+def query_of(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, pair: wp.vec2i) -> Query:
     """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
     row0 = row_of(chunk, layout, pair[0])
     row1 = row_of(chunk, layout, pair[1])
@@ -167,7 +163,7 @@ class Room:
     kernel: wp.Kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     """The room of a pair of types, type_a <= type_b."""
     name = f"{type_a.label}_{type_b.label}"
@@ -177,7 +173,7 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     return _convex_room(method)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _convex_room(method: str) -> Room:
     from collidecli.engine.narrow_phase.pairs import convex_convex
 
