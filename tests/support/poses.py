@@ -111,3 +111,23 @@ def pose_set(type_a, size_a, type_b, size_b, count: int, seed: int = 0) -> np.nd
     arguments = (type_a, size_a, type_b, size_b)
     drawn = [make(*arguments, count, rng) for make in (random_poses, grazing_poses, deep_poses)]
     return np.concatenate([*drawn, degenerate_poses(*arguments)])
+
+
+def core_touching_poses(type_a, size_a, type_b, size_b, count: int, seed: int = 0) -> np.ndarray:
+    """Poses [count, 7] of capsules and others with the capsules' inner segments a hair from touching, on either side.
+
+    The direction between nearest points is at its worst there. Half are degenerate poses with noise of every size.
+    """
+    rng = np.random.default_rng(seed)
+    cores = [np.array(s, np.float64) for s in (size_a, size_b)]
+    for shape_type, core in zip((type_a, type_b), cores, strict=True):
+        if shape_type == ShapeType.CAPSULE:
+            core[0] = 1e-7
+    degenerate = degenerate_poses(type_a, size_a, type_b, size_b)
+    degenerate = degenerate[rng.choice(len(degenerate), count // 2)]
+    poses = np.concatenate([degenerate, random_poses(type_a, size_a, type_b, size_b, count - count // 2, rng)])
+    poses[:, 3:] += rng.standard_normal((count, 4)) * 10 ** rng.uniform(-17, -3, (count, 1))
+    poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
+    radii = 1e-7 * (type_a == ShapeType.CAPSULE) + 1e-7 * (type_b == ShapeType.CAPSULE)
+    offsets = rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-15, -3, count) - radii
+    return touching_poses(type_a, cores[0], type_b, cores[1], poses, offsets)

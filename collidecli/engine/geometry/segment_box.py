@@ -7,7 +7,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 NEAR = wp.constant(Real(1e-6))
 """Share d of the shapes' sizes below which a direction between nearest points competes with the faces' and edges'.
 
-Rounding tilts the one by 1e-16 / d and makes s fall short by as much; the others fall short by d at most."""
+Rounding tilts the one by 1e-16 / d, and the distance along it falls short by as much; the others' by d at most."""
 
 FACE_PREFERENCE = wp.constant(Real(1e-10))
 """Share of the shapes' sizes by which an edge's direction must beat the best face's: of equals a face is taken."""
@@ -56,9 +56,10 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
         - half_length * wp.abs(wp.dot(result.outward, axis))
         - wp.dot(wp.abs(result.outward), half)
     )
-    if result.distance > least.distance:
-        return result
-    return least
+    if result.distance < least.distance:
+        result.outward = least.outward
+        result.distance = least.distance
+    return result
 
 
 @wp.func

@@ -167,7 +167,10 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     first = _on_line(capsule, middle, face, plane, low, low_border)
     second = _on_line(capsule, middle, face, plane, high, high_border)
     on_segment = capsule.nearest.on_segment
-    if not two or (wp.abs(on_segment) >= capsule.half_length and _is_over_face(capsule, face)):
+    is_end = wp.abs(on_segment) >= capsule.half_length
+    scale = capsule.radius + capsule.half_length + wp.length(capsule.half)
+    falls_short = wp.min(first.separation, second.separation) > nearest.separation + SLACK * scale
+    if falls_short or ((is_end or not two) and _is_over_face(capsule, face)):
         if on_segment > Real(0.0):
             second = first
         first = nearest

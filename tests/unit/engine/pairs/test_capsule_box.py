@@ -6,6 +6,7 @@ import pytest
 from collidecli.engine.narrow_phase.pairs.capsule_box import MAX_CONTACTS, collide_capsule_box
 from collidecli.model.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.poses import core_touching_poses
 
 PAIR = (ShapeType.CAPSULE, ShapeType.BOX)
 
@@ -68,3 +69,10 @@ def test_a_segment_through_an_edge_leaves_across_it():
     assert contacts.count.tolist() == [1]
     np.testing.assert_allclose(contacts.separation[0, 0], -0.15, atol=1e-12)
     np.testing.assert_allclose(contacts.normal[0, 0], [-1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_segments_a_hair_from_touching(seed):
+    size = 10 ** np.random.default_rng(seed).uniform(-0.7, 0.7, (2, 3))
+    arguments = (PAIR[0], size[0], PAIR[1], size[1])
+    check_room(collide_capsule_box, MAX_CONTACTS, *arguments, core_touching_poses(*arguments, 300, seed))

@@ -6,6 +6,7 @@ import pytest
 from collidecli.engine.narrow_phase.pairs.capsule_capsule import MAX_CONTACTS, collide_capsule_capsule
 from collidecli.model.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.poses import core_touching_poses
 
 PAIR = (ShapeType.CAPSULE, ShapeType.CAPSULE)
 
@@ -40,3 +41,10 @@ def test_crossing_axes_give_the_common_perpendicular():
     contacts = run_room(collide_capsule_capsule, MAX_CONTACTS, (0.3, 1.0, 0), (0.2, 0.5, 0), pose, 0.2)
     np.testing.assert_allclose(contacts.separation[0, 0], -0.5, atol=1e-12)
     np.testing.assert_allclose(np.abs(contacts.normal[0, 0]), [0, 1, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_segments_a_hair_from_touching(seed):
+    size = 10 ** np.random.default_rng(seed).uniform(-0.7, 0.7, (2, 3))
+    arguments = (PAIR[0], size[0], PAIR[1], size[1])
+    check_room(collide_capsule_capsule, MAX_CONTACTS, *arguments, core_touching_poses(*arguments, 300, seed))
