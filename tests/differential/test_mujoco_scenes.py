@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 from collidecli.files.trajectory_h5 import open_trajectory
-from tests.support.mujoco_contacts import LoadedScene, Verdicts, judge, load, mujoco_distances, our_distances
+from tests.support.mujoco_contacts import (
+    LoadedScene,
+    PairDistances,
+    Verdicts,
+    judge,
+    load,
+    mujoco_distances,
+    our_distances,
+)
 from tests.support.piles import pile_xml
 
 MEDIAN_TOLERANCE = 2e-5
@@ -25,8 +33,13 @@ SAMPLE = Path("samples/02_humanoid")
 def compare(scene: LoadedScene, poses: np.ndarray, record: Callable[[str, object], None]) -> Verdicts:
     """Asserts that the two agree where they should, and that the oracle is on our side where they do not."""
     verdicts = judge(scene, poses, our_distances(scene, poses), mujoco_distances(scene, poses))
+    record("mujoco", verdicts.summary(scene.model))
+    check(scene, verdicts)
+    return verdicts
+
+
+def check(scene: LoadedScene, verdicts: Verdicts) -> None:
     summary = verdicts.summary(scene.model)
-    record("mujoco", summary)
     print(summary)
     assert len(verdicts.agreed), "no pair touches: the scene tests nothing"
     assert np.median(verdicts.agreed) <= MEDIAN_TOLERANCE
@@ -37,7 +50,6 @@ def compare(scene: LoadedScene, poses: np.ndarray, record: Callable[[str, object
         f"shapes {scene.model.shapes.path[verdicts.shape0[worst]]}, {scene.model.shapes.path[verdicts.shape1[worst]]}, "
         f"ours {verdicts.ours[worst]}, MuJoCo {verdicts.mujoco[worst]}, oracle {verdicts.oracle[worst]}"
     )
-    return verdicts
 
 
 def stepped(mj_model: mujoco.MjModel, frames: int, every: int, start: int) -> np.ndarray:
@@ -61,15 +73,38 @@ def test_humanoid_sample(record_property):
     compare(scene, poses, record_property)
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.01])
-def test_pile(gap, tmp_path, record_property):
-    """With a gap, pairs apart are compared too."""
+def moving_pile(tmp_path: Path, gap: float, frames: int = 40) -> tuple[LoadedScene, np.ndarray]:
     path = tmp_path / "pile.xml"
     path.write_text(pile_xml(60, gap))
     scene = load(path)
-    qpos = stepped(mujoco.MjModel.from_xml_path(str(path)), frames=40, every=8, start=60)
-    verdicts = compare(scene, scene.imported.kinematics.poses(qpos), record_property)
+    qpos = stepped(mujoco.MjModel.from_xml_path(str(path)), frames, every=8, start=60)
+    return scene, scene.imported.kinematics.poses(qpos)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.01])
+def test_pile(gap, tmp_path, record_property):
+    """With a gap, pairs apart are compared too."""
+    scene, poses = moving_pile(tmp_path, gap)
+    verdicts = compare(scene, poses, record_property)
     assert len(verdicts.agreed) > 40 * 60, "a pile has more pairs than shapes"
+
+
+def test_what_is_wrong_on_either_side_is_told(tmp_path):
+    """A distance 1 % off, a pair left out, a pair made up: all are found, and laid at the right door."""
+    scene, poses = moving_pile(tmp_path, 0.01, frames=2)
+    right = our_distances(scene, poses)
+    deepest = int(np.argmin(right.distance))
+    off = PairDistances(right.key, np.where(np.arange(len(right.key)) == deepest, 0.99, 1.0) * right.distance)
+    missing = PairDistances(np.delete(right.key, deepest), np.delete(right.distance, deepest))
+    unheard = np.setdiff1d(np.arange(right.key[0], right.key[-1]), right.key)[:1]
+    extra = PairDistances(np.append(unheard, right.key), np.append(-0.01, right.distance))
+    extra = PairDistances(np.sort(extra.key), extra.distance[np.argsort(extra.key)])
+    for wrong in (off, missing, extra):
+        with pytest.raises(AssertionError, match="ours off in 1 of 1"):
+            check(scene, judge(scene, poses, wrong, right))
+        verdicts = judge(scene, poses, right, wrong)
+        check(scene, verdicts)
+        assert "mujoco off in 1 of 1" in verdicts.summary(scene.model)
 
 
 def test_dm_control_humanoid(tmp_path, record_property):
