@@ -9,8 +9,8 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrow_phase.convex.features import Feature, edge_code
 
-POLYGON_ROOM = 32
-"""Corners of a polygon before and after each cut, 16 each: a line that cuts a convex polygon adds at most one corner,
+POLYGON_ROOM = 24
+"""Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,
 so 6 clipped by 6 have at most 12."""
 HALF = wp.constant(POLYGON_ROOM // 2)
 
@@ -38,15 +38,18 @@ def _turn(polygon: wp.array[Vec3]) -> Real:
 
 @wp.func
 def _inward(polygon: wp.array[Vec3], count: int, k: int, turn: Real) -> Vec3:
-    """Line of edge k as (x, y, offset): x u + y v + offset is how far inside (u, v) is [m]."""
+    """Line of edge k as (x, y, offset): x u + y v + offset is (u, v)'s depth, how far inside it is, times the edge."""
     p = polygon[k]
     q = polygon[(k + 1) % count]
     x = turn * (p[1] - q[1])
     y = turn * (q[0] - p[0])
-    scale = Real(1.0) / wp.sqrt(x * x + y * y)
-    x = x * scale
-    y = y * scale
     return Vec3(x, y, -(x * p[0] + y * p[1]))
+
+
+@wp.func
+def _outside(line: Vec3, tolerance: Real) -> Real:
+    """The depth below which a point is outside a line grown by `tolerance`, in the line's own unit."""
+    return -tolerance * wp.sqrt(line[0] * line[0] + line[1] * line[1])
 
 
 @wp.func
@@ -61,14 +64,15 @@ def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, toleranc
         line = _inward(polygon, count, k, turn)
         at_p = line[0] * p[0] + line[1] * p[1] + line[2]
         at_q = line[0] * q[0] + line[1] * q[1] + line[2]
-        if at_p < -tolerance and at_q < -tolerance:
+        outside = _outside(line, tolerance)
+        if at_p < outside and at_q < outside:
             result.low = Real(2.0)
-        elif at_p < -tolerance:
+        elif at_p < outside:
             share = wp.min(at_p / (at_p - at_q), Real(1.0))
             if share > result.low:
                 result.low = share
                 result.low_edge = k
-        elif at_q < -tolerance:
+        elif at_q < outside:
             share = wp.max(at_p / (at_p - at_q), Real(0.0))
             if share < result.high:
                 result.high = share
@@ -102,64 +106,90 @@ def clip_polygon(
     count = feature_b.count
     for i in range(count):
         corner[i] = Vec2(footprint_b[i][0], footprint_b[i][1])
-        name[i] = wp.vec2i(feature_a.code, code_b[i])
+        name[i] = wp.vec2i(-1, i)
         side[i] = i
     turn = _turn(footprint_a)
     source = int(0)
     for k in range(feature_a.count):
         line = _inward(footprint_a, feature_a.count, k, turn)
-        target = HALF - source
-        kept = int(0)
-        p = corner[source]
-        depth_p = line[0] * p[0] + line[1] * p[1] + line[2]
-        first_depth = depth_p
-        for i in range(count):
-            here = source + i
-            next_corner = source
-            depth_q = first_depth
-            if i + 1 < count:
-                next_corner = here + 1
-            q = corner[next_corner]
-            if i + 1 < count:
-                depth_q = line[0] * q[0] + line[1] * q[1] + line[2]
-            inside_p = depth_p >= -tolerance
-            inside_q = depth_q >= -tolerance
-            if inside_p and kept < HALF:
-                corner[target + kept] = p
-                name[target + kept] = name[here]
-                side[target + kept] = side[here]
-                if not inside_q and depth_p <= Real(0.0):
-                    side[target + kept] = -1 - k
-                kept += 1
-            leaves = inside_p and not inside_q and depth_p > Real(0.0)
-            enters = inside_q and not inside_p and depth_q > Real(0.0)
-            if (leaves or enters) and kept < HALF:
-                corner[target + kept] = p + (depth_p / (depth_p - depth_q)) * (q - p)
-                name[target + kept] = _crossing_name(side[here], k, feature_a, code_a, feature_b, code_b)
-                side[target + kept] = side[here]
-                if leaves:
-                    side[target + kept] = -1 - k
-                kept += 1
-            p = q
-            depth_p = depth_q
-        count = kept
-        source = target
-    if source != 0:
-        for i in range(count):
-            corner[i] = corner[source + i]
-            name[i] = name[source + i]
+        outside = _outside(line, tolerance)
+        lowest = Real(0.0)
+        for i in range(source, source + count):
+            lowest = wp.min(lowest, line[0] * corner[i][0] + line[1] * corner[i][1] + line[2])
+        if lowest < outside:
+            count = _cut(line, outside, k, corner, name, side, source, count)
+            source = HALF - source
+    for i in range(count):
+        corner[i] = corner[source + i]
+        name[i] = _named(name[source + i], feature_a, code_a, feature_b, code_b)
     return count
 
 
 @wp.func
-def _crossing_name(
-    side: int, k: int, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
+def _cut(
+    line: Vec3,
+    outside: Real,
+    k: int,
+    corner: wp.array[Vec2],
+    name: wp.array[wp.vec2i],
+    side: wp.array[int],
+    source: int,
+    count: int,
+) -> int:
+    """Cuts the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
+
+    side: which edge the polygon follows from each corner on: i of b, or -1 - j for j of a. name: (-1, i) for b's vertex i;
+    (k, side) where a's edge k cut a side.
+    """
+    target = HALF - source
+    kept = int(0)
+    p = corner[source]
+    depth_p = line[0] * p[0] + line[1] * p[1] + line[2]
+    first_depth = depth_p
+    for i in range(count):
+        here = source + i
+        q = corner[source]
+        depth_q = first_depth
+        if i + 1 < count:
+            q = corner[here + 1]
+            depth_q = line[0] * q[0] + line[1] * q[1] + line[2]
+        inside_p = depth_p >= outside
+        inside_q = depth_q >= outside
+        if inside_p and kept < HALF:
+            corner[target + kept] = p
+            name[target + kept] = name[here]
+            side[target + kept] = side[here]
+            if not inside_q and depth_p <= Real(0.0):
+                side[target + kept] = -1 - k
+            kept += 1
+        leaves = inside_p and not inside_q and depth_p > Real(0.0)
+        enters = inside_q and not inside_p and depth_q > Real(0.0)
+        if (leaves or enters) and kept < HALF:
+            corner[target + kept] = p + (depth_p / (depth_p - depth_q)) * (q - p)
+            name[target + kept] = wp.vec2i(k, side[here])
+            side[target + kept] = side[here]
+            if leaves:
+                side[target + kept] = -1 - k
+            kept += 1
+        p = q
+        depth_p = depth_q
+    return kept
+
+
+@wp.func
+def _named(
+    raw: wp.vec2i, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
 ) -> wp.vec2i:
-    """Features where a's edge k cuts the side: edge `side` of b, or a's own edge -1 - side, met at a vertex."""
+    """Features of a and of b of a corner that `_cut` names."""
+    edge = raw[0]
+    side = raw[1]
+    if edge < 0:
+        return wp.vec2i(feature_a.code, code_b[side])
     if side >= 0:
-        return wp.vec2i(edge_code(feature_a, code_a, k), edge_code(feature_b, code_b, side))
-    vertex = k
-    if -1 - side == (k + 1) % feature_a.count:
+        return wp.vec2i(edge_code(feature_a, code_a, edge), edge_code(feature_b, code_b, side))
+    # Two edges of a meet at the end of the earlier one.
+    vertex = edge
+    if -1 - side == (edge + 1) % feature_a.count:
         vertex = -1 - side
     return wp.vec2i(code_a[vertex], feature_b.code)
 

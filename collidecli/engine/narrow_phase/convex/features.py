@@ -88,6 +88,21 @@ def support_feature(
 
 
 @wp.func
+def face_normal(shape_type: int, direction: Vec3) -> Vec3:
+    """Outward normal of the flat face that faces a unit direction, the shape's frame; zero where none does."""
+    normal = Vec3()
+    if shape_type == BOX:
+        for axis in range(3):
+            if wp.abs(direction[axis]) >= FACE_COSINE:
+                normal[axis] = wp.sign(direction[axis])
+    elif direction[2] <= -FACE_COSINE and (shape_type == CYLINDER or shape_type == CONE):
+        normal[2] = Real(-1.0)
+    elif direction[2] >= FACE_COSINE and shape_type == CYLINDER:
+        normal[2] = Real(1.0)
+    return normal
+
+
+@wp.func
 def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
     result = Feature()
     support = Vec3()

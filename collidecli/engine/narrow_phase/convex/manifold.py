@@ -10,7 +10,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrow_phase.convex.features import FACE, RIM_COUNT, feature_at, support_feature
+from collidecli.engine.narrow_phase.convex.features import RIM_COUNT, face_normal, feature_at, support_feature
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
@@ -91,21 +91,18 @@ def along_face(
     GJK's direction is good to 1e-6 rad only, which over a face would cost 1e-6 of its width. Of all directions
     the exact normal has the largest separation, so a face that attains it is the better of the two.
     """
-    level = rounding_level(type_a, size_a, type_b, size_b)
-    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=RIM_COUNT, dtype=int)
-    a = support_feature(type_a, size_a, normal, corner, code)
-    if a.kind == FACE and Real(1.0) - wp.dot(a.normal, normal) < ALIGNED:
-        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, a.normal)
-        if along >= separation - level:
-            return a.normal
+    least = separation - rounding_level(type_a, size_a, type_b, size_b)
+    face = face_normal(type_a, normal)
+    if Real(1.0) - wp.dot(face, normal) < ALIGNED:
+        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
+        if along >= least:
+            return face
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    b = support_feature(type_b, size_b, wp.quat_rotate_inv(rotation, -normal), corner, code)
-    normal_b = -wp.quat_rotate(rotation, b.normal)
-    if b.kind == FACE and Real(1.0) - wp.dot(normal_b, normal) < ALIGNED:
-        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, normal_b)
-        if along >= separation - level:
-            return normal_b
+    face = -wp.quat_rotate(rotation, face_normal(type_b, wp.quat_rotate_inv(rotation, -normal)))
+    if Real(1.0) - wp.dot(face, normal) < ALIGNED:
+        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
+        if along >= least:
+            return face
     return normal
 
 

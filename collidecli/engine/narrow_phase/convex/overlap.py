@@ -82,7 +82,8 @@ def feature_contacts(
     code_b = wp.zeros(shape=RIM_COUNT, dtype=int)
     rotation = wp.transform_get_rotation(pose_b_to_a)
     a = support_feature(type_a, size_a, normal, corner_a, code_a)
-    b = support_feature(type_b, size_b, wp.quat_rotate_inv(rotation, -normal), corner_b, code_b)
+    normal_in_b = wp.quat_rotate_inv(rotation, normal)
+    b = support_feature(type_b, size_b, -normal_in_b, corner_b, code_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
     meeting = Meeting()
@@ -98,9 +99,13 @@ def feature_contacts(
     meeting.level = rounding_level(type_a, size_a, type_b, size_b)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
-        corner_a[k] = _footprint(meeting, corner_a[k])
+        corner_a[k] = _footprint(corner_a[k], meeting.u, meeting.v, normal)
+    # b's corners along the same directions, in b's frame: three rotations instead of one a corner.
+    u = wp.quat_rotate_inv(rotation, meeting.u)
+    v = wp.quat_rotate_inv(rotation, meeting.v)
+    center = _footprint(wp.transform_get_translation(pose_b_to_a), meeting.u, meeting.v, normal)
     for k in range(b.count):
-        corner_b[k] = _footprint(meeting, wp.transform_point(pose_b_to_a, corner_b[k]))
+        corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
     if a.kind == FACE and b.kind == FACE:
         return _face_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == LINE and b.kind == LINE:
@@ -127,8 +132,8 @@ def _across(n: Vec3) -> Vec3:
 
 
 @wp.func
-def _footprint(meeting: Meeting, p: Vec3) -> Vec3:
-    return Vec3(wp.dot(p, meeting.u), wp.dot(p, meeting.v), wp.dot(p, meeting.normal))
+def _footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
+    return Vec3(wp.dot(p, u), wp.dot(p, v), wp.dot(p, normal))
 
 
 @wp.func

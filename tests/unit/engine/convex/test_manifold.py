@@ -254,7 +254,7 @@ def test_tip_on_a_face_has_one():
 def test_features_stay_while_the_shapes_move():
     rng = np.random.default_rng(2)
     step = rng.normal(size=(20, 3)) * 1e-3
-    pose = np.concatenate([[0.3, -0.2, 1.49] + step, np.tile([0.0, 0.0, 0.3, 0.9], (20, 1))], 1)
+    pose = np.concatenate([np.array([0.3, -0.2, 1.49]) + step, np.tile([0.0, 0.0, 0.3, 0.9], (20, 1))], 1)
     pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
     found = run_manifold(BOX, CUBE, CYLINDER, ROD, pose, 0.1, pose[:, 2] - 1.5, np.tile(UP, (20, 1)))
     names = {tuple(sorted(map(tuple, f[:n].tolist()))) for f, n in zip(found.feature, found.count, strict=True)}
