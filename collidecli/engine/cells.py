@@ -122,15 +122,16 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
 
 @wp.kernel(module="unique", enable_backward=False)
 def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
-    """One thread an instance: its world pose and bounds. A place that is not used is infinitely far from all others."""
+    """One thread an instance: its world pose and bounds. A place that is not used meets no other."""
     instance = wp.tid()
     row = row_of(chunk, layout, instance)
     if row < 0:
-        nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE)
+        # A box turned inside out, beyond a plane's: it meets nothing.
+        nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
         set_bound_vector(instances, instance, CENTER, nowhere)
         instances.bound[bound_index(instance, RADIUS)] = wp.float32(0.0)
         set_bound_vector(instances, instance, LOWER, nowhere)
-        set_bound_vector(instances, instance, UPPER, nowhere)
+        set_bound_vector(instances, instance, UPPER, -nowhere)
         return
     pose = rows.pose[row]
     body = rows.body[row]

@@ -7,6 +7,10 @@ from typing import Any
 import warp as wp
 
 
+INDEX_LIMIT = 2**31 - 1
+"""Kernels count threads and elements in 32 bits."""
+
+
 class ChunkTooLarge(Exception):
     """The chunk at hand would need more scratch memory than this worker may have."""
 
@@ -43,6 +47,8 @@ class Workspace:
         if held is not None and held.shape[0] >= count:
             return held
         size = wp.types.type_size_in_bytes(dtype)
+        if count > INDEX_LIMIT:
+            raise ChunkTooLarge(count * size)
         grown = max(count, 64) + max(count, 64) // 4
         released = 0 if held is None else held.shape[0] * size
         for capacity in (grown, max(count, 1)):

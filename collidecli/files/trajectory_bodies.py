@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.model.shape_types import POSITION_LIMIT
 
 QUATERNION_TOLERANCE = 1e-3
 """How far a recorded quaternion's norm may be from 1, as the format says; within it, it is normalized."""
@@ -142,7 +143,7 @@ def _norms_and_faults(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(invalid="ignore", over="ignore"):
         norm = np.sqrt(x * x + y * y + z * z + w * w)
         bad = ~(np.abs(norm - 1.0) <= QUATERNION_TOLERANCE)
-    bad |= ~np.isfinite(poses[..., :3]).all(axis=-1)
+    bad |= ~(np.abs(poses[..., :3]) <= POSITION_LIMIT).all(axis=-1)
     return norm, bad
 
 
@@ -155,6 +156,8 @@ def pose_fault(pose: np.ndarray) -> str:
     """What is wrong with a pose that `bad_poses` points at."""
     if not np.isfinite(pose).all():
         return f"the pose is not finite ({', '.join(f'{x:g}' for x in pose)})"
+    if np.abs(pose[:3]).max() > POSITION_LIMIT:
+        return f"the position is beyond {POSITION_LIMIT:g} m"
     norm = math.hypot(*pose[3:])
     return f"the quaternion has norm {norm:.6g}, off from 1 by more than {QUATERNION_TOLERANCE:g}"
 

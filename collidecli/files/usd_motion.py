@@ -23,6 +23,7 @@ from collidecli.files.usd_transform import (
     scales_of,
 )
 from collidecli.model.model import Model
+from collidecli.model.shape_types import POSITION_LIMIT
 
 
 @dataclass(frozen=True)
@@ -128,15 +129,15 @@ class UsdMotion:
             same_scale = np.abs(scale - self._scale) <= ROUNDING * np.abs(self._scale)
         try:
             check_columns(columns)
-            if np.all(same_scale) and np.all(np.isfinite(matrix)):
+            if np.all(same_scale) and np.all(np.abs(matrix) <= POSITION_LIMIT):
                 return
         except TransformError:
             pass
         for frame, body in np.ndindex(matrix.shape[:2]):
             where = f"{self._file} <{self._path[self._rows[body]]}>, time code {codes[frame]:g}"
             try:
-                if not np.all(np.isfinite(matrix[frame, body])):
-                    raise TransformError("a transform that is not finite")
+                if not np.all(np.abs(matrix[frame, body]) <= POSITION_LIMIT):
+                    raise TransformError(f"a transform that is not finite, or beyond {POSITION_LIMIT:g}")
                 check_columns(columns[frame, body])
             except TransformError as error:
                 raise InputError(f"the body has {error}", where, "correct the body's time samples") from None

@@ -23,7 +23,7 @@ from collidecli.model.scene_records import (
 )
 from collidecli.model.shape_adders import ShapeAdders
 from collidecli.model.shape_config import ShapeConfig, check_config, check_length
-from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
+from collidecli.model.shape_types import POSITION_LIMIT, SIZE_COUNT, ShapeType, checked_size
 
 DEFAULT_GAP = 0.1
 QUATERNION_TOLERANCE = 1e-3
@@ -334,8 +334,8 @@ def _pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
     pose = np.array(xform, np.float64)
     if pose.shape != (7,):
         raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
-    if not np.all(np.isfinite(pose)):
-        raise InputError("a pose is not finite", where, "give seven finite numbers: x y z, qx qy qz qw")
+    if not np.all(np.abs(pose) <= POSITION_LIMIT):
+        raise InputError(f"a pose is not finite, or beyond {POSITION_LIMIT:g} m", where, "give seven finite numbers: x y z, qx qy qz qw")
     norm = float(np.linalg.norm(pose[3:]))
     if abs(norm - 1.0) > QUATERNION_TOLERANCE:
         raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from collidecli.errors import InputError
+from collidecli.model.shape_types import LENGTH_LIMIT
 
 MASK_BITS = 64
 ALL_BITS = (1 << MASK_BITS) - 1
@@ -66,9 +66,9 @@ def check_config(cfg: ShapeConfig, where: str) -> None:
 
 
 def check_length(name: str, value: float, where: str) -> None:
-    """Raises InputError for a number that is not finite or is negative."""
-    if not (math.isfinite(value) and value >= 0.0):
-        raise InputError(f"{name} is {value!r}", where, f"{name} must be finite and at least zero")
+    """Raises InputError for a number that is not between zero and LENGTH_LIMIT."""
+    if not 0.0 <= value <= LENGTH_LIMIT:
+        raise InputError(f"{name} is {value!r}", where, f"{name} must be at least zero and at most {LENGTH_LIMIT:g}")
 
 
 def mask_bits(value: int) -> int:

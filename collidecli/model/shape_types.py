@@ -36,6 +36,11 @@ class ShapeType(IntEnum):
         return self.name.lower()
 
 
+LENGTH_LIMIT = 1.0e9
+"""Largest size, margin and gap [m]. Their squares, and those of positions, must stay within float32's range."""
+POSITION_LIMIT = 1.0e12
+"""Largest coordinate of a pose [m]; see LENGTH_LIMIT."""
+
 SIZE_COUNT = {
     ShapeType.PLANE: 0,
     ShapeType.SPHERE: 1,
@@ -58,9 +63,9 @@ def checked_size(shape_type: ShapeType, size: tuple[float, ...], where: str) -> 
     lowest = np.full(3, np.nextafter(0.0, 1.0))
     if shape_type == ShapeType.CAPSULE:
         lowest[1] = 0.0
-    if not (np.all(np.isfinite(full[:count])) and np.all(full[:count] >= lowest[:count])):
+    if not (np.all(full[:count] <= LENGTH_LIMIT) and np.all(full[:count] >= lowest[:count])):
         shown = ", ".join(f"{x:g}" for x in full[:count])
         raise InputError(
-            f"{shape_type.label} has size ({shown})", where, "every size must be finite and greater than zero"
+            f"{shape_type.label} has size ({shown})", where, f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
         )
     return full
