@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from collidecli.app.run import Progress, picked_motion, pose_batches, sample_poses
+from collidecli.app.collision import pose_batches, sample_poses
+from collidecli.app.run import Progress, picked_motion
 from collidecli.app.scenes import LoadedScene, load_scene
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device

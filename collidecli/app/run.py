@@ -7,28 +7,22 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 
-import numpy as np
-
+from collidecli.app.collision import Collision, check_worlds, prepare_collision
 from collidecli.app.motions import SlicedMotion, parse_frames
 from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, load_scene
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
-from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
-from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
-from collidecli.errors import InputError
+from collidecli.engine.build import BroadPhaseChoice, find_device
 from collidecli.files.contacts_h5 import ContactWriter
 from collidecli.model.contacts import ContactBlock
 from collidecli.model.motion import Motion
 from collidecli.model.options import ContactOptions, EngineOptions
 
-SAMPLE_FRAMES = 8
-"""Frames, evenly spread, that a sweep is planned from."""
 WAITING_WRITES = 2
 
 
@@ -87,30 +81,8 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
 def picked_motion(scene: LoadedScene, trajectory: str | None, frames: str) -> Motion:
     """The scene's motion, its frames picked, its world count checked."""
     motion = scene.motion(trajectory)
-    if motion.world_count not in (1, scene.model.world_count):
-        raise InputError(
-            f"the motion has {motion.world_count} worlds, the scene {scene.model.world_count}",
-            trajectory or scene.name,
-            f"run with --worlds {motion.world_count}",
-        )
+    check_worlds(motion, scene.model, trajectory or scene.name, f"run with --worlds {motion.world_count}")
     return SlicedMotion(motion, parse_frames(frames, len(motion.time))) if frames else motion
-
-
-def sample_poses(motion: Motion) -> np.ndarray:
-    """A few frames, evenly spread: float64[samples, recorded worlds, B, 7]."""
-    picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
-    return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
-
-
-def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
-    """The motion in chunks of `cells` consecutive cells."""
-    cell_count = len(motion.time) * world_count
-    for first in range(0, cell_count, cells):
-        count = min(cells, cell_count - first)
-        frames = range(first // world_count, (first + count - 1) // world_count + 1)
-        with timing.stage("read"):
-            poses = motion.read(frames)
-        yield PoseBatch(first, count, frames.start, poses)
 
 
 def _run(
@@ -122,14 +94,7 @@ def _run(
     progress: Progress | None,
 ) -> RunSummary:
     model = scene.model
-    with timing.stage("compile"):
-        pipeline, choice = build_pipeline(
-            model, request.contact, request.engine, device, sample_poses(motion), motion.float_type
-        )
-    workers = worker_count(request.engine.threads, device.is_cuda)
-    memory_limit = request.engine.memory_limit or free_memory_share()
-    cell_count = len(motion.time) * model.world_count
-    cells = chunk_size(pipeline, cell_count, workers, request.engine.chunk_cells)
+    collision = prepare_collision(model, motion, request.contact, request.engine, device, timing)
     tally = Tally(len(model.shapes))
     attributes = {
         "scene": scene.name,
@@ -140,14 +105,13 @@ def _run(
     start = time.perf_counter()
     with (
         ContactWriter(
-            request.output, pipeline.device_model.model, len(motion.time), motion.time, motion.step,
+            request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
         ) as writer,
-        Workers(pipeline, workers, memory_limit) as pool,
+        closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
     ):  # fmt: skip
-        for block, report in pool.collide(pose_batches(motion, model.world_count, cells, timing)):
-            timing.add_chunk(report)
+        for block in blocks:
             sink.put(block)
             tally.add(block)
             if progress:
@@ -156,7 +120,7 @@ def _run(
         with timing.stage("write"):
             writer.end_contacts()
         timing.wall_seconds = time.perf_counter() - start
-        environment = run_environment(request, pipeline, choice, workers, cells)
+        environment = run_environment(request, collision)
         writer.write_timing(timing.as_tables(environment))
         content = writer.content_sha256
         writer.finish()
@@ -166,10 +130,10 @@ def _run(
         output=os.fspath(request.output),
         content_sha256=content,
         frame_count=len(motion.time),
-        choice=choice,
+        choice=collision.choice,
         device=str(environment["device"]),
-        threads=workers,
-        chunk_cells=cells,
+        threads=collision.workers,
+        chunk_cells=collision.chunk_cells,
         timing=timing,
         warnings=(*scene.warnings, *getattr(motion, "warnings", ())),
         pair_contacts=tally.pairs(),
@@ -182,19 +146,18 @@ def result_config(request: RunRequest) -> dict[str, object]:
     return {**asdict(request.contact), "frames": request.frames, "worlds": request.worlds}
 
 
-def run_environment(
-    request: RunRequest, pipeline: CollisionPipeline, choice: BroadPhaseChoice, workers: int, cells: int
-) -> dict[str, object]:
+def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:
     """Attributes of the timing report: on what, and how, the run was done."""
+    device = collision.pipeline.device_model.device
     return {
-        "device": pipeline.device_model.device.name or pipeline.device_model.device.alias,
+        "device": device.name or device.alias,
         "processor": processor_name(),
-        "thread_count": workers,
+        "thread_count": collision.workers,
         "versions": json.dumps(versions(), sort_keys=True),
-        "chunk_cells": cells,
+        "chunk_cells": collision.chunk_cells,
         "pipeline": request.engine.pipeline,
-        "broad_phase": choice.name,
-        "broad_phase_reason": choice.reason,
+        "broad_phase": collision.choice.name,
+        "broad_phase_reason": collision.choice.reason,
     }
 
 

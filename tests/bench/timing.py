@@ -6,9 +6,8 @@ import time
 from dataclasses import dataclass
 
 import mujoco
-import numpy as np
 
-from collidecli.app.run import sample_poses
+from collidecli.app.collision import sample_poses
 from collidecli.engine.build import build_pipeline, find_device
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import STAGES, ChunkReport
@@ -17,22 +16,10 @@ from collidecli.files.scene_mjcf import add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import ContactOptions, EngineOptions
 from tests.bench.scenes import BenchScene
+from tests.support.motions import ArrayMotion
 
-
-class ArrayMotion:
-    """Poses already in memory, as a motion: reading costs nothing."""
-
-    def __init__(self, poses: np.ndarray) -> None:
-        self.poses = poses
-        self.time = np.arange(len(poses), dtype=float)
-        self.step = np.arange(len(poses))
-        self.world_count, self.float_type, self.sha256 = poses.shape[1], np.dtype(np.float64), ""
-
-    def read(self, frames: range) -> np.ndarray:
-        return self.poses[frames.start : frames.stop]
-
-    def close(self) -> None:
-        pass
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+"""The wall clock, and the processor time of this process for machines that are not quiet."""
 
 
 @dataclass

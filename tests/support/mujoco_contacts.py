@@ -9,7 +9,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.app.run import sample_poses
+from collidecli.app.collision import sample_poses
 from collidecli.engine.build import build_pipeline, find_device
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.workspace import Workspace

@@ -1,0 +1,91 @@
+"""A model and its motion on their way through the engine: what every use case that finds contacts shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.app.timing import TimingReport
+from collidecli.engine.build import BroadPhaseChoice, build_pipeline
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.errors import InputError
+from collidecli.model.contacts import ContactBlock
+from collidecli.model.model import Model
+from collidecli.model.motion import Motion
+from collidecli.model.options import ContactOptions, EngineOptions
+
+SAMPLE_FRAMES = 8
+"""Frames, evenly spread, that a sweep is planned from."""
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A pipeline that is compiled, and the motion that it is to collide in chunks of `chunk_cells` cells.
+
+    memory_limit: bytes for the scratch memory of all workers and the blocks that wait.
+    """
+
+    motion: Motion
+    pipeline: CollisionPipeline
+    choice: BroadPhaseChoice
+    workers: int
+    chunk_cells: int
+    memory_limit: int
+
+    def blocks(self, timing: TimingReport) -> Iterator[ContactBlock]:
+        """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
+        world_count = self.pipeline.device_model.model.world_count
+        with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
+            for block, report in pool.collide(pose_batches(self.motion, world_count, self.chunk_cells, timing)):
+                timing.add_chunk(report)
+                yield block
+
+
+def prepare_collision(
+    model: Model,
+    motion: Motion,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    device: wp.Device,
+    timing: TimingReport,
+) -> Collision:
+    """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory."""
+    with timing.stage("compile"):
+        pipeline, choice = build_pipeline(model, contact, engine, device, sample_poses(motion), motion.float_type)
+    workers = worker_count(engine.threads, device.is_cuda)
+    return Collision(
+        motion=motion,
+        pipeline=pipeline,
+        choice=choice,
+        workers=workers,
+        chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
+        memory_limit=engine.memory_limit or free_memory_share(),
+    )
+
+
+def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
+    """Raises InputError for a motion of neither one world nor as many as the model has."""
+    if motion.world_count not in (1, model.world_count):
+        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)
+
+
+def sample_poses(motion: Motion) -> np.ndarray:
+    """A few frames, evenly spread: float64[samples, recorded worlds, B, 7]."""
+    picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
+    return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
+
+
+def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
+    """The motion in chunks of `cells` consecutive cells."""
+    cell_count = len(motion.time) * world_count
+    for first in range(0, cell_count, cells):
+        count = min(cells, cell_count - first)
+        frames = range(first // world_count, (first + count - 1) // world_count + 1)
+        with timing.stage("read"):
+            poses = motion.read(frames)
+        yield PoseBatch(first, count, frames.start, poses)
