@@ -32,9 +32,15 @@ LONGEST_TURN = wp.constant(Real(0.3))
 SHORTEST_TURN = wp.constant(Real(1.0e-5))
 """After a step below this [rad] the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
 
-STATIONARY = wp.constant(Real(3.0e-9))
-"""Share of the size below which a slope [m/rad] is none: n is at a minimum, or in a valley so level that its lowest point,
-at most half a turn away, is no more than 1e-8 of the size lower."""
+STATIONARY = wp.constant(Real(1.0e-15))
+"""Share of the size below which a slope [m/rad] is rounding."""
+
+GENTLE = wp.constant(Real(3.0e-9))
+"""Share of the size below which a slope in a valley without curvature is none: its lowest point, at most half a turn
+away, is no more than 1e-8 of the size lower."""
+
+WITHOUT_CURVATURE = wp.constant(Real(1.0e-7))
+"""Share of the size below which a valley's curvature counts as none."""
 
 LEVEL = wp.constant(Real(1.0e-9))
 """Share of the size below which a curvature counts as none; a minimum's may be this negative."""
@@ -132,7 +138,10 @@ def step_on_crease(cores: Cores, crease: Crease, normal: Vec3, w: Vertex, scale:
     bend = curvature[0] - wp.dot(w.point, normal - crease.height * crease.axis)
     result.normal = normal
     result.is_valley = bend >= -LEVEL * scale
-    if wp.abs(slope) > STATIONARY * scale:
+    enough = STATIONARY * scale
+    if wp.abs(bend) <= WITHOUT_CURVATURE * scale:
+        enough = GENTLE * scale
+    if wp.abs(slope) > enough:
         # Where h bends down, as far downhill as it would be uphill.
         result.turn = LONGEST_TURN
         if wp.abs(slope) < LONGEST_TURN * wp.abs(bend):
@@ -157,7 +166,10 @@ def step_on_piece(cores: Cores, normal: Vec3, height: Real, w: Vertex, scale: Re
     spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
     result.normal = normal
     result.is_valley = middle - spread >= -LEVEL * scale
-    if g0 * g0 + g1 * g1 > STATIONARY * STATIONARY * scale * scale:
+    enough = STATIONARY * scale
+    if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale:
+        enough = GENTLE * scale
+    if g0 * g0 + g1 * g1 > enough * enough:
         if middle < spread:
             # |M|, the matrix with M's eigenvectors and the sizes of its eigenvalues, is a M + b.
             a = Real(-1.0)
@@ -220,7 +232,9 @@ def rest_on_crossing(cores: Cores, start: Vec3, low: int, high: int) -> Descent:
     if sine_square < PARALLEL:
         return result
     cosine = wp.dot(first.axis, second.axis)
-    normal = (first.height - second.height * cosine) * first.axis + (second.height - first.height * cosine) * second.axis
+    normal = (first.height - second.height * cosine) * first.axis + (
+        second.height - first.height * cosine
+    ) * second.axis
     normal = normal / sine_square
     rest = Real(1.0) - wp.dot(normal, normal)
     if rest < Real(0.0):

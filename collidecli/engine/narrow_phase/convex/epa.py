@@ -31,6 +31,9 @@ FLUSH = wp.constant(Real(1.0e-13))
 """Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is opened
 is clearly seen."""
 
+INSIDE = wp.constant(Real(1.0e-9))
+"""Weight of a corner, as a share, by which a projection may lie beyond the edge opposite."""
+
 MISS = wp.constant(Real(1.0e-8))
 """Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
 
@@ -76,6 +79,18 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
             nearest = i
         i += 1
     return nearest
+
+
+@wp.func
+def holds_projection(vertices: wp.array[Vertex], corner: wp.vec3i, normal: Vec3) -> bool:
+    """Whether the origin projects into a face; of several flush triangles of one flat, only one or two hold it."""
+    p = vertices[corner[0]].point
+    q = vertices[corner[1]].point
+    r = vertices[corner[2]].point
+    of_p = wp.dot(wp.cross(q, r), normal)
+    of_q = wp.dot(wp.cross(r, p), normal)
+    of_r = wp.dot(wp.cross(p, q), normal)
+    return wp.min(of_p, wp.min(of_q, of_r)) >= -INSIDE * (of_p + of_q + of_r)
 
 
 @wp.func
@@ -196,30 +211,38 @@ def grow(
     result = Depth()
     result.depth = NEVER
     known = Vec3()
+    has_witness = bool(False)
     lowest_settled = NEVER + Real(0.0)
     face_count = int(4)
     result.vertex_count = 4
     while True:
         nearest = nearest_face(faces, face_count)
         face = faces[nearest]
-        if face.key >= result.depth - tolerance:
+        # A depth first seen along some open face's normal still wants the face it belongs to, for its witness.
+        enough = result.depth - tolerance
+        if not has_witness:
+            enough = result.depth + tolerance
+        if face.key >= enough:
             result.exact = 1
             break
         w = difference_support(cores, face.normal)
         height = wp.dot(w.point, face.normal)
-        if height < result.depth:
+        is_settled = height - face.key <= tolerance
+        if height < result.depth or (is_settled and not has_witness and height <= result.depth + tolerance):
             result.depth = height
             result.normal = face.normal
             result.on_a = witness_on_face(vertices, face.corner, face.normal)
-        is_settled = height - face.key <= tolerance
+            has_witness = is_settled and holds_projection(vertices, face.corner, face.normal)
         if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
             minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
-            if minimum.found == 1 and minimum.height < result.depth:
-                result.depth = minimum.height
-                result.normal = minimum.normal
-                result.on_a = minimum.on_a
-                known = minimum.normal
+            if minimum.found == 1:
+                if minimum.height < result.depth or (not has_witness and minimum.height <= result.depth + tolerance):
+                    result.depth = minimum.height
+                    result.normal = minimum.normal
+                    result.on_a = minimum.on_a
+                    has_witness = True
+                    known = minimum.normal
         if is_settled:
             faces[nearest].key = NEVER
             lowest_settled = wp.min(lowest_settled, face.key)

@@ -46,9 +46,18 @@ class Nearest:
 
 
 @wp.func
-def nearest_of_cores(
-    cores: Cores, reach: Real, simplex: wp.array[Vertex]
-) -> Nearest:
+def pieces_that_differ(simplex: wp.array[Vertex], count: int) -> int:
+    """The bits of the pieces on which the first `count` vertices do not agree."""
+    changed = int(0)
+    i = int(1)
+    while i < count:
+        changed = changed | (simplex[i].piece ^ simplex[0].piece)
+        i += 1
+    return changed
+
+
+@wp.func
+def nearest_of_cores(cores: Cores, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
 
     Args:
@@ -79,6 +88,7 @@ def nearest_of_cores(
         along = wp.dot(v_unit, w.point)
         if along >= reach and along > Real(0.0):
             result.state = BEYOND_REACH
+            length = along
             break
         if step > 0 and square - length * along <= RELATIVE_GAP * square:
             break
@@ -114,6 +124,12 @@ def nearest_of_cores(
             break
         if step > 0 and next_square >= square:
             count -= 1
+            if descend_at >= 0:
+                polish = descend(cores, -v_unit, pieces_that_differ(simplex, count), wp.sqrt(scale_square), Vec3())
+                if polish.found == 1 and polish.height < Real(0.0) and -polish.height >= along:
+                    length = -polish.height
+                    v_unit = -polish.normal
+                    nearest_on_a = polish.on_a
             break
         i = int(0)
         kept = int(0)
@@ -128,11 +144,7 @@ def nearest_of_cores(
         length = wp.sqrt(square)
         v_unit = next_v / length
         if step >= descend_at and descend_at >= 0:
-            changed = int(0)
-            i = int(1)
-            while i < count:
-                changed = changed | (simplex[i].piece ^ simplex[0].piece)
-                i += 1
+            changed = pieces_that_differ(simplex, count)
             scale = wp.sqrt(scale_square)
             descend_at = step + 4
             minimum = descend(cores, -v_unit, changed, scale, Vec3())

@@ -1,0 +1,96 @@
+"""Runs `separate` over arrays of poses, and says whether points are on shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.convex.penetration import separate
+from collidecli.model.shape_types import ShapeType
+
+CONVEX = (
+    ShapeType.SPHERE,
+    ShapeType.CAPSULE,
+    ShapeType.BOX,
+    ShapeType.CYLINDER,
+    ShapeType.CONE,
+    ShapeType.ELLIPSOID,
+)
+SIZES = {
+    ShapeType.SPHERE: (0.5, 0.0, 0.0),
+    ShapeType.CAPSULE: (0.3, 0.6, 0.0),
+    ShapeType.BOX: (0.4, 0.5, 0.6),
+    ShapeType.CYLINDER: (0.4, 0.6, 0.0),
+    ShapeType.CONE: (0.5, 0.6, 0.0),
+    ShapeType.ELLIPSOID: (0.4, 0.5, 0.7),
+}
+PAIRS = [(a, b) for i, a in enumerate(CONVEX) for b in CONVEX[i:]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `separate` returned for each pose: arrays of its fields."""
+
+    separation: np.ndarray
+    normal: np.ndarray
+    point_a: np.ndarray
+    exact: np.ndarray
+
+
+@cache
+def _kernel() -> wp.Kernel:
+    @wp.kernel(module="unique", enable_backward=False)
+    def run_separate(
+        type_a: int,
+        size_a: Vec3,
+        type_b: int,
+        size_b: Vec3,
+        pose_b_to_a: wp.array[Pose],
+        reach: Real,
+        method: int,
+        separation: wp.array[Real],
+        normal: wp.array[Vec3],
+        point_a: wp.array[Vec3],
+        exact: wp.array[int],
+    ):
+        i = wp.tid()
+        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, method)
+        separation[i] = found.separation
+        normal[i] = found.normal
+        point_a[i] = found.point_a
+        exact[i] = found.exact
+
+    return run_separate
+
+
+def run_separate(type_a, size_a, type_b, size_b, poses, reach=1e300, method=0) -> Found:
+    """`separate` at poses [P, 7] of b in a's frame."""
+    poses = np.ascontiguousarray(np.atleast_2d(poses), np.float64)
+    count = len(poses)
+    out = [wp.zeros(count, dtype=dtype, device="cpu") for dtype in (Real, Vec3, Vec3, int)]
+    pose_array = wp.array(poses, dtype=Pose, device="cpu")
+    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(reach), method]
+    wp.launch(_kernel(), count, inputs, out, device="cpu")
+    return Found(*(x.numpy() for x in out))
+
+
+def outside_by(shape_type: ShapeType, size, points: np.ndarray) -> np.ndarray:
+    """How far points [P, 3] are beyond the shape's surface, to within its slopes: 0 on it, negative inside."""
+    x, y, z = points.T
+    r, h, _ = size
+    across = np.hypot(x, y)
+    if shape_type == ShapeType.SPHERE:
+        return np.linalg.norm(points, axis=1) - r
+    if shape_type == ShapeType.CAPSULE:
+        return np.hypot(across, np.maximum(np.abs(z) - h, 0.0)) - r
+    if shape_type == ShapeType.BOX:
+        return (np.abs(points) - np.asarray(size)).max(1)
+    if shape_type == ShapeType.CYLINDER:
+        return np.maximum(across - r, np.abs(z) - h)
+    if shape_type == ShapeType.CONE:
+        return np.maximum(across - r * (h - z) / (2 * h), -h - z)
+    return (np.linalg.norm(points / np.asarray(size), axis=1) - 1.0) * min(size)

@@ -1,0 +1,156 @@
+"""`separate` against the oracle, over every pair of convex shapes and every kind of pose."""
+
+import numpy as np
+import pytest
+
+from collidecli.engine.narrow_phase.convex.penetration import METHOD_MPR
+from collidecli.model.shape_types import ShapeType
+from tests.support.oracle import rotation_of, separation_along, signed_distance
+from tests.support.poses import degenerate_poses, deep_poses, grazing_poses, random_poses
+from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
+from tests.support.supports import support_height
+
+MPR = int(METHOD_MPR)
+
+# GJK leaves touching cores (2e-9 of the size) to EPA, and a level valley's lowest point may be 1e-8 of the size lower
+# than where Newton stopped; the size of a difference is up to 3 times the larger shape's.
+DISTANCE = 3e-8
+# The separation's own error, and a normal that is off by the rounding of touching cores times the size.
+ALONG_NORMAL = 5e-8
+# Where GJK ends on rounding instead of on Newton, |v - nearest|^2 is some 1e-16 of distance times size: at a distance of
+# 1e-6 of the smaller of two sizes 1000 apart, the normal is off by sqrt(1e-16 / 1e-9) = 3e-4 rad, times the smaller size
+# and its share of the larger one.
+MIXED_DISTANCE = 1e-6
+MIXED_ALONG_NORMAL = 2e-5
+
+
+def _sized(type_a, type_b, scale_a=1.0, scale_b=1.0):
+    size_a = tuple(scale_a * s for s in SIZES[type_a])
+    size_b = tuple(scale_b * s for s in SIZES[type_b])
+    return size_a, size_b, max(size_a + size_b)
+
+
+def _drawn(type_a, size_a, type_b, size_b, count, seed):
+    rng = np.random.default_rng(seed)
+    arguments = (type_a, size_a, type_b, size_b)
+    return np.concatenate([make(*arguments, count, rng) for make in (random_poses, grazing_poses, deep_poses)])
+
+
+def _compare(type_a, size_a, type_b, size_b, poses, size, found, distance_within=DISTANCE, along_within=ALONG_NORMAL):
+    distance, _ = signed_distance(type_a, size_a, type_b, size_b, poses)
+    along = separation_along(type_a, size_a, type_b, size_b, poses, found.normal)
+    assert np.abs(np.linalg.norm(found.normal, axis=1) - 1.0).max() < 1e-12
+    worst = np.argmax(np.abs(found.separation - distance))
+    assert np.abs(found.separation - distance).max() <= distance_within * size, (poses[worst].tolist(), distance[worst])
+    worst = np.argmax(np.abs(found.separation - along))
+    assert np.abs(found.separation - along).max() <= along_within * size, (poses[worst].tolist(), along[worst])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_drawn_poses(type_a, type_b, scale):
+    size_a, size_b, size = _sized(type_a, type_b, scale, scale)
+    poses = _drawn(type_a, size_a, type_b, size_b, 8, seed=1)
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    _compare(type_a, size_a, type_b, size_b, poses, size, found)
+    assert np.all(found.exact == 1)
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_degenerate_poses(type_a, type_b):
+    size_a, size_b, size = _sized(type_a, type_b)
+    poses = degenerate_poses(type_a, size_a, type_b, size_b)[3::7]
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    _compare(type_a, size_a, type_b, size_b, poses, size, found)
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_witnesses_are_on_both_shapes(type_a, type_b):
+    size_a, size_b, size = _sized(type_a, type_b)
+    poses = _drawn(type_a, size_a, type_b, size_b, 100, seed=2)
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    on_b = found.point_a + found.separation[:, None] * found.normal
+    rotation = rotation_of(poses)
+    in_b = np.einsum("pji,pj->pi", rotation, on_b - poses[:, :3])
+    assert np.abs(outside_by(type_a, size_a, found.point_a)).max() < 1e-6 * size
+    assert np.abs(outside_by(type_b, size_b, in_b)).max() < 1e-6 * size
+    height = support_height(type_a, np.broadcast_to(size_a, (len(poses), 3)), found.normal[:, None])[:, 0]
+    assert np.abs((found.normal * found.point_a).sum(1) - height).max() < ALONG_NORMAL * size
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_no_limit_is_reached(type_a, type_b):
+    size_a, size_b, _ = _sized(type_a, type_b)
+    rng = np.random.default_rng(3)
+    poses = deep_poses(type_a, size_a, type_b, size_b, 20000, rng)
+    assert np.count_nonzero(run_separate(type_a, size_a, type_b, size_b, poses).exact == 0) == 0
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_swapped_shapes(type_a, type_b):
+    size_a, size_b, size = _sized(type_a, type_b)
+    poses = _drawn(type_a, size_a, type_b, size_b, 100, seed=4)
+    swapped = poses.copy()
+    swapped[:, 3:6] *= -1.0
+    swapped[:, :3] = -np.einsum("pji,pj->pi", rotation_of(poses), poses[:, :3])
+    first = run_separate(type_a, size_a, type_b, size_b, poses)
+    second = run_separate(type_b, size_b, type_a, size_a, swapped)
+    assert np.abs(first.separation - second.separation).max() < DISTANCE * size
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_reach_ends_the_search_only_beyond_it(type_a, type_b):
+    size_a, size_b, size = _sized(type_a, type_b)
+    poses = _drawn(type_a, size_a, type_b, size_b, 200, seed=5)
+    whole = run_separate(type_a, size_a, type_b, size_b, poses)
+    for reach in (0.0, 0.1):
+        found = run_separate(type_a, size_a, type_b, size_b, poses, reach=reach)
+        within = whole.separation < reach - DISTANCE * size
+        assert np.all(found.separation[~within] >= reach - 2 * DISTANCE * size)
+        assert np.array_equal(found.separation[within], whole.separation[within])
+        assert np.array_equal(found.normal[within], whole.normal[within])
+        assert np.all(found.separation <= whole.separation + DISTANCE * size)
+
+
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_mpr_is_a_separating_translation_never_shorter_than_the_least(type_a, type_b):
+    size_a, size_b, size = _sized(type_a, type_b)
+    poses = _drawn(type_a, size_a, type_b, size_b, 60, seed=6)
+    least = run_separate(type_a, size_a, type_b, size_b, poses)
+    found = run_separate(type_a, size_a, type_b, size_b, poses, method=MPR)
+    along = separation_along(type_a, size_a, type_b, size_b, poses, found.normal)
+    apart = least.separation > 0
+    assert np.abs(found.separation - along)[~apart].max() <= ALONG_NORMAL * size
+    assert np.all(found.separation <= least.separation + DISTANCE * size)
+    assert np.array_equal(found.separation[apart], least.separation[apart])
+
+
+@pytest.mark.parametrize("scale_b", [1e-3, 1e3])
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_very_different_sizes(type_a, type_b, scale_b):
+    size_a, size_b, size = _sized(type_a, type_b, 1.0, scale_b)
+    poses = _drawn(type_a, size_a, type_b, size_b, 4, seed=7)
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    _compare(type_a, size_a, type_b, size_b, poses, size, found, MIXED_DISTANCE, MIXED_ALONG_NORMAL)
+
+
+def test_concentric_spheres_part_along_z():
+    found = run_separate(ShapeType.SPHERE, (0.5, 0, 0), ShapeType.SPHERE, (0.2, 0, 0), [0, 0, 0, 0, 0, 0, 1])
+    assert found.normal[0].tolist() == [0, 0, 1]
+    assert found.separation[0] == pytest.approx(-0.7)
+
+
+def test_crossing_capsules_part_along_the_common_perpendicular():
+    quarter = [0, 0.5**0.5, 0, 0.5**0.5]
+    found = run_separate(ShapeType.CAPSULE, (0.1, 1, 0), ShapeType.CAPSULE, (0.2, 1, 0), [0.1, 0, 0.3, *quarter])
+    assert np.abs(found.normal[0]) == pytest.approx([0, 1, 0], abs=1e-12)
+    assert found.separation[0] == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize("shape_type", list(SIZES))
+def test_identical_shapes_at_one_pose(shape_type):
+    """The least translation is twice the least half width."""
+    size = SIZES[shape_type]
+    found = run_separate(shape_type, size, shape_type, size, [0, 0, 0, 0, 0, 0, 1])
+    distance, _ = signed_distance(shape_type, size, shape_type, size, np.array([[0, 0, 0, 0, 0, 0, 1.0]]))
+    assert found.separation[0] == pytest.approx(distance[0], abs=DISTANCE)
