@@ -8,9 +8,12 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from tests.support.piles import pile_xml
+
 FOLDER = Path("out/bench")
-TYPES = ("sphere", "capsule", "box", "cylinder", "ellipsoid")
-SPACING = 0.25
+SAMPLE = Path("samples/02_humanoid/humanoid.xml")
+START = {100: 250, 1000: 300, 5000: 330}
+"""Steps until a pile of so many shapes has mostly settled."""
 
 
 @dataclass(frozen=True)
@@ -24,73 +27,42 @@ class BenchScene:
 
 
 def humanoid(frame_count: int) -> BenchScene:
-    """dm_control's humanoid, moved by random controls from its initial pose."""
-    from dm_control.suite import humanoid as suite
+    """dm_control's humanoid, or this project's sample where that is not installed, under random controls."""
+    path = _suite_humanoid() or SAMPLE
+    model = mujoco.MjModel.from_xml_path(str(path))
+    name = "dm_control's humanoid" if path != SAMPLE else "the sample humanoid"
+    cache = FOLDER / f"humanoid_{'sample' if path == SAMPLE else 'suite'}_{frame_count}.npy"
+    return BenchScene(name, path, model, _cached(cache, model, frame_count, every=1, start=0))
 
+
+def _suite_humanoid() -> Path | None:
+    """dm_control's humanoid as a file; None where it is not installed."""
+    try:
+        from dm_control.suite import humanoid as suite
+    except ImportError:
+        return None
     folder = FOLDER / "humanoid"
     xml, assets = suite.get_model_and_assets()
     for name, content in {"humanoid.xml": xml, **assets}.items():
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
-    path = folder / "humanoid.xml"
-    model = mujoco.MjModel.from_xml_path(str(path))
-    return BenchScene("humanoid", path, model, _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, 1, 0))
+    return folder / "humanoid.xml"
 
 
 def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
-    """`shape_count` mixed primitives that fall between four walls and settle; the frames are of the second half."""
+    """`shape_count` mixed primitives that fall between four walls; the frames are of when they have mostly settled."""
     folder = FOLDER / f"pile_{shape_count}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "pile.xml"
-    path.write_text(_pile_xml(shape_count))
+    path.write_text(pile_xml(shape_count))
     model = mujoco.MjModel.from_xml_path(str(path))
-    every, start = 15, 250
-    return BenchScene(
-        f"pile of {shape_count}", path, model, _cached(folder / "qpos.npy", model, frame_count, every, start)
-    )
-
-
-def _pile_xml(shape_count: int) -> str:
-    rng = np.random.default_rng(shape_count)
-    side = int(np.ceil((shape_count / 2) ** (1 / 3)))
-    half = 0.52 * side * SPACING
-    bodies = []
-    for index in range(shape_count):
-        place = np.array([index % side, index // side % side, index // side**2], float)
-        x, y, z = SPACING * (place - [side / 2 - 0.5, side / 2 - 0.5, -0.8]) + [*rng.uniform(-0.02, 0.02, 2), 0]
-        a, b, c, d = rng.normal(size=4)
-        r, s, t = rng.uniform(0.06, 0.11, 3)
-        kind = TYPES[index % len(TYPES)]
-        size = {
-            "sphere": f"{r}",
-            "capsule": f"{0.7 * r} {0.7 * s}",
-            "box": f"{0.8 * r} {0.8 * s} {0.8 * t}",
-            "cylinder": f"{0.8 * r} {s}",
-            "ellipsoid": f"{r} {s} {t}",
-        }[kind]
-        bodies.append(
-            f'<body pos="{x} {y} {z}" quat="{a} {b} {c} {d}"><freejoint/>'
-            f'<geom name="g{index}" type="{kind}" size="{size}"/></body>'
-        )
-    walls = "".join(
-        f'<geom type="box" size="{a} {b} 50" pos="{x} {y} 50"/>'
-        for a, b, x, y in (
-            (0.5, half + 1, half + 0.5, 0),
-            (0.5, half + 1, -half - 0.5, 0),
-            (half + 1, 0.5, 0, half + 0.5),
-            (half + 1, 0.5, 0, -half - 0.5),
-        )
-    )
-    option = (
-        '<option timestep="0.004" solver="CG" iterations="40" integrator="implicitfast" density="50" viscosity="0.5"/>'
-    )
-    world = f'<geom type="plane" size="0 0 1"/>{walls}{"".join(bodies)}'
-    return f'<mujoco>{option}<size memory="4G"/><worldbody>{world}</worldbody></mujoco>'
+    qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=START[shape_count])
+    return BenchScene(f"pile of {shape_count}", path, model, qpos)
 
 
 def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int) -> np.ndarray:
-    """Coordinates of a simulation, kept in a file, since that of a large pile takes minutes."""
+    """Coordinates of a simulation under random controls, kept in a file, since that of a large pile takes a minute."""
     if path.exists():
         return np.load(path)
     data = mujoco.MjData(model)

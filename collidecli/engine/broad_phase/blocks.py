@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import is_plane, plane_misses
 from collidecli.engine.cells import (
     CENTER,
     LANE_COUNT,
@@ -25,12 +24,12 @@ from collidecli.engine.cells import (
     row_of,
 )
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import quat_z
+from collidecli.engine.geometry.bounds import INFINITE, quat_z
 
 SAFE = wp.constant(wp.float32(1.000001))
 """Widening of a sum of radii: more than what its square and the squared distance lose to rounding."""
 SLACK = wp.constant(wp.float32(5.0e-7))
-"""Rounding of a coordinate and of a product with it, relative to the coordinate."""
+"""Rounding of a coordinate, and of three products of differences of two, relative to them."""
 
 
 @wp.struct
@@ -58,21 +57,15 @@ def negative_bits(lanes: Lane) -> wp.uint32:
 
 
 @wp.func
-def ball_bits(rows: ShapeRows, instances: Instances, instance0: int, row0: int, lane: int) -> wp.uint32:
-    """Bits of those lanes whose balls meet an instance's ball, or its half-space where it is a plane."""
+def ball_bits(instances: Instances, instance0: int, lane: int) -> wp.uint32:
+    """Bits of those lanes whose balls meet an instance's ball."""
     center = bound_vector(instances, instance0, CENTER)
+    radius = instances.bound[bound_index(instance0, RADIUS)]
     x = instances.lane[lane + CENTER] - Lane(center[0])
     y = instances.lane[lane + CENTER + 1] - Lane(center[1])
     z = instances.lane[lane + CENTER + 2] - Lane(center[2])
-    r = instances.lane[lane + RADIUS] * SAFE
-    if not is_plane(instances, instance0):
-        r = r + Lane(instances.bound[bound_index(instance0, RADIUS)] * SAFE)
-        return negative_bits(wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z) - wp.cw_mul(r, r))
-    up = wp.vec3f(quat_z(wp.transform_get_rotation(instances.pose[instance0])))
-    # Three products, each of a difference of two rounded coordinates: a few units in the last place of each term.
-    slack = SLACK * (wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2])) + rows.inflation[row0]
-    rounding = SLACK * (wp.abs(x) + wp.abs(y) + wp.abs(z))
-    return negative_bits(up[0] * x + up[1] * y + up[2] * z - r - rounding - Lane(slack))
+    r = (instances.lane[lane + RADIUS] + Lane(radius)) * SAFE
+    return negative_bits(wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z) - wp.cw_mul(r, r))
 
 
 @wp.func
@@ -87,30 +80,41 @@ def box_bits(instances: Instances, instance0: int, lane: int) -> wp.uint32:
 
 
 @wp.func
+def half_space_bits(instances: Instances, plane: int, inflation: wp.float32, lane: int) -> wp.uint32:
+    """Bits of those lanes whose boxes reach into a plane's inflated half-space."""
+    normal = wp.vec3f(quat_z(wp.transform_get_rotation(instances.pose[plane])))
+    point = bound_vector(instances, plane, CENTER)
+    # The corner nearest to the solid side is the same for all lanes.
+    x = instances.lane[lane + wp.where(normal[0] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[0])
+    y = instances.lane[lane + 1 + wp.where(normal[1] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[1])
+    z = instances.lane[lane + 2 + wp.where(normal[2] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[2])
+    rounding = wp.abs(x) + wp.abs(y) + wp.abs(z)
+    near = inflation + SLACK * (wp.abs(point[0]) + wp.abs(point[1]) + wp.abs(point[2]))
+    return negative_bits(normal[0] * x + normal[1] * y + normal[2] * z - SLACK * rounding - Lane(near))
+
+
+@wp.func
 def without_missed_planes(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
     instance0: int,
-    row0: int,
     block: int,
+    planes: wp.uint32,
     bits: wp.uint32,
 ) -> wp.uint32:
-    """Of `bits`, those lanes that are not kept apart by one of the two being a plane."""
-    left = bits
+    """`bits` without those lanes that are planes, `planes`, and out of whose half-space an instance's box stays."""
     passed = bits
-    instance1 = block * LANE_COUNT
-    bit = wp.uint32(1)
-    while left != wp.uint32(0):
-        if (left & wp.uint32(1)) != wp.uint32(0) and (
-            plane_misses(rows, instances, instance0, row0, instance1)
-            or plane_misses(rows, instances, instance1, row_of(chunk, layout, instance1), instance0)
-        ):
-            passed = passed & ~bit
-        left = left >> wp.uint32(1)
-        bit = bit << wp.uint32(1)
-        instance1 += 1
+    for k in range(LANE_COUNT):
+        bit = wp.uint32(1) << wp.uint32(k)
+        if (planes & bit) != wp.uint32(0):
+            plane = block * LANE_COUNT + k
+            inflation = rows.inflation[row_of(chunk, layout, plane)]
+            own = bound_index(instance0, 0) // (NUMBERS * LANE_COUNT)
+            lanes = half_space_bits(instances, plane, inflation, own * NUMBERS)
+            if (lanes & (wp.uint32(1) << wp.uint32(instance0 % LANE_COUNT))) == wp.uint32(0):
+                passed = passed & ~bit
     return passed
 
 
@@ -126,14 +130,17 @@ def meeting_bits(
 ) -> wp.uint32:
     """Of the lanes `asked` of a block, those whose bounds meet an instance's. block: counted from the chunk's first."""
     lane = block * NUMBERS
-    row0 = row_of(chunk, layout, instance0)
-    bits = ball_bits(rows, instances, instance0, row0, lane) & asked
+    if instances.bound[bound_index(instance0, RADIUS)] >= INFINITE:
+        inflation = rows.inflation[row_of(chunk, layout, instance0)]
+        return half_space_bits(instances, instance0, inflation, lane) & asked
+    bits = ball_bits(instances, instance0, lane) & asked
     if bits == wp.uint32(0):
         return bits
     bits = bits & box_bits(instances, instance0, lane)
-    if bits == wp.uint32(0):
+    planes = bits & negative_bits(Lane(INFINITE) - instances.lane[lane + RADIUS] - Lane(wp.float32(1.0)))
+    if planes == wp.uint32(0):
         return bits
-    return without_missed_planes(rows, layout, chunk, instances, instance0, row0, block, bits)
+    return without_missed_planes(rows, layout, chunk, instances, instance0, block, planes, bits)
 
 
 @wp.func

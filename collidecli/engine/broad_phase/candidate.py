@@ -7,10 +7,9 @@ phase asks these same questions, so all of them find the same candidates.
 
 import warp as wp
 
-from collidecli.engine.cells import LOWER, RADIUS, UPPER, Instances, bound_index, bound_vector
+from collidecli.engine.cells import LOWER, UPPER, Instances, bound_vector
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import INFINITE, quat_z
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Real
 
 
 @wp.func
@@ -76,26 +75,6 @@ def pair_limits(rows: ShapeRows, row0: int, row1: int) -> PairLimits:
 
 
 @wp.func
-def half_space_reaches(plane: Pose, plane_inflation: wp.float32, lower: wp.vec3f, upper: wp.vec3f) -> bool:
-    """Whether some point of inflated bounds lies below the plane's inflated surface."""
-    normal = quat_z(wp.transform_get_rotation(plane))
-    low = Vec3(lower)
-    high = Vec3(upper)
-    nearest = Vec3(
-        wp.where(normal[0] > Real(0.0), low[0], high[0]),
-        wp.where(normal[1] > Real(0.0), low[1], high[1]),
-        wp.where(normal[2] > Real(0.0), low[2], high[2]),
-    )
-    # Bounds and inflation are already rounded outwards: float64 adds nothing that could hide a contact.
-    return wp.dot(nearest - wp.transform_get_translation(plane), normal) < Real(plane_inflation)
-
-
-@wp.func
-def is_plane(instances: Instances, instance: int) -> bool:
-    return instances.bound[bound_index(instance, RADIUS)] >= INFINITE
-
-
-@wp.func
 def boxes_meet(instances: Instances, instance0: int, instance1: int) -> bool:
     """Whether the inflated boxes of two instances overlap."""
     gap = wp.max(
@@ -103,16 +82,3 @@ def boxes_meet(instances: Instances, instance0: int, instance1: int) -> bool:
         bound_vector(instances, instance1, LOWER) - bound_vector(instances, instance0, UPPER),
     )
     return wp.max(gap[0], wp.max(gap[1], gap[2])) < wp.float32(0.0)
-
-
-@wp.func
-def plane_misses(rows: ShapeRows, instances: Instances, plane: int, plane_row: int, other: int) -> bool:
-    """Whether an instance is a plane out of whose half-space another instance's box stays."""
-    if not is_plane(instances, plane):
-        return False
-    return not half_space_reaches(
-        instances.pose[plane],
-        rows.inflation[plane_row],
-        bound_vector(instances, other, LOWER),
-        bound_vector(instances, other, UPPER),
-    )

@@ -1,0 +1,36 @@
+"""`python -m tests.bench [names]`: runs benchmarks one after another, prints their tables and keeps out/bench/*.json."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+
+import click
+from rich.console import Console
+
+from tests.bench.timing import CLOCKS
+
+BENCHES = ("peers", "threads", "sweep", "methods", "start", "writing", "memory", "newton")
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(BENCHES))
+@click.option("--repeats", default=5, show_default=True, help="Measured repeats, after one that warms up.")
+@click.option("--clock", default="wall", type=click.Choice(list(CLOCKS)), help="cpu: on a machine that is not quiet.")
+def main(names: tuple[str, ...], repeats: int, clock: str) -> None:
+    """Measure this engine. Without NAMES, all of it, in some minutes."""
+    console = Console(width=140)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        console.print(f"[yellow]the machine is busy (load average {load:.1f}): times of the wall clock will be too long")
+    for name in names or BENCHES:
+        start = time.perf_counter()
+        table = importlib.import_module(f"tests.bench.{name}").measure(repeats, clock)
+        table.print(console)
+        path = table.write(clock)
+        console.print(f"  {path}, {time.perf_counter() - start:.0f} s\n", style="dim")
+
+
+if __name__ == "__main__":
+    main()

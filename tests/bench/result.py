@@ -1,0 +1,106 @@
+"""What a benchmark hands back: a table that is printed, kept as JSON, and turned into Markdown."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from collidecli.app.timing import processor_name, versions
+from tests.bench.scenes import FOLDER
+
+
+@dataclass
+class BenchTable:
+    """columns: titles. rows: texts. notes: what a reader has to know. samples: every measured number, by what it is."""
+
+    name: str
+    title: str
+    columns: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, *cells: object) -> None:
+        self.rows.append([str(cell) for cell in cells])
+
+    def keep(self, label: str, numbers: object) -> None:
+        self.samples[label] = [float(x) for x in np.atleast_1d(np.asarray(numbers, float))]
+
+    def print(self, console: Console) -> None:
+        table = Table(title=self.title, title_justify="left", title_style="bold")
+        for column in self.columns:
+            table.add_column(column, justify="left" if column == self.columns[0] else "right")
+        for row in self.rows:
+            table.add_row(*row)
+        console.print(table)
+        for note in self.notes:
+            console.print(f"  {note}", highlight=False)
+        console.print()
+
+    def write(self, clock: str) -> Path:
+        """JSON in out/bench: this table, on what machine, with which versions, by which clock."""
+        path = FOLDER / f"{self.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**asdict(self), **environment(), "clock": clock}, indent=1))
+        return path
+
+    def markdown(self) -> str:
+        lines = [f"### {self.title}", "", _row(self.columns), _row(["---", *["---:"] * (len(self.columns) - 1)])]
+        return "\n".join([*lines, *map(_row, self.rows), *(f"\n{note}" for note in self.notes)])
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def environment() -> dict[str, object]:
+    """The machine, the versions, and how busy the machine is with other things."""
+    return {
+        "processor": processor_name(),
+        "cores": os.cpu_count() or 1,
+        "load_average": os.getloadavg()[0],
+        "versions": {**versions(), **_peer_versions()},
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def _peer_versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in ("newton", "dm_control"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = ""
+    return found
+
+
+def interleaved(measures: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, np.ndarray]:
+    """Each measure `repeats` times, in turn, after one that warms up: a slow minute of the machine meets all alike."""
+    for measure in measures.values():
+        measure()
+    taken: dict[str, list[float]] = {name: [] for name in measures}
+    for _ in range(repeats):
+        for name, measure in measures.items():
+            taken[name].append(measure())
+    return {name: np.array(numbers) for name, numbers in taken.items()}
+
+
+def spread(values: np.ndarray, scale: float = 1.0, digits: int = 3) -> str:
+    """Median and, in brackets, least and most."""
+    low, mid, high = (scale * q for q in (np.min(values), np.median(values), np.max(values)))
+    return f"{mid:.{digits}g} ({low:.{digits}g}..{high:.{digits}g})"
+
+
+def ratio(slower: np.ndarray, faster: np.ndarray) -> str:
+    """How many times as fast, of repeats taken in turn: the median, least and most of their ratios."""
+    return spread(np.asarray(slower) / np.asarray(faster))
