@@ -138,8 +138,8 @@ def _cut(
 ) -> int:
     """Cuts the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
 
-    side: which edge the polygon follows from each corner on: i of b, or -1 - j for j of a. name: (-1, i) for b's vertex i;
-    (k, side) where a's edge k cut a side.
+    side: which edge the polygon follows from each corner on: i of b, or -1 - j for j of a. name: (-1, i) for b's vertex
+    i; (k, side) where a's edge k cut a side.
     """
     target = HALF - source
     kept = int(0)

@@ -10,7 +10,15 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrow_phase.convex.features import RIM_COUNT, face_normal, feature_at, support_feature
+from collidecli.engine.narrow_phase.convex.features import (
+    FACE,
+    POINT,
+    RIM_COUNT,
+    Feature,
+    face_normal,
+    feature_at,
+    support_feature,
+)
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
@@ -19,6 +27,18 @@ MAX_MANIFOLD = 2 * RIM_COUNT + 1
 
 ALIGNED = wp.constant(Real(1.0e-8))
 """A normal this near to a face's (1 - cosine; 1.4e-4 rad) may be the face's but for the error of the search."""
+
+
+ON_FACE = wp.constant(Real(1.0e-12))
+"""A normal this near to a face's (sine of the angle) is the face's: rounding is 1e-16."""
+
+
+@wp.struct
+class Direction:
+    """A unit normal from a to b, a's frame, and the separation along it [m]."""
+
+    normal: Vec3
+    separation: Real
 
 
 @wp.func
@@ -51,18 +71,27 @@ def contact_manifold(
     nearest = nearest_staged(out, row, count)
     misses = nearest > separation + rounding_level(type_a, size_a, type_b, size_b)
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
-    if count == 0 or (misses and out.contact[row].kind == 0):
-        on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point_a + separation * normal)
-        code_a = feature_at(type_a, size_a, point_a)
-        stage(out, row, point_a, normal, separation, code_a, feature_at(type_b, size_b, on_b), 0)
-        return 1
-    if misses:
+    lone = count == 0 or (misses and out.contact[row].kind == 0)
+    if not misses and not lone:
+        return count
+    normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
+    a = feature_facing(type_a, size_a, normal)
+    b = feature_facing(type_b, size_b, -normal_in_b)
+    if not lone:
         # The features themselves name it: contacts of the footprints carry at least one vertex, end or edge of a face.
-        code_a = feature_facing(type_a, size_a, normal)
-        code_b = feature_facing(type_b, size_b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
-        stage(out, row + count, point_a, normal, separation, code_a, code_b, 0)
-        count += 1
-    return count
+        stage(out, row + count, point_a, normal, separation, a.code, b.code, 0)
+        return count + 1
+    point = point_a
+    # A point above a face is known without the search, which finds but some point of the face's own support.
+    if b.kind == POINT and a.kind == FACE and wp.length(wp.cross(a.normal, normal)) < ON_FACE:
+        on_b = support_point(type_b, size_b, -normal_in_b)
+        point = wp.transform_point(pose_b_to_a, on_b) - separation * normal
+    elif a.kind == POINT and b.kind == FACE and wp.length(wp.cross(b.normal, normal_in_b)) < ON_FACE:
+        point = support_point(type_a, size_a, normal)
+    on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * normal)
+    code_a = feature_at(type_a, size_a, point)
+    stage(out, row, point, normal, separation, code_a, feature_at(type_b, size_b, on_b), 0)
+    return 1
 
 
 @wp.func
@@ -75,35 +104,41 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
 
 
 @wp.func
-def feature_facing(shape_type: int, size: Vec3, direction: Vec3) -> int:
-    """Number of the feature that faces a unit direction, the shape's frame."""
+def feature_facing(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
+    """The feature that faces a unit direction, the shape's frame."""
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code = wp.zeros(shape=RIM_COUNT, dtype=int)
-    return support_feature(shape_type, size, direction, corner, code).code
+    return support_feature(shape_type, size, direction, corner, code)
 
 
 @wp.func
 def along_face(
     type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, separation: Real, normal: Vec3
-) -> Vec3:
+) -> Direction:
     """The normal of a face that attains the same separation, if `normal` is ALIGNED with one; else `normal`.
 
     GJK's direction is good to 1e-6 rad only, which over a face would cost 1e-6 of its width. Of all directions
     the exact normal has the largest separation, so a face that attains it is the better of the two.
     """
+    result = Direction()
+    result.normal = normal
+    result.separation = separation
     least = separation - rounding_level(type_a, size_a, type_b, size_b)
     face = face_normal(type_a, normal)
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
         along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
         if along >= least:
-            return face
+            result.normal = face
+            result.separation = along
+            return result
     rotation = wp.transform_get_rotation(pose_b_to_a)
     face = -wp.quat_rotate(rotation, face_normal(type_b, wp.quat_rotate_inv(rotation, -normal)))
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
         along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
         if along >= least:
-            return face
-    return normal
+            result.normal = face
+            result.separation = along
+    return result
 
 
 @wp.func

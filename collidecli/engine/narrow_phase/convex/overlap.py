@@ -196,12 +196,15 @@ def _line_on_face(
     part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
     slope = _slope(meeting, face)
     level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
-    # Shorter than its corners could tell apart, the common part is the witness.
-    shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
-    if (part.high - part.low) * wp.length(end[1] - end[0]) <= shortest:
+    if part.low > part.high:
         return 0
     written = int(0)
     ends = int(2)
+    kind = int(1)
+    shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
+    if (part.high - part.low) * wp.length(end[1] - end[0]) <= shortest:
+        ends = 1
+        kind = 0
     for k in range(ends):
         share = part.low
         edge = part.low_edge
@@ -227,7 +230,7 @@ def _line_on_face(
             name_b = line_name
         if separation < meeting.reach:
             point = _lifted(meeting, p[0], p[1], height_a)
-            stage(out, row + written, point, meeting.normal, separation, name_a, name_b, 1)
+            stage(out, row + written, point, meeting.normal, separation, name_a, name_b, kind)
             written += 1
     return written
 

@@ -36,7 +36,9 @@ def collide_convex_convex(
     found = separate(type_a, size_a, type_b, size_b, pose_b_to_a, reach, method)
     if found.separation >= reach:
         return 0
-    normal = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
+    best = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
+    if best.separation >= reach:
+        return 0
     return contact_manifold(
-        type_a, size_a, type_b, size_b, pose_b_to_a, reach, found.separation, normal, found.point_a, out, row
+        type_a, size_a, type_b, size_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
     )
