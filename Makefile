@@ -14,6 +14,7 @@ $(READY): pyproject.toml
 	touch $@
 
 run: $(READY)
+	@mkdir -p out
 	$(BIN)/collide run samples/01_usd_pile/pile.usda -o out/pile.contacts.h5 --force
 
 test: $(READY)
@@ -32,6 +33,9 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
 	$(BIN)/python -m tests.bench
+
+docs: $(READY)
+	$(BIN)/python -m pytest tests/unit/test_docs.py
 
 clean:
 	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
