@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, difference_support
-from collidecli.engine.narrow_phase.convex.descent import descend, rest_on_disc
+from collidecli.engine.narrow_phase.convex.descent import Descent, descend, rest_on_disc
 from collidecli.engine.narrow_phase.convex.simplex import segment_weights, tetrahedron_weights, triangle_weights
 
 APART = wp.constant(0)
@@ -33,7 +33,7 @@ GJK_LIMIT = wp.constant(128)
 class Nearest:
     """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
 
-    distance: of the cores [m]. normal: unit, a to b. on_a: core a's nearest point, a common one when they overlap. All in a's frame. count: vertices
+    distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's nearest point, a common one when they overlap. All in a's frame. count: vertices
     of the simplex that remains. scale: the largest length among the vertices seen [m].
     """
 
@@ -54,6 +54,16 @@ def pieces_that_differ(simplex: wp.array[Vertex], count: int) -> int:
         changed = changed | (simplex[i].piece ^ simplex[0].piece)
         i += 1
     return changed
+
+
+@wp.func
+def is_nearest(minimum: Descent, scale: Real) -> bool:
+    """Whether Newton found the distance of cores that are apart, or that touch within TOUCHING on either side.
+
+    A plane of support through v bounds the distance from below and |v| from above; v misses the plane's normal by little.
+    """
+    enough = Real(1.0e-13) * scale + NEWTON_MISS * wp.abs(minimum.height)
+    return minimum.found == 1 and minimum.missed <= enough and minimum.height < TOUCHING * scale
 
 
 @wp.func
@@ -124,12 +134,6 @@ def nearest_of_cores(cores: Cores, reach: Real, simplex: wp.array[Vertex]) -> Ne
             break
         if step > 0 and next_square >= square:
             count -= 1
-            if descend_at >= 0:
-                polish = descend(cores, -v_unit, pieces_that_differ(simplex, count), wp.sqrt(scale_square), Vec3())
-                if polish.found == 1 and polish.height < Real(0.0) and -polish.height >= along:
-                    length = -polish.height
-                    v_unit = -polish.normal
-                    nearest_on_a = polish.on_a
             break
         i = int(0)
         kept = int(0)
@@ -150,12 +154,11 @@ def nearest_of_cores(cores: Cores, reach: Real, simplex: wp.array[Vertex]) -> Ne
             minimum = descend(cores, -v_unit, changed, scale, Vec3())
             if minimum.found == 0:
                 minimum = rest_on_disc(cores, -v_unit)
-            if minimum.found == 1 and minimum.missed <= Real(1.0e-13) * scale - NEWTON_MISS * minimum.height:
-                if -minimum.height > TOUCHING * scale:
-                    length = -minimum.height
-                    v_unit = -minimum.normal
-                    nearest_on_a = minimum.on_a
-                    break
+            if is_nearest(minimum, scale):
+                length = -minimum.height
+                v_unit = -minimum.normal
+                nearest_on_a = minimum.on_a
+                break
         step += 1
     result.distance = length
     result.normal = -v_unit

@@ -10,7 +10,7 @@ from tests.support.poses import deep_poses, random_poses
 from tests.support.separate_runner import PAIRS, SIZES, run_separate
 
 _NUMBER = st.floats(-1.0, 1.0, allow_nan=False, width=32)
-_LENGTH = st.floats(0.05, 2.0, width=32)
+_LENGTH = st.floats(0.0625, 2.0, width=32)
 
 
 @settings(max_examples=150, deadline=None)
@@ -46,7 +46,10 @@ def _coal_shape(coal, shape_type, size):
 
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_coal_agrees(type_a, type_b):
-    """Distances agree; of depths, ours is never the deeper one, and coal's answers on curved shapes miss by 1e-6 to 2e-6."""
+    """Distances agree to 1e-5; depths to 1e-3, as coal's EPA gives up early on deep curved shapes.
+
+    Measured: deep ellipsoids, where ours is the oracle's depth to 1e-15, are up to 3e-4 too shallow there.
+    """
     coal = pytest.importorskip("coal")
     size_a, size_b = SIZES[type_a], SIZES[type_b]
     rng = np.random.default_rng(11)
@@ -58,6 +61,4 @@ def test_coal_agrees(type_a, type_b):
         placed = coal.Transform3s(coal.Quaternion(w, x, y, z).toRotationMatrix(), pose[:3])
         result = coal.DistanceResult()
         coal.distance(shape_a, coal.Transform3s(), shape_b, placed, coal.DistanceRequest(), result)
-        assert result.min_distance <= separation + 1e-5
-        if separation > 0.0:
-            assert result.min_distance == pytest.approx(separation, abs=1e-5)
+        assert result.min_distance == pytest.approx(separation, abs=1e-5 if separation > 0.0 else 1e-3)
