@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from collidecli.model.shape_types import ShapeType
 from tests.support.convex_runner import both_points, run_manifold, same_points, swapped_pose
@@ -243,6 +244,20 @@ def test_cones_upside_down_side_by_side_touch_along_a_line():
     assert found.count[0] == 2
     np.testing.assert_allclose(found.separation[0, :2], 0.0, atol=1e-12)
     check_surfaces(CONE, np.array(ROD), CONE, np.array(ROD), pose, found)
+
+
+def test_a_flat_corner_stays_where_it_is_the_lowest():
+    # b's bottom is as wide as a's top and tilted about an axis between a's edge and b's, 2e-6 rad apart: they cross in
+    # the middle, at an angle too small to matter, but lower than either end.
+    tilt, turn = 0.1, 2e-6
+    rotation = Rotation.from_euler("ZYZ", [turn / 2, tilt, turn / 2])
+    size_b = np.array([1 / np.cos(tilt), 1.0, 1.0])
+    bottom = rotation.apply([0.0, 0.0, -1.0])
+    pose = pose_of(np.array([0, 0, 2.0]) - bottom, rotation.as_quat())
+    lowest = 1.0 - np.tan(tilt)
+    found = run_manifold(BOX, CUBE, BOX, size_b, pose, 5.0, lowest, UP)
+    np.testing.assert_allclose(found.least()[0], lowest, atol=1e-10)
+    assert not np.any(np.isnan(points_of(found))), "the corner was dropped, and the witness had to stand in"
 
 
 def test_tip_on_a_face_has_one():
