@@ -1,0 +1,68 @@
+"""Batch collision detection: a scene and its motion in, every contact out, in memory or in a file.
+
+>>> import numpy as np
+>>> import collidecli
+>>> builder = collidecli.ModelBuilder()
+>>> ground = builder.add_ground_plane(cfg=collidecli.ShapeConfig(gap=0.05))
+>>> ball = builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=collidecli.ShapeConfig(gap=0.05))
+>>> body_q = np.zeros((3, 1, 1, 7))  # frames, worlds, bodies; x y z, qx qy qz qw
+>>> body_q[..., 2] = np.array([0.6, 0.52, 0.4]).reshape(3, 1, 1)
+>>> body_q[..., 6] = 1.0
+>>> contacts = collidecli.collide(builder.finalize(), body_q, device="cpu")
+>>> contacts.rigid_contact_count, contacts.cell_start.tolist()
+(2, [0, 0, 1, 2])
+>>> print(contacts.distance)
+[ 0.02 -0.1 ]
+>>> contacts.cell(frame=2).normal.tolist()
+[[0.0, 0.0, 1.0]]
+
+`open_contacts` reads what the command `collide run` wrote. Importing this package alone imports nothing more: each
+name is fetched when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collidecli.app.api import Contacts, ModelBuilder, collide, open_contacts
+    from collidecli.errors import CollideError, InputError, OutputError
+    from collidecli.model.shape_config import ShapeConfig
+    from collidecli.model.shape_types import ShapeType
+
+_HOME = {
+    "Contacts": "collidecli.app.api",
+    "ModelBuilder": "collidecli.app.api",
+    "collide": "collidecli.app.api",
+    "open_contacts": "collidecli.app.api",
+    "CollideError": "collidecli.errors",
+    "InputError": "collidecli.errors",
+    "OutputError": "collidecli.errors",
+    "ShapeConfig": "collidecli.model.shape_config",
+    "ShapeType": "collidecli.model.shape_types",
+}
+
+__all__ = [
+    "CollideError",
+    "Contacts",
+    "InputError",
+    "ModelBuilder",
+    "OutputError",
+    "ShapeConfig",
+    "ShapeType",
+    "collide",
+    "open_contacts",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,7 @@ class Collision:
     chunk_cells: int
     memory_limit: int
 
-    def blocks(self, timing: TimingReport) -> Iterator[ContactBlock]:
+    def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
         """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
         world_count = self.pipeline.device_model.model.world_count
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:

@@ -90,7 +90,7 @@ class BodyMatch:
         off by more than the format allows, or a body that the scene welds to the world is elsewhere.
         """
         out = self.poses(recorded)
-        norm, bad = _norms_and_faults(out)
+        norm, bad = norms_and_faults(out)
         if bad.any():
             place, row = _first(bad)
             raise InputError(
@@ -131,10 +131,10 @@ def _absent_bodies(model: Model) -> np.ndarray | None:
 
 def bad_poses(poses: np.ndarray) -> np.ndarray:
     """bool[...] of poses[..., 7]: not finite, or a quaternion whose norm is off by more than the format allows."""
-    return _norms_and_faults(poses)[1]
+    return norms_and_faults(poses)[1]
 
 
-def _norms_and_faults(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def norms_and_faults(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Norm of each quaternion, and which poses are faulty.
 
     The squares are added one by one, not reduced: the sum then does not depend on how the array is cut.

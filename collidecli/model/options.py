@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.choices import BROAD_PHASES, GAP_RULES, NARROW_PHASES, PIPELINES
 from collidecli.model.model import Model
+from collidecli.model.shape_config import check_length
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,17 @@ class ContactOptions:
     gap_rule: str | None = None
     static_pairs: bool = False
     max_contacts_per_pair: int = 0
+
+    def checked(self) -> ContactOptions:
+        """These options. Raises InputError for one that is none of its choices, no length or no count."""
+        _check_choice("narrow_phase", self.narrow_phase, NARROW_PHASES)
+        if self.gap_rule is not None:
+            _check_choice("gap_rule", self.gap_rule, GAP_RULES)
+        for name in ("gap", "margin"):
+            if getattr(self, name) is not None:
+                check_length(name, getattr(self, name), "options")
+        _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
+        return self
 
     def apply(self, model: Model) -> Model:
         """The model with gap, margin and gap rule in place of its own."""
@@ -59,10 +72,24 @@ class EngineOptions:
     chunk_cells: int = 0
 
     def checked(self) -> EngineOptions:
-        """These options; refused where two of them contradict each other."""
+        """These options. Raises InputError for one that is not what it may be, and for two that contradict."""
+        _check_choice("pipeline", self.pipeline, PIPELINES)
+        _check_choice("broad_phase", self.broad_phase, BROAD_PHASES)
+        for name in ("threads", "memory_limit", "chunk_cells"):
+            _check_count(name, getattr(self, name))
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
             raise InputError(
                 f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}",
                 fix="use --pipeline unified, or leave --broad-phase out",
             )
         return self
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(choices)}")
+
+
+def _check_count(name: str, value: int) -> None:
+    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero leaves it open")

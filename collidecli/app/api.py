@@ -1,0 +1,169 @@
+"""The Python door: scenes built or loaded, and their contacts in memory, through the engine that `collide run` uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from collidecli.app.collision import check_worlds, prepare_collision
+from collidecli.app.pose_array import PoseArray
+from collidecli.app.timing import TimingReport
+from collidecli.engine.build import find_device
+from collidecli.errors import InputError
+from collidecli.model import builder as model_builder
+from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.model import Model
+from collidecli.model.motion import Motion, RestingMotion
+from collidecli.model.options import ContactOptions, EngineOptions
+
+if TYPE_CHECKING:
+    from collidecli.files.contacts_reader import ContactSet
+    from collidecli.files.scene_mjcf import MjcfImport
+    from collidecli.files.scene_usd import UsdImport
+
+
+class ModelBuilder(model_builder.ModelBuilder):
+    """A builder that also takes scene files. What they add joins what is there already."""
+
+    def add_usd(self, path: str | os.PathLike[str]) -> UsdImport:
+        """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
+
+        Raises InputError for a file that is no readable stage, and for what a model cannot hold.
+        """
+        from collidecli.files.scene_usd import add_usd
+
+        return add_usd(self, os.fspath(path))
+
+    def add_mjcf(self, path: str | os.PathLike[str]) -> MjcfImport:
+        """Adds an MJCF scene; returns what became of its bodies and geoms, and its `keyframes(model)` as a motion.
+
+        Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.
+        """
+        from collidecli.files.scene_mjcf import add_mjcf
+
+        return add_mjcf(self, path)
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Every contact of a run as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
+
+    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the rows from
+        cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1.
+    distance: float32[n], surface distance less both margins; negative is penetration [m].
+    normal: float32[n, 3], unit, from shape0 to shape1, in world.
+    point0, point1: [n, 3], witness points on the two surfaces without margins, in world and in the motion's float
+        type [m].
+    offset0, offset1: float32[n, 3], the same points in the frames of the shapes' bodies [m].
+    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 where it has none.
+    kind: uint8[n], 0 point, 1 edge, 2 face.
+    """
+
+    frame_count: int
+    world_count: int
+    cell_start: np.ndarray
+    shape0: np.ndarray
+    shape1: np.ndarray
+    distance: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    offset0: np.ndarray
+    offset1: np.ndarray
+    feature0: np.ndarray
+    feature1: np.ndarray
+    kind: np.ndarray
+
+    @property
+    def rigid_contact_count(self) -> int:
+        return len(self.shape0)
+
+    def cell(self, frame: int, world: int = 0) -> Contacts:
+        """The contacts of one frame of one world, as views. Raises InputError for one that is not there."""
+        if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
+            raise InputError(
+                f"frame {frame}, world {world} is not there",
+                "contacts",
+                f"there are frames 0 to {self.frame_count - 1} and worlds 0 to {self.world_count - 1}",
+            )
+        cell = frame * self.world_count + world
+        first, last = (int(row) for row in self.cell_start[cell : cell + 2])
+        columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
+        return Contacts(1, 1, np.array([0, last - first], np.int64), **columns)
+
+
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    narrow_phase: str = "gjk",
+    gap: float | None = None,
+    margin: float | None = None,
+    gap_rule: str | None = None,
+    max_contacts_per_pair: int = 0,
+    pipeline: str = "unified",
+    broad_phase: str = "auto",
+    device: str = "",
+    threads: int = 0,
+    memory_limit: int = 0,
+    chunk_cells: int = 0,
+) -> Contacts:
+    """Every contact of a model in motion, in memory; the same contacts, bit for bit, that `collide run` writes.
+
+    Args:
+        body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
+            model's bodies; one world stands for all. Or a `Motion`. None is the model's one resting pose.
+        narrow_phase: "gjk" or "mpr".
+        gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
+        max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+        pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
+            empty or 0 lets the engine choose.
+    Raises:
+        InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
+    """
+    contact = ContactOptions(narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair).checked()
+    engine = EngineOptions(pipeline, broad_phase, device, threads, memory_limit, chunk_cells).checked()
+    motion = _motion_of(model, body_q)
+    timing = TimingReport()
+    collision = prepare_collision(model, motion, contact, engine, find_device(device), timing)
+    with closing(collision.blocks(timing)) as blocks:
+        return _joined(blocks, len(motion.time), model.world_count, motion.float_type)
+
+
+def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
+    """A contact set file, open for reading; a context manager.
+
+    Raises InputError for a file that is not a finished contact set of a version known here.
+    """
+    from collidecli.files.contacts_reader import ContactSet
+
+    return ContactSet.open(path)
+
+
+def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
+    if body_q is None:
+        return RestingMotion(model.bodies.pose)
+    if hasattr(body_q, "read"):
+        motion = cast("Motion", body_q)
+    else:
+        motion = PoseArray(np.asarray(body_q), model.bodies.path)
+    check_worlds(motion, model, "body_q", "give the poses of one world, or of each")
+    if not len(motion.time):
+        raise InputError("the motion has no frames", "body_q", "give one frame at least")
+    return motion
+
+
+def _joined(blocks: Iterable[ContactBlock], frame_count: int, world_count: int, float_type: np.dtype) -> Contacts:
+    held = list(blocks)
+    counts = np.concatenate([block.cell_counts for block in held])
+    columns = {}
+    for column in RIGID_COLUMNS:
+        # Taken out of the blocks one by one, so that no more than one column is held twice.
+        columns[column.name] = np.concatenate([block.columns.pop(column.name) for block in held])
+    return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **columns)
