@@ -47,8 +47,10 @@ def test_all(
         end = wp.min(first_block + PER_WORD, (place_count + LANE_COUNT - 1) // LANE_COUNT)
         for place_block in range(wp.max(first_block, own_block), end):
             block = cell * (layout.width // LANE_COUNT) + place_block
-            # Only the places behind this one: in its own block, its lane and those before it are not asked for.
-            asked = wp.uint32(0xFF)
+            # Only the places behind this one: in its own block, its lane and those before it are not asked for. Nor are
+            # those of the last block that hold no shape.
+            used = wp.min(LANE_COUNT, place_count - place_block * LANE_COUNT)
+            asked = (wp.uint32(1) << wp.uint32(used)) - wp.uint32(1)
             if place_block == own_block:
                 asked = asked & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
             bits = meeting_bits(rows, layout, chunk, instances, instance0, block, asked)
