@@ -228,7 +228,8 @@ def words_of(output: str) -> list[str]:
     kept = []
     for line in output.splitlines():
         first = line.strip().split("  ")[0]
-        kept.append("pair" if re.match(r"[\d ]+$", first) and first.strip() else first)
+        figures = first.strip() and re.match(r"[\d ]+$", first)
+        kept.append("pair" if figures else re.sub("─+", "─", first))
     return kept
 
 
