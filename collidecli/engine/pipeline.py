@@ -87,7 +87,7 @@ class CollisionPipeline:
         clock.end("transforms")
         candidates, candidate_count = self.broad_phase.find(chunk, batch.cell_count, instances, workspace)
         clock.end("broad_phase")
-        count, first, staged = self._narrow_phase(chunk, instances, candidates, candidate_count, workspace)
+        count, first, stride, staged = self._narrow_phase(chunk, instances, candidates, candidate_count, workspace)
         if candidate_count:
             report.touching_count = int(np.count_nonzero(count[:candidate_count].numpy()))
         clock.end("narrow_phase")
@@ -102,6 +102,7 @@ class CollisionPipeline:
             candidate_count,
             count,
             first,
+            stride,
             staged,
             self.float_type,
             workspace,
@@ -130,12 +131,13 @@ class CollisionPipeline:
         candidates: wp.array,
         candidate_count: int,
         workspace: Workspace,
-    ) -> tuple[wp.array, wp.array, Staging]:
-        """Contacts per candidate, the first staging row of each candidate's, and the staged contacts."""
+    ) -> tuple[wp.array, wp.array, wp.array, Staging]:
+        """Contacts per candidate, where its first stands in the staging and how far apart they are, and the staging."""
         count = workspace.array("contact_count", candidate_count, wp.int32)
         first = workspace.array("contact_first", candidate_count, wp.int32)
+        stride = workspace.array("contact_stride", candidate_count, wp.int32)
         if candidate_count == 0:
-            return count, first, Staging()
+            return count, first, stride, Staging()
         rows, layout = self.device_model.rows, self.device_model.layout
         order, starts = partition(
             rows,
@@ -157,12 +159,14 @@ class CollisionPipeline:
             if sizes[index] == 0:
                 continue
             bucket = Bucket()
-            bucket.candidates, bucket.order, bucket.count, bucket.first = candidates, order, count, first
-            bucket.start, bucket.first_row = int(starts[index]), int(first_rows[index])
-            bucket.most, bucket.limit = room.max_contacts, self.max_contacts_per_pair
+            bucket.candidates, bucket.order, bucket.start = candidates, order, int(starts[index])
+            bucket.count, bucket.first, bucket.stride = count, first, stride
+            bucket.limit = self.max_contacts_per_pair
+            staged.start, staged.most = int(first_rows[index]), room.max_contacts
+            staged.pair_count = int(sizes[index])
             arguments = [rows, layout, chunk, instances, bucket, staged]
             wp.launch(room.kernel, int(sizes[index]), arguments, device=workspace.device)
-        return count, first, staged
+        return count, first, stride, staged
 
     def device_model_types(self) -> range:
         """Rows of the room table: one a shape type."""

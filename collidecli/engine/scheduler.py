@@ -18,8 +18,8 @@ from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
-CPU_CHUNK_INSTANCES = 16384
-"""Shapes of all cells of a chunk: few enough for a core's L2 cache, enough to hide the cost of launches."""
+CPU_CHUNK_INSTANCES = 65536
+"""Shapes of all cells of a chunk: enough to hide the cost of launches, few enough for memory to stay small."""
 CUDA_CHUNK_INSTANCES = 1 << 20
 CHUNKS_PER_WORKER = 4
 """A short run is cut into at least this many chunks a worker, so that none waits for the last."""

@@ -134,6 +134,7 @@ def _staging(rows: int) -> Staging:
     records["point"] = records["normal"] = records["separation"] = np.nan
     out = Staging()
     out.contact = wp.array(records, dtype=StagedContact)
+    out.start, out.most, out.pair_count = 0, 1, rows
     return out
 
 

@@ -100,6 +100,7 @@ def run_room(
         records["kind"] = 77
         out = Staging()
         out.contact = wp.array(records, dtype=StagedContact)
+        out.start, out.most, out.pair_count = 0, 1, rows
         sizes = [wp.array(np.broadcast_to(np.asarray(s, np.float64), (pairs, 3)), dtype=Vec3) for s in (size_a, size_b)]
         reaches = wp.array(np.broadcast_to(np.asarray(reach, np.float64), pairs), dtype=Real)
         count = wp.zeros(pairs, dtype=int)

@@ -61,6 +61,7 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
         instances: Instances,
         candidates: wp.array[wp.vec2i],
         first: wp.array[wp.int32],
+        stride: wp.array[wp.int32],
         end: wp.array[wp.int32],
         staged: Staging,
         shape0: wp.array[wp.int32],
@@ -93,7 +94,7 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
             pose_a_to_world = instances.pose[pair[1]]
         cell = pair[0] // layout.width
         for i in range(count):
-            contact = staged.contact[first[thread] + i]
+            contact = staged.contact[first[thread] + i * stride[thread]]
             normal_world = wp.transform_vector(pose_a_to_world, contact.normal)
             point_a = wp.transform_point(pose_a_to_world, contact.point)
             point_b = point_a + contact.separation * normal_world
@@ -144,6 +145,7 @@ def compact_contacts(
     candidate_count: int,
     count: wp.array,
     first: wp.array,
+    stride: wp.array,
     staged: Staging,
     float_type: np.dtype,
     workspace: Workspace,
@@ -165,7 +167,7 @@ def compact_contacts(
         columns[column.name] = wp.empty(
             total, dtype=scalar if column.width == 1 else _VECTOR[np.dtype(dtype)], device=device
         )
-    arguments = [rows, layout, chunk, instances, candidates, first, count, staged, *columns.values()]
+    arguments = [rows, layout, chunk, instances, candidates, first, stride, count, staged, *columns.values()]
     wp.launch(COMPACT[np.dtype(float_type)], candidate_count, arguments, device=device)
     ends = cell_end[:cell_count].numpy()
     return ContactBlock(

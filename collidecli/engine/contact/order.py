@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.narrow_phase.staging import StagedContact, Staging
+from collidecli.engine.narrow_phase.staging import StagedContact, Staging, place_of
 
 
 @wp.func
 def swap_rows(out: Staging, i: int, j: int):
-    held = out.contact[i]
-    out.contact[i] = out.contact[j]
-    out.contact[j] = held
+    at = place_of(out, i)
+    to = place_of(out, j)
+    held = out.contact[at]
+    out.contact[at] = out.contact[to]
+    out.contact[to] = held
 
 
 @wp.func
@@ -35,7 +37,7 @@ def keep_deepest(out: Staging, row: int, count: int, limit: int) -> int:
     for kept in range(limit):
         deepest = row + kept
         for i in range(row + kept + 1, row + count):
-            if out.contact[i].separation < out.contact[deepest].separation:
+            if out.contact[place_of(out, i)].separation < out.contact[place_of(out, deepest)].separation:
                 deepest = i
         if deepest != row + kept:
             swap_rows(out, row + kept, deepest)
@@ -47,6 +49,6 @@ def sort_by_features(out: Staging, row: int, count: int, swapped: int):
     """Insertion sort of a pair's contacts by feature0, then feature1."""
     for i in range(row + 1, row + count):
         j = int(i)
-        while j > row and features_before(out.contact[j], out.contact[j - 1], swapped):
+        while j > row and features_before(out.contact[place_of(out, j)], out.contact[place_of(out, j - 1)], swapped):
             swap_rows(out, j, j - 1)
             j -= 1

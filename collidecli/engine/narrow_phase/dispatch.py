@@ -16,7 +16,7 @@ from collidecli.engine.cells import ChunkCells, Instances, row_of
 from collidecli.engine.contact.order import keep_deepest, sort_by_features
 from collidecli.engine.device_model import Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.engine.narrow_phase.staging import Staging, place_of
 from collidecli.model.shape_types import ShapeType
 
 CLOSED_FORM = (
@@ -43,17 +43,19 @@ METHODS = {"gjk": 0, "mpr": 1}
 
 @wp.struct
 class Bucket:
-    """Candidates of one pair of types. order[start:] are candidate numbers; contacts go to staging row
-    first_row + i * most. count, first: per candidate, its contacts and their first staging row."""
+    """Candidates of one pair of types: order[start:] are their numbers.
+
+    limit: contacts that a pair may keep, 0 all. count: contacts of each candidate. first, stride: where its first
+    stands in the staging, and how far apart they are.
+    """
 
     candidates: wp.array[wp.vec2i]
     order: wp.array[wp.int32]
     start: int
-    first_row: int
-    most: int
     limit: int
     count: wp.array[wp.int32]
     first: wp.array[wp.int32]
+    stride: wp.array[wp.int32]
 
 
 @wp.struct
@@ -105,7 +107,8 @@ def finish(bucket: Bucket, out: Staging, candidate: int, row: int, found: int, s
     if kept > 1:
         sort_by_features(out, row, kept, swapped)
     bucket.count[candidate] = kept
-    bucket.first[candidate] = row
+    bucket.first[candidate] = place_of(out, row)
+    bucket.stride[candidate] = out.pair_count
 
 
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
@@ -118,7 +121,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
         query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
-        row = bucket.first_row + thread * bucket.most
+        row = thread * out.most
         found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
         finish(bucket, out, candidate, row, found, query.swapped)
 
@@ -135,7 +138,7 @@ def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
         query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
-        row = bucket.first_row + thread * bucket.most
+        row = thread * out.most
         a = query.row_a
         b = query.row_b
         found = collide(

@@ -26,9 +26,23 @@ class StagedContact:
 
 @wp.struct
 class Staging:
-    """Rows that contacts are written to."""
+    """Rows that contacts are written to: `most` consecutive rows for each pair of a bucket of `pair_count` pairs.
+
+    In memory the first contacts of all pairs stand together from `start` on, then the second ones, and so on: most
+    pairs have one contact, and those are then read one after another.
+    """
 
     contact: wp.array[StagedContact]
+    start: int
+    most: int
+    pair_count: int
+
+
+@wp.func
+def place_of(out: Staging, row: int) -> int:
+    """Where a row stands in memory."""
+    pair = row // out.most
+    return out.start + (row - pair * out.most) * out.pair_count + pair
 
 
 @wp.func
@@ -43,11 +57,11 @@ def stage(
     contact.feature_a = feature_a
     contact.feature_b = feature_b
     contact.kind = kind
-    out.contact[row] = contact
+    out.contact[place_of(out, row)] = contact
 
 
 @wp.func
 def set_kind(out: Staging, row: int, count: int, kind: int):
     """Gives the contacts in rows row .. row + count - 1 their kind, once it is known how many there are."""
     for i in range(row, row + count):
-        out.contact[i].kind = kind
+        out.contact[place_of(out, i)].kind = kind

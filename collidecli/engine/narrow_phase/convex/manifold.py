@@ -20,7 +20,7 @@ from collidecli.engine.narrow_phase.convex.features import (
     support_feature,
 )
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
-from collidecli.engine.narrow_phase.staging import Staging, stage
+from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
 """Two rim polygons meet in at most 12 corners; the witness may come on top."""
@@ -71,7 +71,7 @@ def contact_manifold(
     nearest = nearest_staged(out, row, count)
     misses = nearest > separation + rounding_level(type_a, size_a, type_b, size_b)
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
-    lone = count == 0 or (misses and out.contact[row].kind == 0)
+    lone = count == 0 or (misses and out.contact[place_of(out, row)].kind == 0)
     if not misses and not lone:
         return count
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
@@ -99,7 +99,7 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
     """Smallest separation of the contacts in rows row .. row + count - 1 [m]."""
     nearest = Real(wp.inf)
     for k in range(count):
-        nearest = wp.min(nearest, out.contact[row + k].separation)
+        nearest = wp.min(nearest, out.contact[place_of(out, row + k)].separation)
     return nearest
 
 
