@@ -103,7 +103,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
     Loading, compiling and reading the motion are in no figure. Raises InputError as a run does.
     """
     device = find_device(request.engine.device)
-    scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs)
+    scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs, request.trajectory)
     motion = picked_motion(scene, request.trajectory, request.frames)
     try:
         samples = sample_poses(motion)

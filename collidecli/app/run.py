@@ -70,7 +70,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
-        scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs)
+        scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs, request.trajectory)
         motion = picked_motion(scene, request.trajectory, request.frames)
     try:
         return _run(request, scene, motion, device, timing, progress)

@@ -49,8 +49,15 @@ class LoadedScene:
         return merged_motion(own, self.model, self.name)
 
 
-def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, static_pairs: bool = False) -> LoadedScene:
+def load_scene(
+    paths: Sequence[str | os.PathLike[str]],
+    worlds: int | None,
+    static_pairs: bool = False,
+    trajectory: str | os.PathLike[str] | None = None,
+) -> LoadedScene:
     """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself.
+
+    worlds: None is as many as `trajectory` has, 1 without one.
 
     Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
     """
@@ -60,6 +67,10 @@ def load_scene(paths: Sequence[str | os.PathLike[str]], worlds: int | None, stat
         imports.append(add_scene(builder, path))
         builders.append(builder)
     if len(builders) == 1:
+        if worlds is None and trajectory is not None:
+            from collidecli.files.trajectory_header import read_header
+
+            worlds = read_header(trajectory).world_count
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
     else:
         if worlds not in (None, len(builders)):
