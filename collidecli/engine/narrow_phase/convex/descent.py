@@ -1,11 +1,12 @@
 """Newton's method for the least support height of two curved cores, in the directions around a good guess.
 
-The support height of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the cores is
-minus its least value. Where the farthest point x(n) is on one smooth piece of the surface, or on the crease between two,
-h is smooth in n (along the crease), and Newton needs a handful of steps where GJK and EPA need dozens.
+The support height of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the cores
+is minus its least value. Where the farthest point x(n) is on one smooth piece of the surface, or on the crease
+between two, h is smooth in n (along the crease), and Newton needs a handful of steps where GJK and EPA need dozens.
 
-At a minimum the nearest point of the surface is v = h n. On a piece, v is x itself; on a crease it is on the segment that
-joins the two farthest points. How far v misses h n is what the result is judged by, so that a poor guess is never taken.
+At a minimum the nearest point of the surface is v = h n. On a piece, v is x itself; on a crease it is on the segment
+that joins the two farthest points. How far v misses h n is what the result is judged by, so that a poor guess is
+never taken.
 """
 
 import warp as wp

@@ -28,8 +28,8 @@ THIN = wp.constant(Real(1.0e-6))
 """Share of the product of three edges below which a tetrahedron's sixfold volume makes a poor start."""
 
 FLUSH = wp.constant(Real(1.0e-13))
-"""Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is opened
-is clearly seen."""
+"""Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is
+opened is clearly seen."""
 
 INSIDE = wp.constant(Real(1.0e-9))
 """Weight of a corner, as a share, by which a projection may lie beyond the edge opposite."""
@@ -45,8 +45,8 @@ CLOSE_WITHOUT_CREASES = wp.constant(Real(3.0e-2))
 """The same for ellipsoids, whose minima are wide apart."""
 
 PATIENCE = wp.constant(64)
-"""Vertices after which, and again after twice as many, a face ten times as far counts as close. Only minima in level rings
-get there, as of a cone's tip about a point on its axis, and those Newton settles from any start."""
+"""Vertices after which, and again after twice as many, a face ten times as far counts as close. Only minima in level
+rings get there, as of a cone's tip about a point on its axis, and those Newton settles from any start."""
 
 SHALLOW = wp.constant(Real(1.0e-2))
 """Share of the size that is added to the depth in these, or a mere touch would never be close."""
@@ -236,13 +236,15 @@ def grow(
         if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
             minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
-            if minimum.found == 1:
-                if minimum.height < result.depth or (not has_witness and minimum.height <= result.depth + tolerance):
-                    result.depth = minimum.height
-                    result.normal = minimum.normal
-                    result.on_a = minimum.on_a
-                    has_witness = True
-                    known = minimum.normal
+            enough = result.depth
+            if not has_witness:
+                enough = result.depth + tolerance
+            if minimum.found == 1 and minimum.height < enough:
+                result.depth = minimum.height
+                result.normal = minimum.normal
+                result.on_a = minimum.on_a
+                has_witness = True
+                known = minimum.normal
         if is_settled:
             faces[nearest].key = NEVER
             lowest_settled = wp.min(lowest_settled, face.key)

@@ -15,15 +15,16 @@ BEYOND_REACH = wp.constant(1)
 OVERLAP = wp.constant(2)
 
 RELATIVE_GAP = wp.constant(Real(1.0e-12))
-"""GJK stops when |v|^2 - v.w, which bounds |v - nearest|^2, is below this share of |v|^2: the normal is then good to 1e-6
-rad and the distance to 1e-12 of itself."""
+"""GJK stops when |v|^2 - v.w, which bounds |v - nearest|^2, is below this share of |v|^2: the normal is then good to
+1e-6 rad and the distance to 1e-12 of itself."""
 
 TOUCHING = wp.constant(Real(2.0e-9))
 """Cores nearer than this share of their size are left to the penetration stage: v, a difference of numbers of that
 size with a rounding of 1e-16, no longer gives the normal to 1e-7 rad."""
 
 NEWTON_MISS = wp.constant(Real(1.0e-6))
-"""Newton's answer is taken when its v misses by less than this share of the distance: the same bound as RELATIVE_GAP."""
+"""Newton's answer is taken when its v misses by less than this share of the distance: the same bound as
+RELATIVE_GAP."""
 
 GJK_LIMIT = wp.constant(128)
 """Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
@@ -33,8 +34,9 @@ GJK_LIMIT = wp.constant(128)
 class Nearest:
     """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
 
-    distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's nearest point, a common one when they overlap. All in a's frame. count: vertices
-    of the simplex that remains. scale: the largest length among the vertices seen [m].
+    distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's
+    nearest point, a common one when they overlap. All in a's frame. count: vertices of the simplex that remains.
+    scale: the largest length among the vertices seen [m].
     """
 
     state: int
@@ -60,7 +62,7 @@ def pieces_that_differ(simplex: wp.array[Vertex], count: int) -> int:
 def is_nearest(minimum: Descent, scale: Real) -> bool:
     """Whether Newton found the distance of cores that are apart, or that touch within TOUCHING on either side.
 
-    A plane of support through v bounds the distance from below and |v| from above; v misses the plane's normal by little.
+    A plane of support through v bounds the distance from below, |v| from above; v misses the normal's line by little.
     """
     enough = Real(1.0e-13) * scale + NEWTON_MISS * wp.abs(minimum.height)
     return minimum.found == 1 and minimum.missed <= enough and minimum.height < TOUCHING * scale

@@ -1,8 +1,9 @@
 """MPR: penetration by refining a portal on the line from an inner point of the difference through the origin.
 
-The depth is that along the normal of the portal where the line leaves the difference, not the least of all directions: it
-is never less than EPA's, and equal to it where the centre line leaves through the face of least depth, as it mostly does
-for shallow contacts of compact shapes. It is a fair answer at a fraction of EPA's work and of its room on the stack.
+The depth is that along the normal of the portal where the line leaves the difference, not the least of all
+directions: it is never less than EPA's, and equal to it where the centre line leaves through the face of least depth,
+as it mostly does for shallow contacts of compact shapes. It is a fair answer at a fraction of EPA's work and of its
+room on the stack.
 
 Source: Snethen 2008, "XenoCollide", Game Programming Gems 7, 2.5.
 """

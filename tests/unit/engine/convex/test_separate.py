@@ -6,7 +6,7 @@ import pytest
 from collidecli.engine.narrow_phase.convex.penetration import METHOD_MPR
 from collidecli.model.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
-from tests.support.poses import degenerate_poses, deep_poses, grazing_poses, random_poses
+from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
 from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
 from tests.support.supports import support_height
 
@@ -17,9 +17,8 @@ MPR = int(METHOD_MPR)
 DISTANCE = 3e-8
 # The separation's own error, and a normal that is off by the rounding of touching cores times the size.
 ALONG_NORMAL = 5e-8
-# Where GJK ends on rounding instead of on Newton, |v - nearest|^2 is some 1e-16 of distance times size: at a distance of
-# 1e-6 of the smaller of two sizes 1000 apart, the normal is off by sqrt(1e-16 / 1e-9) = 3e-4 rad, times the smaller size
-# and its share of the larger one.
+# With sizes 1000 apart, what touches within 2e-9 of the larger one does so within 2e-6 of the smaller, and a normal's
+# rounding there, 1e-16 / 2e-9 = 5e-8 rad for polytopes, counts for all of the larger size.
 MIXED_DISTANCE = 1e-7
 MIXED_ALONG_NORMAL = 5e-7
 
