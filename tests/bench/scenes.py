@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from collidecli.files.scene_mjcf import compile_mjcf
 from tests.support.piles import pile_xml
 
 FOLDER = Path("out/bench")
@@ -29,7 +30,7 @@ class BenchScene:
 def humanoid(frame_count: int) -> BenchScene:
     """dm_control's humanoid, or this project's sample where that is not installed, under random controls."""
     path = _suite_humanoid() or SAMPLE
-    model = mujoco.MjModel.from_xml_path(str(path))
+    model, _ = compile_mjcf(path)
     name = "dm_control's humanoid" if path != SAMPLE else "the sample humanoid"
     cache = FOLDER / f"humanoid_{'sample' if path == SAMPLE else 'suite'}_{frame_count}.npy"
     return BenchScene(name, path, model, _cached(cache, model, frame_count, every=1, start=0))
@@ -56,7 +57,7 @@ def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "pile.xml"
     path.write_text(pile_xml(shape_count))
-    model = mujoco.MjModel.from_xml_path(str(path))
+    model, _ = compile_mjcf(path)
     qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=START[shape_count])
     return BenchScene(f"pile of {shape_count}", path, model, qpos)
 
@@ -73,5 +74,6 @@ def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, sta
         mujoco.mj_step(model, data)
         if step >= start and (step - start) % every == 0:
             frames.append(data.qpos.copy())
+    path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, np.array(frames))
     return np.array(frames)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from collidecli.app.collision import sample_poses
-from collidecli.engine.build import build_pipeline, find_device
-from collidecli.engine.cells import PoseBatch
+from collidecli.app.collision import pose_batches, prepare_collision
+from collidecli.app.timing import TimingReport
+from collidecli.engine.build import find_device
 from collidecli.engine.pipeline import STAGES, ChunkReport
-from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share
+from collidecli.engine.scheduler import Workers
 from collidecli.files.scene_mjcf import add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
@@ -27,7 +27,7 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 @dataclass
 class Measured:
-    """Seconds in all, seconds per stage over all workers, and what was found."""
+    """Seconds in all, seconds of the wall clock per stage over all workers, and what was found."""
 
     seconds: float
     stages: dict[str, float]
@@ -51,21 +51,14 @@ class Ours:
         narrow_phase: str = "gjk",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        motion = ArrayMotion(poses)
-        self.pipeline, self.choice = build_pipeline(
-            model,
-            ContactOptions(narrow_phase=narrow_phase),
-            EngineOptions(broad_phase=broad_phase),
-            find_device("cpu"),
-            sample_poses(motion),
-            motion.float_type,
-        )
-        cells = chunk_size(self.pipeline, len(poses), threads, chunk_cells)
-        self.batches = [
-            PoseBatch(first, min(cells, len(poses) - first), first, poses[first : first + cells])
-            for first in range(0, len(poses), cells)
-        ]
-        self._workers = Workers(self.pipeline, threads, free_memory_share())
+        motion, timing = ArrayMotion(poses), TimingReport()
+        contact = ContactOptions(narrow_phase=narrow_phase)
+        engine = EngineOptions(broad_phase=broad_phase, threads=threads, chunk_cells=chunk_cells)
+        made = prepare_collision(model, motion, contact, engine, find_device("cpu"), timing)
+        self.choice = made.choice
+        self.frame_count = len(poses)
+        self._batches = list(pose_batches(motion, model.world_count, made.chunk_cells, timing))
+        self._workers = Workers(made.pipeline, made.workers, made.memory_limit)
         self._clock = clock
 
     @classmethod
@@ -74,7 +67,7 @@ class Ours:
 
     def measure(self) -> Measured:
         start = self._clock()
-        reports: list[ChunkReport] = [report for _, report in self._workers.collide(self.batches)]
+        reports: list[ChunkReport] = [report for _, report in self._workers.collide(self._batches)]
         seconds = self._clock() - start
         return Measured(
             seconds,

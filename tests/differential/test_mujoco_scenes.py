@@ -77,7 +77,7 @@ def moving_pile(tmp_path: Path, gap: float, frames: int = 40) -> tuple[LoadedSce
     path = tmp_path / "pile.xml"
     path.write_text(pile_xml(60, gap))
     scene = load(path)
-    qpos = stepped(mujoco.MjModel.from_xml_path(str(path)), frames, every=8, start=60)
+    qpos = stepped(scene.imported.mj_model, frames, every=8, start=60)
     return scene, scene.imported.kinematics.poses(qpos)
 
 
@@ -115,5 +115,5 @@ def test_dm_control_humanoid(tmp_path, record_property):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
     scene = load(tmp_path / "humanoid.xml")
-    qpos = stepped(mujoco.MjModel.from_xml_path(str(tmp_path / "humanoid.xml")), frames=500, every=1, start=0)
+    qpos = stepped(scene.imported.mj_model, frames=500, every=1, start=0)
     compare(scene, scene.imported.kinematics.poses(qpos), record_property)

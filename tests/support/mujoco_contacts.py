@@ -9,10 +9,9 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.app.collision import sample_poses
-from collidecli.engine.build import build_pipeline, find_device
-from collidecli.engine.cells import PoseBatch
-from collidecli.engine.workspace import Workspace
+from collidecli.app.collision import prepare_collision
+from collidecli.app.timing import TimingReport
+from collidecli.engine.build import find_device
 from collidecli.files.mujoco_kinematics import XYZW_TO_WXYZ
 from collidecli.files.scene_mjcf import MjcfImport, add_mjcf
 from collidecli.model.builder import ModelBuilder
@@ -103,15 +102,15 @@ def pair_key(shape_count: int, frame: np.ndarray, shape0: np.ndarray, shape1: np
 
 def our_distances(scene: LoadedScene, poses: np.ndarray) -> PairDistances:
     """This engine's contacts of poses float64[F, B, 7]."""
-    device = find_device("cpu")
-    motion = ArrayMotion(poses[:, None])
-    pipeline, _ = build_pipeline(
-        scene.model, ContactOptions(), EngineOptions(), device, sample_poses(motion), motion.float_type
+    timing = TimingReport()
+    made = prepare_collision(
+        scene.model, ArrayMotion(poses[:, None]), ContactOptions(), EngineOptions(), find_device("cpu"), timing
     )
-    batch = PoseBatch(0, len(poses), 0, motion.poses)
-    block, _ = pipeline.collide(batch, Workspace(device, 1 << 32))
-    frame = np.repeat(np.arange(len(poses)), block.cell_counts)
-    columns = block.columns
+    blocks = list(made.blocks(timing))
+    frame = np.repeat(np.arange(len(poses)), np.concatenate([block.cell_counts for block in blocks]))
+    columns = {
+        name: np.concatenate([block.columns[name] for block in blocks]) for name in ("shape0", "shape1", "distance")
+    }
     key = pair_key(len(scene.model.shapes), frame, columns["shape0"], columns["shape1"])
     return _least(key, columns["distance"].astype(np.float64))
 
