@@ -133,7 +133,7 @@ def collide(
     timing = TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(device), timing)
     with closing(collision.blocks(timing)) as blocks:
-        return _joined(blocks, len(motion.time), model.world_count, motion.float_type)
+        return joined_contacts(blocks, len(motion.time), model.world_count)
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
@@ -159,7 +159,8 @@ def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
     return motion
 
 
-def _joined(blocks: Iterable[ContactBlock], frame_count: int, world_count: int, float_type: np.dtype) -> Contacts:
+def joined_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
+    """The contacts of all cells from blocks in the order of cells; the blocks are used up."""
     held = list(blocks)
     counts = np.concatenate([block.cell_counts for block in held])
     columns = {}

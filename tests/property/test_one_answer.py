@@ -1,0 +1,233 @@
+"""The contact set is a function of scene, motion and contact options alone: how it is worked out never shows.
+
+Every comparison is of bytes. The reference has no broad phase at all (EveryPair), so that nothing can be missing alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import collidecli
+from collidecli.errors import InputError
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.contacts import RIGID_COLUMNS
+from collidecli.model.options import ContactOptions
+from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_types import ShapeType
+from tests.support.engine_runs import PHASES, EveryPair, assert_identical, contacts_of, pipeline_of
+from tests.support.random_scenes import ROUND_AND_FLAT, add_planes, add_shapes, mixed_builder, random_poses
+
+FRAMES, COUNT = 7, 24
+GAPS = (0.0, 0.02, 0.1)
+
+
+def config(index: int) -> ShapeConfig:
+    return ShapeConfig(gap=GAPS[index % 3], margin=0.01 * (index % 2), collision_group=(1, 2, -1)[index % 3])
+
+
+@pytest.fixture(scope="module")
+def poses() -> np.ndarray:
+    return random_poses(np.random.default_rng(1), (FRAMES, 1, COUNT), 0.5)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mixed_builder(0, COUNT, config).finalize()
+
+
+@pytest.fixture(scope="module")
+def reference(model, poses):
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    contacts = contacts_of(replace(pipeline, broad_phase=EveryPair(pipeline)), poses)
+    assert contacts.rigid_contact_count > 200
+    assert len(set(contacts.kind.tolist())) == 3
+    return contacts
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("chunk", [1, 3, 0])
+def test_broad_phases_and_chunks(model, poses, reference, phase, chunk):
+    assert_identical(contacts_of(pipeline_of(model, poses, **PHASES[phase]), poses, chunk), reference)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads_and_repeated_runs(model, poses, reference, threads):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    for _ in range(5):
+        assert_identical(contacts_of(pipeline, poses, 1, threads), reference)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_memory_that_splits_chunks(model, poses, reference, phase):
+    pipeline = pipeline_of(model, poses, **PHASES[phase])
+    splits = 0
+    for memory in 2 ** np.arange(16, 25):
+        try:
+            answer = contacts_of(pipeline, poses, 0, 1, int(memory))
+        except InputError as error:
+            # Too little for one cell even: the refusal names the option and says how much is needed.
+            assert error.where == "--memory-limit"
+            assert "MiB of scratch memory" in error.what
+            continue
+        splits += 1
+        assert_identical(answer, reference)
+    assert 0 < splits < 9
+
+
+def test_float_type_changes_points_alone(model, poses, reference):
+    single = contacts_of(pipeline_of(model, poses, float_type="float32", broad_phase="nxn"), poses)
+    for column in RIGID_COLUMNS:
+        ours, theirs = getattr(single, column.name), getattr(reference, column.name)
+        np.testing.assert_array_equal(ours, theirs.astype(ours.dtype))
+    assert single.point0.dtype == np.float32
+
+
+def test_the_deepest_are_kept(model, poses, reference):
+    for limit in (1, 2):
+        options = ContactOptions(max_contacts_per_pair=limit)
+        kept = [contacts_of(pipeline_of(model, poses, options, **phase), poses) for phase in PHASES.values()]
+        for other in kept[1:]:
+            assert_identical(kept[0], other)
+        pair = np.stack(
+            [np.repeat(np.arange(FRAMES), np.diff(reference.cell_start)), reference.shape0, reference.shape1]
+        )
+        pair_kept = np.stack(
+            [np.repeat(np.arange(FRAMES), np.diff(kept[0].cell_start)), kept[0].shape0, kept[0].shape1]
+        )
+        for one in np.unique(pair, axis=1).T:
+            all_of_pair = np.sort(reference.distance[(one == pair.T).all(1)])
+            np.testing.assert_array_equal(
+                np.sort(kept[0].distance[(one == pair_kept.T).all(1)]), all_of_pair[:limit], err_msg=str(one)
+            )
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("recorded", [1, 64])
+def test_every_world_of_a_copied_scene_is_the_first(poses, reference, phase, recorded):
+    model = mixed_builder(0, COUNT, config).finalize(world_count=64)
+    few = np.repeat(poses[:2], recorded, axis=1)
+    contacts = contacts_of(pipeline_of(model, few, **PHASES[phase]), few, chunk=37)
+    for frame in range(2):
+        for world in range(64):
+            assert_identical(contacts.cell(frame, world), reference.cell(frame))
+
+
+def test_every_world_goes_its_own_way(model, poses):
+    """Worlds that move each in its own way: world k has what a lone world has that moves so."""
+    many = mixed_builder(0, COUNT, config).finalize(world_count=3)
+    moved = np.concatenate([poses, poses[::-1], np.roll(poses, 3, axis=0)], axis=1)
+    contacts = contacts_of(pipeline_of(many, moved, broad_phase="sap"), moved, chunk=4)
+    for world in range(3):
+        alone = contacts_of(pipeline_of(model, moved, broad_phase="explicit"), moved[:, world : world + 1])
+        for frame in range(FRAMES):
+            assert_identical(contacts.cell(frame, world), alone.cell(frame))
+
+
+def two_kinds(templates: tuple[int, ...]) -> ModelBuilder:
+    """Global ground and two global bodies; kind 0 is 5 shapes, kind 1 is 11 others and a plane of its own."""
+    builder = ModelBuilder()
+    add_planes(builder)
+    add_shapes(builder, np.random.default_rng(5), 2, name="global")
+    kinds = [ModelBuilder(), ModelBuilder()]
+    add_shapes(kinds[0], np.random.default_rng(6), 5, name="a")
+    add_shapes(kinds[1], np.random.default_rng(7), 11, config, name="b")
+    kinds[1].add_shape(-1, ShapeType.PLANE, (), [0, 0, -0.3, 0, 0, 0, 1], key="shelf")
+    for kind in templates:
+        builder.add_world(kinds[kind])
+    return builder
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_different_worlds_are_as_each_alone(phase):
+    order = (0, 1, 1, 0, 1)
+    model = two_kinds(order).finalize()
+    moved = random_poses(np.random.default_rng(8), (3, len(order), len(model.bodies)), 0.4)
+    contacts = contacts_of(pipeline_of(model, moved, **PHASES[phase]), moved, chunk=2)
+    for world, kind in enumerate(order):
+        alone = two_kinds((kind,)).finalize()
+        body = [model.bodies.path.index(path) for path in alone.bodies.path]
+        row = np.array([model.shapes.path.index(path) for path in alone.shapes.path])
+        own = np.ascontiguousarray(moved[:, world : world + 1, body])
+        expected = contacts_of(pipeline_of(alone, own, broad_phase="nxn"), own)
+        assert expected.rigid_contact_count > 10
+        for frame in range(3):
+            cell = expected.cell(frame)
+            renamed = replace(cell, shape0=row[cell.shape0].astype(np.int32), shape1=row[cell.shape1].astype(np.int32))
+            assert_identical(contacts.cell(frame, world), renamed)
+
+
+CONFIGS = st.builds(
+    ShapeConfig,
+    collision_group=st.sampled_from([1, 1, 1, 2, -1, 0]),
+    gap=st.sampled_from([0.0, 0.1, 2.0, None]),
+    margin=st.sampled_from([None, 0.05]),
+    mask_either=st.none() | st.tuples(st.integers(0, 3), st.integers(0, 3)),
+)
+
+
+@st.composite
+def scenes(draw):
+    """A scene of up to 12 shapes with random filters, forced pairs and gaps, and two frames of its motion."""
+    builder = ModelBuilder()
+    builder.gap_rule = draw(st.sampled_from(["max", "sum"]))
+    configs = draw(st.lists(CONFIGS, max_size=12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    for cfg in configs:
+        kind = draw(st.sampled_from([*ROUND_AND_FLAT[:3], ShapeType.PLANE]))
+        count = {ShapeType.PLANE: 0, ShapeType.SPHERE: 1, ShapeType.CAPSULE: 2, ShapeType.BOX: 3}[kind]
+        body = draw(st.sampled_from([-1, builder.body_count])) if builder.body_count < 6 else draw(st.integers(-1, 5))
+        if body == builder.body_count:
+            builder.add_body()
+        size = 10.0 ** rng.uniform(-2, draw(st.sampled_from([-1, 1])), count)
+        builder.add_shape(body, kind, size, random_poses(rng, (1,), 0.3)[0], cfg)
+    if builder.shape_count > 1:
+        for _ in range(draw(st.integers(0, 3))):
+            a, b = draw(st.permutations(range(builder.shape_count)))[:2]
+            force = draw(st.booleans())
+            planes = all(builder._records.shapes[i].type == ShapeType.PLANE for i in (a, b))
+            if force and not planes:
+                builder.add_shape_forced_pair(a, b, gap=1.0, margin=0.5)
+            elif not force:
+                builder.add_shape_collision_filter_pair(a, b)
+    spread = 10.0 ** draw(st.sampled_from([-1, 0, 3]))
+    return builder, random_poses(rng, (2, 1, builder.body_count), spread)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(scenes())
+def test_any_scene(scene):
+    builder, poses = scene
+    try:
+        model = builder.finalize(static_pairs=True)
+    except InputError:  # the same pair forced twice with different words is refused by the builder
+        return
+    pipeline = pipeline_of(model, poses, broad_phase="nxn")
+    expected = contacts_of(replace(pipeline, broad_phase=EveryPair(pipeline)), poses)
+    for phase in PHASES.values():
+        assert_identical(contacts_of(pipeline_of(model, poses, **phase), poses), expected)
+
+
+def lone_sphere() -> ModelBuilder:
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    return builder
+
+
+def unwilling_pair() -> ModelBuilder:
+    builder = lone_sphere()
+    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    builder.add_shape_collision_filter_pair(0, 1)
+    return builder
+
+
+@pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
+@pytest.mark.parametrize("make", [ModelBuilder, lone_sphere, unwilling_pair], ids=lambda make: make.__name__)
+def test_scenes_where_nothing_can_touch(make, phase):
+    contacts = collidecli.collide(make().finalize(world_count=2), **phase)
+    assert contacts.cell_start.tolist() == [0, 0, 0]
+    assert contacts.point1.shape == (0, 3)

@@ -1,0 +1,108 @@
+"""The engine asked for contacts and for candidates, and contacts as plain rows to compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import warp as wp
+
+from collidecli.app.api import Contacts, joined_contacts
+from collidecli.engine.build import build_pipeline, find_device
+from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.scheduler import Workers
+from collidecli.engine.workspace import Workspace
+from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.contacts import RIGID_COLUMNS
+from collidecli.model.model import Model
+from collidecli.model.options import ContactOptions, EngineOptions
+
+PHASES = {
+    "nxn": {"broad_phase": "nxn"},
+    "sap": {"broad_phase": "sap"},
+    "explicit": {"broad_phase": "explicit"},
+    "standard": {"pipeline": "standard"},
+}
+MEMORY = 1 << 40
+
+
+class EveryPair:
+    """A broad phase that tests no bounds: every allowed pair of every cell is a candidate."""
+
+    name = "every pair"
+
+    def __init__(self, pipeline: CollisionPipeline) -> None:
+        self._model = pipeline.device_model
+        self._pairs = [
+            np.searchsorted(rows, allowed_pairs(self._model.model, template))
+            for template, rows in enumerate(self._model.places)
+        ]
+
+    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+        width = self._model.layout.width
+        pairs = [
+            self._pairs[template] + cell * width
+            for cell, template in enumerate(chunk.cell_template.numpy()[:cell_count])
+        ]
+        found = np.concatenate(pairs)
+        return wp.array(found.astype(np.int32), dtype=wp.vec2i, device=workspace.device), len(found)
+
+    def kernels(self) -> list:
+        return []
+
+
+def pipeline_of(
+    model: Model,
+    sample: np.ndarray,
+    contact: ContactOptions | None = None,
+    float_type: str = "float64",
+    **engine: object,
+) -> CollisionPipeline:
+    """A pipeline on the CPU. sample: float64[samples, W, B, 7], what a sweep is planned from."""
+    options = replace(EngineOptions(), **engine)
+    device = find_device("cpu")
+    return build_pipeline(model, contact or ContactOptions(), options, device, sample, np.dtype(float_type))[0]
+
+
+def contacts_of(
+    pipeline: CollisionPipeline, poses: np.ndarray, chunk: int = 0, threads: int = 1, memory: int = MEMORY
+) -> Contacts:
+    """The contacts of poses float64[F, W, B, 7] in chunks of `chunk` cells; 0 is one chunk."""
+    world_count = pipeline.device_model.model.world_count
+    cells = len(poses) * world_count
+    step = chunk or cells
+    batches = [PoseBatch(first, min(step, cells - first), 0, poses) for first in range(0, cells, step)]
+    with Workers(pipeline, threads, memory) as pool:
+        blocks = [block for block, _ in pool.collide(batches)]
+    return joined_contacts(blocks, len(poses), world_count)
+
+
+def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
+    """int64[n, 3]: cell and rows of every candidate, in the broad phase's order."""
+    model, layout = pipeline.device_model.model, pipeline.device_model.layout
+    cells = len(poses) * model.world_count
+    workspace = Workspace(pipeline.device_model.device, MEMORY)
+    chunk = chunk_cells(PoseBatch(0, cells, 0, poses), model.world_template, workspace.device)
+    instances = pipeline.place(chunk, cells, workspace)
+    found, count = pipeline.broad_phase.find(chunk, cells, instances, workspace)
+    cell, place = np.divmod(found.numpy()[:count].reshape(-1, 2).astype(np.int64), layout.width)
+    assert np.array_equal(cell[:, 0], cell[:, 1])
+    place_row = layout.place_row.numpy().reshape(-1, layout.width)
+    rows = place_row[model.world_template[cell[:, :1] % model.world_count], place]
+    return np.concatenate([cell[:, :1], rows], axis=1)
+
+
+def cells_of(contacts: Contacts) -> np.ndarray:
+    """int64[n]: the cell of each contact."""
+    return np.repeat(np.arange(len(contacts.cell_start) - 1), np.diff(contacts.cell_start))
+
+
+def assert_identical(first: Contacts, second: Contacts) -> None:
+    """Bit for bit, all columns and the cells."""
+    np.testing.assert_array_equal(first.cell_start, second.cell_start)
+    for column in RIGID_COLUMNS:
+        ours, theirs = getattr(first, column.name), getattr(second, column.name)
+        assert ours.dtype == theirs.dtype
+        # As bytes: -0.0 is not 0.0 then.
+        assert ours.tobytes() == theirs.tobytes(), column.name
