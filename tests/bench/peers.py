@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.bench.result import BenchTable, interleaved, ratio, spread
+from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import BenchScene, humanoid, pile
 from tests.bench.timing import CLOCKS, Mujoco, Ours
 
@@ -21,10 +21,10 @@ def measure(repeats: int, clock: str) -> BenchTable:
     table = BenchTable(
         "peers",
         "Against MuJoCo's mj_collision, one core each",
-        ["scene", "frames", "contacts a frame", "MuJoCo us/frame", "ours us/frame", "times as fast"],
+        ["scene", "frames", "contacts a frame", "MuJoCo, a frame", "ours, a frame", "times as fast"],
         notes=[
-            "Median of repeats taken in turn, least and most in brackets. Kinematics are in neither. Both find the contacts "
-            "that MuJoCo's gap rule asks for; ours has more of them where its manifolds are fuller.",
+            "Median of repeats taken in turn, least and most in brackets. Kinematics are in neither. Both find the same "
+            "pairs; the numbers of contacts differ where manifolds do.",
         ],
     )
     for key, make in SCENES.items():
@@ -32,13 +32,12 @@ def measure(repeats: int, clock: str) -> BenchTable:
         ours, theirs = Ours.of(scene, clock=CLOCKS[clock]), Mujoco(scene, CLOCKS[clock])
         contacts = [side.measure().contacts / len(scene.qpos) for side in (theirs, ours)]
         times = interleaved({"mujoco": lambda: theirs.measure().seconds, "ours": lambda: ours.measure().seconds}, repeats)
-        per_frame = 1e6 / len(scene.qpos)
         table.add(
             f"{scene.name} ({ours.choice.name})",
             len(scene.qpos),
             f"{contacts[0]:.1f}, ours {contacts[1]:.1f}",
-            spread(times["mujoco"], per_frame),
-            spread(times["ours"], per_frame),
+            spread_time(times["mujoco"] / len(scene.qpos)),
+            spread_time(times["ours"] / len(scene.qpos)),
             ratio(times["mujoco"], times["ours"]),
         )
         for side, seconds in times.items():

@@ -16,6 +16,8 @@ from rich.table import Table
 from collidecli.app.timing import processor_name, versions
 from tests.bench.scenes import FOLDER
 
+UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+
 
 @dataclass
 class BenchTable:
@@ -95,10 +97,22 @@ def interleaved(measures: Mapping[str, Callable[[], float]], repeats: int) -> di
     return {name: np.array(numbers) for name, numbers in taken.items()}
 
 
-def spread(values: np.ndarray, scale: float = 1.0, digits: int = 3) -> str:
+def spread(values: np.ndarray) -> str:
     """Median and, in brackets, least and most."""
-    low, mid, high = (scale * q for q in (np.min(values), np.median(values), np.max(values)))
-    return f"{mid:.{digits}g} ({low:.{digits}g}..{high:.{digits}g})"
+    low, mid, high = (_digits(q) for q in (np.min(values), np.median(values), np.max(values)))
+    return f"{mid} ({low} to {high})"
+
+
+def spread_time(seconds: np.ndarray) -> str:
+    """As `spread`, in a unit that suits the median."""
+    unit, factor = next(((u, f) for u, f in UNITS if np.median(seconds) * f >= 1.0), UNITS[-1])
+    low, mid, high = (_digits(factor * q) for q in (np.min(seconds), np.median(seconds), np.max(seconds)))
+    return f"{mid} {unit} ({low} to {high})"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
 def ratio(slower: np.ndarray, faster: np.ndarray) -> str:
