@@ -9,6 +9,7 @@ and groups it has, joints and articulations are what pxr's own UsdPhysics parser
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,7 +54,7 @@ class UsdImport:
         return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
 
 
-def add_usd(builder: ModelBuilder, path: str | Path) -> UsdImport:
+def add_usd(builder: ModelBuilder, path: str | os.PathLike[str]) -> UsdImport:
     """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's own axes.
 
     Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static collider that is animated

@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Physics:
         return f"{self.file} <{path}>"
 
 
-def open_stage(path: str | Path) -> tuple[Usd.Stage, list[str]]:
+def open_stage(path: str | os.PathLike[str]) -> tuple[Usd.Stage, list[str]]:
     """The composed stage of a file, every payload loaded, and pxr's warnings.
 
     Raises InputError for a file that is missing, empty, broken or no USD, and for references that lead nowhere.

@@ -20,7 +20,9 @@ class Motion(Protocol):
     step: np.ndarray
     world_count: int
     float_type: np.dtype
-    sha256: str
+
+    @property
+    def sha256(self) -> str: ...
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
