@@ -5,6 +5,7 @@ Every comparison is of bytes. The reference has no broad phase at all (EveryPair
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collidecli
+from collidecli.app.api import Contacts
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.contacts import RIGID_COLUMNS
@@ -65,18 +68,21 @@ def test_threads_and_repeated_runs(model, poses, reference, threads):
 @pytest.mark.parametrize("phase", PHASES)
 def test_memory_that_splits_chunks(model, poses, reference, phase):
     pipeline = pipeline_of(model, poses, **PHASES[phase])
-    splits = 0
-    for memory in 2 ** np.arange(16, 25):
-        try:
-            answer = contacts_of(pipeline, poses, 0, 1, int(memory))
-        except InputError as error:
-            # Too little for one cell even: the refusal names the option and says how much is needed.
-            assert error.where == "--memory-limit"
-            assert "MiB of scratch memory" in error.what
-            continue
-        splits += 1
+    enough = 2**24
+    while (answer := answer_within(pipeline, poses, enough)) is not None:
         assert_identical(answer, reference)
-    assert 0 < splits < 9
+        enough //= 2
+    # Halved at least twice before one cell alone was too large.
+    assert enough < 2**22
+
+
+def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int) -> Contacts | None:
+    """The contacts, all cells in one chunk; None where the memory was refused, by name, for one cell."""
+    with suppress(InputError):
+        return contacts_of(pipeline, poses, 0, 1, memory)
+    with pytest.raises(InputError, match="^--memory-limit: one frame of one world needs .* MiB of scratch memory"):
+        contacts_of(pipeline, poses, 1, 1, memory)
+    return None
 
 
 def test_float_type_changes_points_alone(model, poses, reference):

@@ -1,0 +1,224 @@
+"""Every broad phase against all pairs in float64 NumPy: bounds and filter say what must be a candidate.
+
+A candidate that bounds would keep apart is only lost time; it is held to be rare. One that the filter forbids, and a
+pair that is missing, are errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
+from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.model import Model
+from collidecli.model.options import ContactOptions
+from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_types import ShapeType
+from tests.support.bounds_oracle import apart, pair_reach, placed, wanted_pairs
+from tests.support.engine_runs import PHASES, candidates_of, cells_of, contacts_of, pipeline_of
+from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
+
+
+def keys_of(model: Model, cell: np.ndarray, row0: np.ndarray, row1: np.ndarray) -> np.ndarray:
+    """One number for each cell and pair of rows, in canonical order."""
+    count = len(model.shapes)
+    return (np.asarray(cell, np.int64) * count + row0) * count + row1
+
+
+def check(
+    model: Model, poses: np.ndarray, sample: np.ndarray | None = None, phases: tuple[str, ...] = tuple(PHASES)
+) -> dict[str, np.ndarray]:
+    """Asserts what every broad phase owes; returns the candidates of each, as rows (cell, row0, row1)."""
+    wanted = keys_of(model, *wanted_pairs(model, poses).T)
+    assert len(wanted), "the scene tests nothing"
+    allowed = {t: keys_of(model, 0, *allowed_pairs(model, t).T) for t in set(model.world_template.tolist())}
+    found = {}
+    for name in phases:
+        pipeline = pipeline_of(model, poses if sample is None else sample, **PHASES[name])
+        rows = found[name] = candidates_of(pipeline, poses)
+        keys = keys_of(model, *rows.T)
+        assert np.all(np.diff(keys) > 0), name
+        missing = np.setdiff1d(wanted, keys)
+        assert not len(missing), (name, len(missing), np.unravel_index(missing[0], (1 << 20, *[len(model.shapes)] * 2)))
+        for template, listed in allowed.items():
+            here = rows[model.world_template[rows[:, 0] % model.world_count] == template]
+            assert np.isin(keys_of(model, 0, here[:, 1], here[:, 2]), listed).all(), name
+        contacts = contacts_of(pipeline, poses)
+        assert np.isin(keys_of(model, cells_of(contacts), contacts.shape0, contacts.shape1), keys).all(), name
+    return found
+
+
+def as_of(gaps, margins=(0.0,), groups=(1,)):
+    return lambda index: ShapeConfig(
+        gap=gaps[index % len(gaps)],
+        margin=margins[index % len(margins)],
+        collision_group=groups[index % len(groups)],
+    )
+
+
+@pytest.mark.parametrize("rule", ["max", "sum"])
+@pytest.mark.parametrize(
+    ("gaps", "margins"), [((0.0,), (0.0,)), ((0.1,), (0.0,)), ((0.0, 0.05, 3.0), (0.0, 0.02)), ((1000.0,), (50.0, 0.0))]
+)
+def test_gaps_and_margins(rule, gaps, margins):
+    builder = mixed_builder(1, 30, as_of(gaps, margins, groups=(1, 2, -1, 1, 1)))
+    builder.gap_rule = rule
+    check(builder.finalize(), random_poses(np.random.default_rng(2), (4, 1, 30), 1.0))
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e4, 1e8])
+def test_near_the_origin_and_far_from_it(spread):
+    model = mixed_builder(3, 26, as_of((0.0, 0.01))).finalize()
+    poses = random_poses(np.random.default_rng(4), (3, 1, 26), 0.7)
+    poses[..., :3] += spread * np.array([1.0, -0.7, 0.3])
+    check(model, poses)
+
+
+def test_no_pair_is_more_than_bounds_allow():
+    """With one gap for all, what passes is what bounds let pass, but for a rounding of 1e-5 m."""
+    model = mixed_builder(5, 40, as_of((0.05,))).finalize()
+    poses = random_poses(np.random.default_rng(6), (4, 1, 40), 1.5)
+    wanted = wanted_pairs(model, poses)
+    for rows in check(model, poses).values():
+        assert len(wanted) <= len(rows)
+        for frame in range(4):
+            pairs = rows[rows[:, 0] == frame, 1:]
+            box_and_ball = apart(model, placed(model, poses[frame, 0]), pairs)
+            assert np.all(box_and_ball < pair_reach(model, pairs) + 1e-5)
+
+
+@pytest.mark.parametrize("tilt", [0, 1, 2])
+def test_planes_before_and_behind_and_moving(tilt):
+    """Planes at the first, a middle and the last place, on bodies that turn, and fewer shapes than whole blocks."""
+    builder = ModelBuilder()
+    rng = np.random.default_rng(tilt)
+    for part in range(3):
+        builder.add_shape(builder.add_body(), ShapeType.PLANE)
+        add_shapes(builder, rng, 3 + part, as_of((0.0, 0.1)), name=f"part{part}_")
+    builder.add_shape(builder.add_body(), ShapeType.PLANE)
+    model = builder.finalize()
+    check(model, random_poses(rng, (6, 1, len(model.bodies)), 2.0))
+
+
+def test_huge_shapes_beside_tiny_ones():
+    builder = ModelBuilder()
+    add_planes(builder)
+    rng = np.random.default_rng(9)
+    builder.add_shape_box(-1, [0, 0, -100.0, 0, 0, 0, 1], hx=1e4, hy=1e4, hz=100.0)
+    builder.add_shape_box(builder.add_body(), hx=50.0, hy=1e-3, hz=20.0)
+    for _ in range(30):
+        builder.add_shape_sphere(builder.add_body(), radius=10.0 ** rng.uniform(-4, -2))
+    builder.add_shape_capsule(builder.add_body(), radius=1e-3, half_height=300.0)
+    builder.default_gap = 1e-3
+    model = builder.finalize()
+    poses = random_poses(rng, (4, 1, len(model.bodies)), 0.05)
+    found = check(model, poses)
+    assert len(found["sap"]) < 4 * 34 * 33 / 2
+
+
+def test_forced_pairs_reach_farther_than_their_shapes():
+    builder = mixed_builder(11, 20, as_of((0.0, 0.01), groups=(1, 2, 0)))
+    builder.add_shape_forced_pair(2, 3, gap=3.0)
+    builder.add_shape_forced_pair(4, 7, gap=0.5, margin=2.0)
+    builder.add_shape_forced_pair(0, 5, margin=1.5)
+    builder.add_shape_forced_pair(21, 9, gap=0.0, margin=0.0)
+    builder.add_shape_forced_pair(12, 13)
+    builder.add_shape_collision_filter_pair(6, 8)
+    model = builder.finalize()
+    found = check(model, random_poses(np.random.default_rng(12), (8, 1, 20), 1.5))
+    assert (found["nxn"][:, 1:] == (2, 3)).all(axis=1).sum() > 4
+
+
+def test_options_in_place_of_the_scene_s_own():
+    model = mixed_builder(13, 20, as_of((0.0,))).finalize()
+    poses = random_poses(np.random.default_rng(14), (3, 1, 20), 1.0)
+    options = ContactOptions(gap=0.4, margin=0.05, gap_rule="sum")
+    wanted = {tuple(row) for row in wanted_pairs(options.apply(model), poses).tolist()}
+    for phase in PHASES.values():
+        assert wanted <= {
+            tuple(row) for row in candidates_of(pipeline_of(model, poses, options, **phase), poses).tolist()
+        }
+
+
+def test_worlds_of_two_templates():
+    builder = ModelBuilder()
+    add_planes(builder)
+    add_shapes(builder, np.random.default_rng(15), 2, name="global")
+    kinds = [ModelBuilder(), ModelBuilder()]
+    add_shapes(kinds[0], np.random.default_rng(16), 3, name="a")
+    add_shapes(kinds[1], np.random.default_rng(17), 17, as_of((0.2,), groups=(1, 2)), name="b")
+    for kind in (1, 0, 0, 1):
+        builder.add_world(kinds[kind])
+    model = builder.finalize()
+    check(model, random_poses(np.random.default_rng(18), (3, 4, len(model.bodies)), 0.5))
+
+
+def crowd(count: int) -> ModelBuilder:
+    """Small spheres and boxes, a ground plane, and a wall through the whole crowd."""
+    builder = ModelBuilder()
+    builder.default_gap = 0.01
+    builder.add_ground_plane()
+    builder.add_shape_box(-1, hx=0.1, hy=8.0, hz=3.0)
+    add_shapes(builder, np.random.default_rng(19), count, types=(ShapeType.SPHERE, ShapeType.BOX))
+    return builder
+
+
+def crowd_poses(count: int, frames: int) -> np.ndarray:
+    poses = random_poses(np.random.default_rng(20), (frames, 1, count), 1.0)
+    poses[..., :3] *= (12.0, 8.0, 4.0)
+    return poses
+
+
+@pytest.mark.parametrize("count", [700, 3100])
+def test_many_columns(count):
+    """Columns and a wall too long for them; above 3000 shapes no list of pairs helps the plan."""
+    model, poses = crowd(count).finalize(), crowd_poses(count, 1)
+    sweep = pipeline_of(model, poses, broad_phase="sap").broad_phase
+    assert isinstance(sweep, SweepAndPrune)
+    assert sweep.plan.column_count > 20
+    assert sweep.plan.columns.swept.numpy()[:3].tolist() == [0, 0, 1]
+    check(model, poses, phases=("nxn", "sap"))
+
+
+@pytest.mark.parametrize("change", ["far away", "wider", "denser", "turned"])
+def test_motion_that_the_plan_did_not_see(change):
+    """The sweep is planned from one frame; then everything is somewhere else."""
+    model, sample = crowd(700).finalize(), crowd_poses(700, 1)
+    moved = sample.copy()
+    if change == "far away":
+        moved[..., 0] += 1000.0
+        moved[..., 1] -= 30.0
+    elif change == "wider":
+        moved[..., :3] *= 5.0
+        moved[..., ::2, :3] *= 0.1
+    elif change == "denser":
+        moved[..., :3] *= 0.3
+    else:
+        moved[..., :3] = moved[..., [2, 0, 1]]
+    check(model, moved, sample, ("nxn", "sap"))
+
+
+def test_one_cell_s_hits_do_not_reach_the_next():
+    """Many cells at once, each another frame: as many candidates as one by one."""
+    model = mixed_builder(21, 13, as_of((0.1,))).finalize()
+    poses = random_poses(np.random.default_rng(22), (50, 1, 13), 0.8)
+    for phase in PHASES.values():
+        pipeline = pipeline_of(model, poses, **phase)
+        together = candidates_of(pipeline, poses)
+        alone = [candidates_of(pipeline, poses[frame : frame + 1]) for frame in range(50)]
+        for frame, rows in enumerate(alone):
+            np.testing.assert_array_equal(together[together[:, 0] == frame, 1:], rows[:, 1:])
+
+
+def test_sweep_that_finds_more_than_it_has_room_for():
+    """All shapes in one place: every pair is a candidate, far more than the sweep's first guess."""
+    builder = ModelBuilder()
+    for _ in range(150):
+        builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    model = builder.finalize()
+    poses = random_poses(np.random.default_rng(23), (1, 1, 150), 0.1)
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
+    assert len(candidates_of(pipeline, poses)) == 150 * 149 // 2
+    assert contacts_of(pipeline, poses).rigid_contact_count == 150 * 149 // 2

@@ -1,0 +1,76 @@
+"""Chunks on threads: order, halving, and what a memory limit refuses."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.build import find_device
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.scheduler import WAITING_BLOCKS, Workers
+from collidecli.engine.workspace import Workspace
+from collidecli.errors import InputError
+from collidecli.model.contacts import ContactBlock
+
+
+class Stub:
+    """A pipeline whose cell c has c contacts and needs `needs[c]`: array names and their bytes."""
+
+    def __init__(self, needs: list[dict[str, int]]) -> None:
+        self.device_model: Any = SimpleNamespace(device=find_device("cpu"))
+        self.needs = needs
+        self.sizes: list[int] = []
+
+    def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+        cells = range(batch.first_cell, batch.first_cell + batch.cell_count)
+        for name in sorted({name for cell in cells for name in self.needs[cell]}):
+            workspace.array(name, sum(self.needs[cell].get(name, 0) for cell in cells), wp.uint8)
+        self.sizes.append(batch.cell_count)
+        counts = np.array(cells, np.int64)
+        return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), ChunkReport(len(cells))
+
+
+def answers(stub: Stub, share: int, step: int, threads: int = 1) -> list[ContactBlock]:
+    cells = len(stub.needs)
+    batches = [PoseBatch(first, min(step, cells - first), 0, np.zeros(0)) for first in range(0, cells, step)]
+    limit = share * (2 * threads + WAITING_BLOCKS)
+    with Workers(stub, threads, limit) as pool:  # pyright: ignore[reportArgumentType]
+        return [block for block, _ in pool.collide(batches)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_blocks_come_in_order_and_halves_are_joined(threads):
+    stub = Stub([{"x": 1000}] * 21)
+    blocks = answers(stub, 2600, 8, threads)
+    assert [block.first_cell for block in blocks] == [0, 8, 16]
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(21))
+    found = np.concatenate([block.columns["shape0"] for block in blocks])
+    np.testing.assert_array_equal(found, np.repeat(np.arange(21), np.arange(21)))
+    assert max(stub.sizes) == 2
+
+
+def test_one_cell_too_large_is_refused_with_what_it_needs():
+    with pytest.raises(
+        InputError, match="needs 2 MiB of scratch memory a worker, its share of the limit is 1 MiB"
+    ) as refusal:
+        answers(Stub([{"x": 1}, {"x": 2 << 20}, {"x": 1}]), 1 << 20, 2)
+    assert refusal.value.where == "--memory-limit"
+
+
+def test_what_a_cell_leaves_behind_takes_no_room_from_the_next():
+    stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
+    assert len(answers(stub, 1300, 1)) == 4
+
+
+def test_stopping_early_leaves_no_thread_waiting():
+    stub = Stub([{"x": 1}] * 100)
+    with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        blocks = pool.collide([PoseBatch(cell, 1, 0, np.zeros(0)) for cell in range(100)])
+        next(blocks)
+        blocks.close()
+    assert len(stub.sizes) < 100
