@@ -103,11 +103,15 @@ class Workers:
         return self._local.workspace
 
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
+        unused = not hasattr(self._local, "workspace")
         try:
             return self._pipeline.collide(batch, self._workspace())
         except ChunkTooLarge as too_large:
             self._local.workspace = None
             del self._local.workspace
+            if batch.cell_count == 1 and not unused:
+                # What earlier cells left behind is gone now; alone it may fit.
+                return self._collide_one(batch)
             if batch.cell_count == 1:
                 raise InputError(
                     f"one frame of one world needs {too_large.needed / 2**20:.3g} MiB of scratch memory a worker, "
