@@ -104,9 +104,13 @@ class TrajectoryMotion:
             raise InputError("the position is not finite", f"{self._path}: {place}", "record it again")
         return positions
 
-    @cached_property
+    @property
     def sha256(self) -> str:
         """Of the file's bytes; worked out when first asked for."""
+        return self._sha256
+
+    @cached_property
+    def _sha256(self) -> str:
         digest = hashlib.sha256()
         with open(self._path, "rb") as stream:
             while block := stream.read(_HASH_BLOCK):

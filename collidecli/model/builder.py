@@ -335,7 +335,8 @@ def _pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
     if pose.shape != (7,):
         raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
     if not np.all(np.abs(pose) <= POSITION_LIMIT):
-        raise InputError(f"a pose is not finite, or beyond {POSITION_LIMIT:g} m", where, "give seven finite numbers: x y z, qx qy qz qw")
+        what = f"a pose is not finite, or beyond {POSITION_LIMIT:g} m"
+        raise InputError(what, where, "give seven finite numbers: x y z, qx qy qz qw")
     norm = float(np.linalg.norm(pose[3:]))
     if abs(norm - 1.0) > QUATERNION_TOLERANCE:
         raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")

@@ -65,7 +65,6 @@ def checked_size(shape_type: ShapeType, size: tuple[float, ...], where: str) -> 
         lowest[1] = 0.0
     if not (np.all(full[:count] <= LENGTH_LIMIT) and np.all(full[:count] >= lowest[:count])):
         shown = ", ".join(f"{x:g}" for x in full[:count])
-        raise InputError(
-            f"{shape_type.label} has size ({shown})", where, f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
-        )
+        limits = f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
+        raise InputError(f"{shape_type.label} has size ({shown})", where, limits)
     return full
