@@ -59,7 +59,7 @@ def quiet_warp() -> None:
 
 @contextmanager
 def _stderr_without(phrase: bytes) -> Iterator[None]:
-    """Holds back lines with `phrase` that compiled code writes to file descriptor 2; a machine without CUDA is usual."""
+    """Holds back lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
     try:
         held = os.dup(2)
     except OSError:  # no stderr at all
@@ -114,12 +114,11 @@ def build_pipeline(
     if widest <= ENUMERATED_SHAPES or wanted:
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
-    rooms, table = needed_rooms(_type_pairs(device_model, template_pairs), contact_options.narrow_phase)
+    table = needed_rooms(_type_pairs(device_model, template_pairs), contact_options.narrow_phase, device)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
-        rooms,
-        wp.array(table, dtype=wp.int32, device=device),
+        table,
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
     )

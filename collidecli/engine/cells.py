@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import LANES, Layout, ShapeRows
+from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.workspace import Workspace
@@ -43,8 +43,8 @@ class PoseBatch:
 class Instances:
     """Every shape of every cell of a chunk.
 
-    bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated (reach_share) and
-    rounded outwards. lane: the same memory, LANES numbers at a time.
+    bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated
+    (reach_share) and rounded outwards. lane: the same memory, LANES numbers at a time.
     """
 
     pose: wp.array[Pose]
@@ -92,19 +92,38 @@ class ChunkCells:
     body_pose: wp.array[Pose]
 
 
-def chunk_cells(batch: PoseBatch, world_template: np.ndarray, device: wp.Device) -> ChunkCells:
-    """Puts a batch on a device; on the CPU its poses are used where they are."""
+@dataclass(frozen=True)
+class Chunk:
+    """A batch on a device, every shape of every cell placed."""
+
+    first_cell: int
+    cell_count: int
+    cells: ChunkCells
+    instances: Instances
+
+
+def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
+    """Puts a batch on the device of `device_model` and places its shapes."""
+    cells = _upload_cells(batch, device_model.model.world_template, workspace.device)
+    count = batch.cell_count * device_model.layout.width
+    instances = new_instances(workspace, count)
+    wp.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances], device=workspace.device)
+    return Chunk(batch.first_cell, batch.cell_count, cells, instances)
+
+
+def _upload_cells(batch: PoseBatch, world_template: np.ndarray, device: wp.Device) -> ChunkCells:
+    """On the CPU the poses are used where they are."""
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     number = np.arange(batch.first_cell, batch.first_cell + batch.cell_count)
     frame, world = np.divmod(number, len(world_template))
     recorded_world = world if recorded_worlds > 1 else 0
     first_pose = ((frame - batch.first_frame) * recorded_worlds + recorded_world) * bodies
     poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
-    chunk = ChunkCells()
-    chunk.cell_template = wp.array(world_template[world].astype(np.int32), dtype=wp.int32, device=device)
-    chunk.first_pose = wp.array(first_pose.astype(np.int32), dtype=wp.int32, device=device)
-    chunk.body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=device, copy=False)
-    return chunk
+    cells = ChunkCells()
+    cells.cell_template = wp.array(world_template[world].astype(np.int32), dtype=wp.int32, device=device)
+    cells.first_pose = wp.array(first_pose.astype(np.int32), dtype=wp.int32, device=device)
+    cells.body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=device, copy=False)
+    return cells
 
 
 @wp.func

@@ -119,8 +119,8 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
 def reach_share(model: Model) -> np.ndarray:
     """float64[S]: what each shape's bounds grow by, so that any two within reach of each other overlap [m].
 
-    With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Shapes of forced pairs, which
-    may reach farther than their own margin and gap, grow by half of the farthest reach at least.
+    With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Shapes of forced pairs,
+    which may reach farther than their own margin and gap, grow by half of the farthest reach at least.
     """
     margin, gap, forced = model.shapes.margin, model.shapes.gap, model.pair_filter.forced
     share = margin + (gap if model.gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf))

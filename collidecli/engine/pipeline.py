@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells, new_instances, place_shapes
+from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrow_phase.dispatch import Bucket, Room
+from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
-from collidecli.engine.narrow_phase.staging import StagedContact, Staging
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import ContactBlock
 
@@ -27,9 +27,7 @@ class BroadPhase(Protocol):
     @property
     def name(self) -> str: ...
 
-    def find(
-        self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace
-    ) -> tuple[wp.array, int]: ...
+    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]: ...
 
     def kernels(self) -> list[wp.Kernel]: ...
 
@@ -64,14 +62,12 @@ class StageClock:
 class CollisionPipeline:
     """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
 
-    room_of_types: int32[T * T] on the device, see needed_rooms.
     max_contacts_per_pair: 0 is no limit.
     """
 
     device_model: DeviceModel
     broad_phase: BroadPhase
-    rooms: list[Room]
-    room_of_types: wp.array
+    table: RoomTable
     float_type: np.dtype
     max_contacts_per_pair: int = 0
 
@@ -82,92 +78,40 @@ class CollisionPipeline:
         """
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace.device)
-        chunk = chunk_cells(batch, self.device_model.model.world_template, workspace.device)
-        instances = self.place(chunk, batch.cell_count, workspace)
+        chunk = place_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
-        candidates, candidate_count = self.broad_phase.find(chunk, batch.cell_count, instances, workspace)
+        pair, count = self.broad_phase.find(chunk, workspace)
+        report.candidate_count = count
         clock.end("broad_phase")
-        count, first, stride, staged = self._narrow_phase(chunk, instances, candidates, candidate_count, workspace)
-        if candidate_count:
-            report.touching_count = int(np.count_nonzero(count[:candidate_count].numpy()))
+        candidates = new_candidates(workspace, pair, count)
+        staged = self._narrow_phase(chunk, candidates, count, workspace)
+        report.touching_count = int(np.count_nonzero(candidates.count[:count].numpy())) if count else 0
         clock.end("narrow_phase")
-        model = self.device_model
-        block = compact_contacts(
-            model.rows,
-            model.layout,
-            chunk,
-            batch,
-            instances,
-            candidates,
-            candidate_count,
-            count,
-            first,
-            stride,
-            staged,
-            self.float_type,
-            workspace,
-        )
+        block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace)
+        report.contact_count = block.contact_count
         clock.end("order")
-        report.candidate_count, report.contact_count = candidate_count, block.contact_count
         return block, report
-
-    def place(self, chunk: ChunkCells, cell_count: int, workspace: Workspace) -> Instances:
-        """Pose and bounds of every shape of every cell."""
-        count = cell_count * self.device_model.layout.width
-        instances = new_instances(workspace, count)
-        arguments = [self.device_model.rows, self.device_model.layout, chunk, instances]
-        wp.launch(place_shapes, count, arguments, device=workspace.device)
-        return instances
 
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
-        return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.rooms)]
+        return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
-    def _narrow_phase(
-        self,
-        chunk: ChunkCells,
-        instances: Instances,
-        candidates: wp.array,
-        candidate_count: int,
-        workspace: Workspace,
-    ) -> tuple[wp.array, wp.array, wp.array, Staging]:
-        """Contacts per candidate, where its first stands in the staging and how far apart they are, and the staging."""
-        count = workspace.array("contact_count", candidate_count, wp.int32)
-        first = workspace.array("contact_first", candidate_count, wp.int32)
-        stride = workspace.array("contact_stride", candidate_count, wp.int32)
-        if candidate_count == 0:
-            return count, first, stride, Staging()
-        rows, layout = self.device_model.rows, self.device_model.layout
-        order, starts = partition(
-            rows,
-            layout,
-            chunk,
-            candidates,
-            candidate_count,
-            self.room_of_types,
-            len(self.device_model_types()),
-            len(self.rooms),
-            workspace,
-        )
-        sizes = np.diff(starts)
-        most = np.array([room.max_contacts for room in self.rooms])
-        first_rows = np.concatenate([[0], np.cumsum(sizes * most)])
+    def _narrow_phase(self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace) -> Staging:
+        """Fills in what is found of each candidate; returns the staged contacts."""
         staged = Staging()
+        if count == 0:
+            return staged
+        order, starts = partition(self.device_model, chunk, candidates.pair, count, self.table, workspace)
+        sizes = np.diff(starts)
+        first_rows = np.cumsum([0, *(sizes * [room.max_contacts for room in self.table.rooms])])
         staged.contact = workspace.array("staged_contact", int(first_rows[-1]), StagedContact)
-        for index, room in enumerate(self.rooms):
-            if sizes[index] == 0:
+        for room, size, start, first_row in zip(self.table.rooms, sizes, starts[:-1], first_rows[:-1], strict=True):
+            if size == 0:
                 continue
             bucket = Bucket()
-            bucket.candidates, bucket.order, bucket.start = candidates, order, int(starts[index])
-            bucket.count, bucket.first, bucket.stride = count, first, stride
-            bucket.limit = self.max_contacts_per_pair
-            staged.start, staged.most = int(first_rows[index]), room.max_contacts
-            staged.pair_count = int(sizes[index])
-            arguments = [rows, layout, chunk, instances, bucket, staged]
-            wp.launch(room.kernel, int(sizes[index]), arguments, device=workspace.device)
-        return count, first, stride, staged
-
-    def device_model_types(self) -> range:
-        """Rows of the room table: one a shape type."""
-        return range(round(len(self.room_of_types) ** 0.5))
+            bucket.order, bucket.start, bucket.limit = order, int(start), self.max_contacts_per_pair
+            staged.start, staged.most, staged.pair_count = int(first_row), room.max_contacts, int(size)
+            arguments = [self.device_model.rows, self.device_model.layout, chunk.cells, chunk.instances]
+            wp.launch(room.kernel, int(size), [*arguments, candidates, bucket, staged], device=workspace.device)
+        return staged

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import warp as wp
 
-from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, chunk_cells, new_instances, place_shapes
+from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, place_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.workspace import Workspace
 
@@ -19,13 +18,12 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
     samples = len(sample_poses)
     shape = (samples, len(model.shapes), 3)
     lower, upper = np.zeros(shape), np.zeros(shape)
-    instances = new_instances(Workspace(device, 1 << 62), layout.width)
+    workspace = Workspace(device, 1 << 62)
     for template, rows in enumerate(device_model.places):
         world = int(np.flatnonzero(model.world_template == template)[0])
         for sample in range(samples):
             batch = PoseBatch(sample * model.world_count + world, 1, 0, sample_poses)
-            chunk = chunk_cells(batch, model.world_template, device)
-            wp.launch(place_shapes, layout.width, [device_model.rows, layout, chunk, instances], device=device)
+            instances = place_chunk(device_model, batch, workspace).instances
             bound = instances.bound.numpy()[: BOUND_NUMBERS * layout.width].reshape(-1, BOUND_NUMBERS, LANES)
             of_shape = bound.transpose(0, 2, 1).reshape(-1, BOUND_NUMBERS)[: len(rows)]
             lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]

@@ -6,7 +6,6 @@ from typing import Any
 
 import warp as wp
 
-
 INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
 

@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.app.api import Contacts, joined_contacts
 from collidecli.engine.build import build_pipeline, find_device
-from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, chunk_cells
+from collidecli.engine.cells import Chunk, PoseBatch, place_chunk
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers
 from collidecli.engine.workspace import Workspace
@@ -39,11 +39,11 @@ class EveryPair:
             for template, rows in enumerate(self._model.places)
         ]
 
-    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+    def find(self, chunk: Chunk, workspace: Workspace) -> tuple:
         width = self._model.layout.width
         pairs = [
             self._pairs[template] + cell * width
-            for cell, template in enumerate(chunk.cell_template.numpy()[:cell_count])
+            for cell, template in enumerate(chunk.cells.cell_template.numpy()[: chunk.cell_count])
         ]
         found = np.concatenate(pairs)
         return wp.array(found.astype(np.int32), dtype=wp.vec2i, device=workspace.device), len(found)
@@ -83,9 +83,8 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     model, layout = pipeline.device_model.model, pipeline.device_model.layout
     cells = len(poses) * model.world_count
     workspace = Workspace(pipeline.device_model.device, MEMORY)
-    chunk = chunk_cells(PoseBatch(0, cells, 0, poses), model.world_template, workspace.device)
-    instances = pipeline.place(chunk, cells, workspace)
-    found, count = pipeline.broad_phase.find(chunk, cells, instances, workspace)
+    chunk = place_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace)
+    found, count = pipeline.broad_phase.find(chunk, workspace)
     cell, place = np.divmod(found.numpy()[:count].reshape(-1, 2).astype(np.int64), layout.width)
     assert np.array_equal(cell[:, 0], cell[:, 1])
     place_row = layout.place_row.numpy().reshape(-1, layout.width)

@@ -9,7 +9,7 @@ import warp as wp
 from collidecli.engine.broad_phase.blocks import meeting_bits
 from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
-from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances, row_of
+from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
 
@@ -87,13 +87,13 @@ class AllPairs:
     device_model: DeviceModel
     name: str = "nxn"
 
-    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         layout, device = self.device_model.layout, self.device_model.device
         words_per_place = -(-layout.width // (ENTRIES_PER_WORD * LANES))
-        count = cell_count * layout.width * words_per_place
+        count = chunk.cell_count * layout.width * words_per_place
         hits = hit_words(workspace, count)
-        arguments = [self.device_model.rows, layout, chunk, instances, words_per_place, hits]
+        arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, words_per_place, hits]
         wp.launch(test_all, count, arguments, device=device)
         found = scan_counts(hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)

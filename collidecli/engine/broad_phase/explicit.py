@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.blocks import PairBlocks, entry_bits, upload_blocks
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
-from collidecli.engine.cells import LANE_COUNT, ChunkCells, Instances
+from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.workspace import Workspace
 
@@ -78,16 +78,16 @@ class Explicit:
     words_per_cell: int
     name: str = "explicit"
 
-    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         rows, layout, device = self.device_model.rows, self.device_model.layout, self.device_model.device
-        count = cell_count * self.words_per_cell
+        count = chunk.cell_count * self.words_per_cell
         hits = hit_words(workspace, count)
-        arguments = [rows, layout, chunk, instances, self.pairs, self.words_per_cell, hits]
+        arguments = [rows, layout, chunk.cells, chunk.instances, self.pairs, self.words_per_cell, hits]
         wp.launch(test_pairs, count, arguments, device=device)
         found = scan_counts(hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)
-        arguments = [layout, chunk, self.pairs, self.words_per_cell, hits, candidates]
+        arguments = [layout, chunk.cells, self.pairs, self.words_per_cell, hits, candidates]
         wp.launch(write_pairs, count, arguments, device=device)
         return candidates, found
 

@@ -23,6 +23,7 @@ from collidecli.engine.cells import (
     LOWER,
     RADIUS,
     UPPER,
+    Chunk,
     ChunkCells,
     Instances,
     bound_index,
@@ -222,52 +223,50 @@ class SweepAndPrune:
     plan: SweepPlan
     name: str = "sap"
 
-    def find(self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace) -> tuple:
+    def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         layout, device = self.device_model.layout, self.device_model.device
-        key, entry, entry_count = self._sorted_entries(chunk, cell_count, instances, workspace)
+        key, entry, entry_count = self._sorted_entries(chunk, workspace)
         ball = workspace.array("entry_ball", entry_count, wp.vec4f)
-        wp.launch(gather_balls, entry_count, [instances, entry, ball], device=device)
+        wp.launch(gather_balls, entry_count, [chunk.instances, entry, ball], device=device)
         counter = workspace.array("candidate_count", 1, wp.int32)
-        capacity = max(1024, 2 * cell_count * layout.width)
+        capacity = max(1024, 2 * chunk.cell_count * layout.width)
         while True:
             # Twice: the sort of the keys below needs room for as many again.
             candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
             capacity = candidate_key.shape[0] // 2
             counter.zero_()
             sink = [capacity, counter, candidate_key]
-            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.columns, entry_count]
+            arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.columns, entry_count]
             wp.launch(sweep, entry_count, [*arguments, key, entry, ball, *sink], device=device)
             listed = self.plan.listed_per_cell
-            arguments = [self.device_model.rows, layout, chunk, instances, self.plan.listed, listed]
-            wp.launch(meet_unswept, cell_count * listed, [*arguments, *sink], device=device)
+            arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]
+            wp.launch(meet_unswept, chunk.cell_count * listed, [*arguments, *sink], device=device)
             found = int(counter.numpy()[0])
             if found <= capacity:
                 break
             capacity = found
         order = workspace.array("candidate_order", 2 * found, wp.int32)
         if found:
-            bits = (cell_count * layout.width * layout.width).bit_length()
+            bits = (chunk.cell_count * layout.width * layout.width).bit_length()
             wp.utils.radix_sort_pairs(candidate_key, order, found, 0, bits)
         candidates = workspace.array("candidate", found, wp.vec2i)
         wp.launch(unpack, found, [layout.width, candidate_key, candidates], device=device)
         return candidates, found
 
-    def _sorted_entries(
-        self, chunk: ChunkCells, cell_count: int, instances: Instances, workspace: Workspace
-    ) -> tuple[wp.array, wp.array, int]:
+    def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, wp.array, int]:
         """Entries ordered by column, then by lower bound on the axis: keys, instances, and how many."""
         layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
-        instance_count = cell_count * layout.width
+        instance_count = chunk.cell_count * layout.width
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
-        arguments = [layout, chunk, instances, columns, entry_end]
+        arguments = [layout, chunk.cells, chunk.instances, columns, entry_end]
         wp.launch(count_columns, instance_count, arguments, device=device)
         entry_count = scan_counts(entry_end, instance_count)
         key = workspace.array("entry_key", 2 * entry_count, wp.int64)
         entry = workspace.array("entry", 2 * entry_count, wp.int32)
         wp.launch(write_entries, instance_count, [*arguments, key, entry], device=device)
         if entry_count:
-            column_count = cell_count * self.plan.column_count
+            column_count = chunk.cell_count * self.plan.column_count
             wp.utils.radix_sort_pairs(key, entry, entry_count, 0, 32 + column_count.bit_length())
         return key, entry, entry_count
 

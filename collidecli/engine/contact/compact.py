@@ -1,7 +1,5 @@
 """From staged contacts to the columns of the contact set, in canonical order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,10 +7,11 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.broad_phase.hit_words import scan_counts
-from collidecli.engine.cells import ChunkCells, Instances, PoseBatch, body_pose_of, row_of
-from collidecli.engine.device_model import Layout, ShapeRows
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of, row_of
+from collidecli.engine.contact.order import deepest_to_front, sort_by_features
+from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.narrow_phase.staging import Staging
+from collidecli.engine.narrow_phase.staging import Candidates, Staging
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 
@@ -26,7 +25,7 @@ def count_cells(
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
-    """One thread a candidate: if it is the last of its cell, the contacts up to the end of each cell before the next."""
+    """One thread a candidate: if it is its cell's last, how many contacts there are up to each cell before the next."""
     thread = wp.tid()
     cell = candidates[thread][0] // width
     next_cell = cell_count
@@ -50,8 +49,42 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
 
 
-def compaction_kernel(point_type: Any) -> wp.Kernel:
-    """The kernel that writes the columns; `point_type` is vec3f or vec3d, as the motion was recorded."""
+@wp.struct
+class Columns32:
+    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float32."""
+
+    shape0: wp.array[wp.int32]
+    shape1: wp.array[wp.int32]
+    distance: wp.array[wp.float32]
+    normal: wp.array[wp.vec3f]
+    point0: wp.array[wp.vec3f]
+    point1: wp.array[wp.vec3f]
+    offset0: wp.array[wp.vec3f]
+    offset1: wp.array[wp.vec3f]
+    feature0: wp.array[wp.int32]
+    feature1: wp.array[wp.int32]
+    kind: wp.array[wp.uint8]
+
+
+@wp.struct
+class Columns64:
+    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float64."""
+
+    shape0: wp.array[wp.int32]
+    shape1: wp.array[wp.int32]
+    distance: wp.array[wp.float32]
+    normal: wp.array[wp.vec3f]
+    point0: wp.array[wp.vec3d]
+    point1: wp.array[wp.vec3d]
+    offset0: wp.array[wp.vec3f]
+    offset1: wp.array[wp.vec3f]
+    feature0: wp.array[wp.int32]
+    feature1: wp.array[wp.int32]
+    kind: wp.array[wp.uint8]
+
+
+def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
+    """The kernel that writes the columns, whose points are of `point_type` as the motion was recorded."""
 
     @wp.kernel(module="unique", enable_backward=False)
     def compact(
@@ -59,32 +92,20 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
         layout: Layout,
         chunk: ChunkCells,
         instances: Instances,
-        candidates: wp.array[wp.vec2i],
-        first: wp.array[wp.int32],
-        stride: wp.array[wp.int32],
-        end: wp.array[wp.int32],
+        candidates: Candidates,
         staged: Staging,
-        shape0: wp.array[wp.int32],
-        shape1: wp.array[wp.int32],
-        distance: wp.array[wp.float32],
-        normal: wp.array[wp.vec3f],
-        point0: wp.array[point_type],
-        point1: wp.array[point_type],
-        offset0: wp.array[wp.vec3f],
-        offset1: wp.array[wp.vec3f],
-        feature0: wp.array[wp.int32],
-        feature1: wp.array[wp.int32],
-        kind: wp.array[wp.uint8],
+        columns: columns_type,
     ):
         """One thread a candidate: its contacts, at its own offset, in world."""
         thread = wp.tid()
+        # The counts are scanned: each is the end of its candidate's share.
         slot = int(0)
         if thread > 0:
-            slot = end[thread - 1]
-        count = end[thread] - slot
+            slot = candidates.count[thread - 1]
+        count = candidates.count[thread] - slot
         if count == 0:
             return
-        pair = candidates[thread]
+        pair = candidates.pair[thread]
         row0 = row_of(chunk, layout, pair[0])
         row1 = row_of(chunk, layout, pair[1])
         margin = pair_limits(rows, row0, row1).margin
@@ -92,41 +113,48 @@ def compaction_kernel(point_type: Any) -> wp.Kernel:
         pose_a_to_world = instances.pose[pair[0]]
         if swapped:
             pose_a_to_world = instances.pose[pair[1]]
+        if candidates.found[thread] > count:
+            deepest_to_front(
+                staged.contact, candidates.first[thread], candidates.stride[thread], candidates.found[thread], count
+            )
+        if count > 1:
+            sort_by_features(staged.contact, candidates.first[thread], candidates.stride[thread], count, swapped)
         cell = pair[0] // layout.width
         for i in range(count):
-            contact = staged.contact[first[thread] + i * stride[thread]]
+            contact = staged.contact[candidates.first[thread] + i * candidates.stride[thread]]
             normal_world = wp.transform_vector(pose_a_to_world, contact.normal)
             point_a = wp.transform_point(pose_a_to_world, contact.point)
             point_b = point_a + contact.separation * normal_world
             at = slot + i
-            shape0[at] = row0
-            shape1[at] = row1
-            distance[at] = wp.float32(contact.separation - margin)
-            kind[at] = wp.uint8(contact.kind)
+            columns.shape0[at] = row0
+            columns.shape1[at] = row1
+            columns.distance[at] = wp.float32(contact.separation - margin)
+            columns.kind[at] = wp.uint8(contact.kind)
             if swapped:
-                normal[at] = wp.vec3f(-normal_world)
-                point0[at] = point_type(point_b)
-                point1[at] = point_type(point_a)
-                offset0[at] = offset_in_body(rows, chunk, cell, row0, point_b)
-                offset1[at] = offset_in_body(rows, chunk, cell, row1, point_a)
-                feature0[at] = contact.feature_b
-                feature1[at] = contact.feature_a
+                columns.normal[at] = wp.vec3f(-normal_world)
+                columns.point0[at] = point_type(point_b)
+                columns.point1[at] = point_type(point_a)
+                columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, point_b)
+                columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, point_a)
+                columns.feature0[at] = contact.feature_b
+                columns.feature1[at] = contact.feature_a
             else:
-                normal[at] = wp.vec3f(normal_world)
-                point0[at] = point_type(point_a)
-                point1[at] = point_type(point_b)
-                offset0[at] = offset_in_body(rows, chunk, cell, row0, point_a)
-                offset1[at] = offset_in_body(rows, chunk, cell, row1, point_b)
-                feature0[at] = contact.feature_a
-                feature1[at] = contact.feature_b
+                columns.normal[at] = wp.vec3f(normal_world)
+                columns.point0[at] = point_type(point_a)
+                columns.point1[at] = point_type(point_b)
+                columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, point_a)
+                columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, point_b)
+                columns.feature0[at] = contact.feature_a
+                columns.feature1[at] = contact.feature_b
 
     return compact
 
 
 COMPACT = {
-    np.dtype(np.float32): compaction_kernel(wp.vec3f),
-    np.dtype(np.float64): compaction_kernel(wp.vec3d),
+    np.dtype(np.float32): compaction_kernel(Columns32, wp.vec3f),
+    np.dtype(np.float64): compaction_kernel(Columns64, wp.vec3d),
 }
+_COLUMNS = {np.dtype(np.float32): Columns32, np.dtype(np.float64): Columns64}
 _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
 
 
@@ -136,42 +164,36 @@ def row_bytes(float_type: np.dtype) -> int:
 
 
 def compact_contacts(
-    rows: ShapeRows,
-    layout: Layout,
-    chunk: ChunkCells,
-    batch: PoseBatch,
-    instances: Instances,
-    candidates: wp.array,
+    device_model: DeviceModel,
+    chunk: Chunk,
+    candidates: Candidates,
     candidate_count: int,
-    count: wp.array,
-    first: wp.array,
-    stride: wp.array,
     staged: Staging,
     float_type: np.dtype,
     workspace: Workspace,
 ) -> ContactBlock:
-    """The chunk's contacts as host arrays of their own, exactly sized."""
-    device, cell_count = workspace.device, batch.cell_count
-    total = scan_counts(count, candidate_count)
+    """The chunk's contacts as host arrays of their own, exactly sized. Scans the candidates' counts in place."""
+    device, layout, float_type = workspace.device, device_model.layout, np.dtype(float_type)
+    total = scan_counts(candidates.count, candidate_count)
     workspace.check(total * row_bytes(float_type))
-    cell_end = workspace.array("cell_end", cell_count, wp.int32)
+    cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
     if candidate_count:
-        arguments = [layout.width, cell_count, candidate_count, candidates, count, cell_end]
+        arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.count, cell_end]
         wp.launch(count_cells, candidate_count, arguments, device=device)
     else:
         cell_end.zero_()
-    columns = {}
+    arrays = {}
     for column in RIGID_COLUMNS:
         dtype = column.dtype_for(float_type)
-        scalar = wp.dtype_from_numpy(dtype)
-        columns[column.name] = wp.empty(
-            total, dtype=scalar if column.width == 1 else _VECTOR[np.dtype(dtype)], device=device
-        )
-    arguments = [rows, layout, chunk, instances, candidates, first, stride, count, staged, *columns.values()]
-    wp.launch(COMPACT[np.dtype(float_type)], candidate_count, arguments, device=device)
-    ends = cell_end[:cell_count].numpy()
+        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
+        arrays[column.name] = wp.empty(total, dtype=element, device=device)
+    columns = _COLUMNS[float_type]()
+    for name, array in arrays.items():
+        setattr(columns, name, array)
+    arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
+    wp.launch(COMPACT[float_type], candidate_count, arguments, device=device)
     return ContactBlock(
-        first_cell=batch.first_cell,
-        cell_counts=np.diff(ends, prepend=0).astype(np.int64),
-        columns={name: values.numpy() for name, values in columns.items()},
+        first_cell=chunk.first_cell,
+        cell_counts=np.diff(cell_end[: chunk.cell_count].numpy(), prepend=0).astype(np.int64),
+        columns={name: array.numpy() for name, array in arrays.items()},
     )

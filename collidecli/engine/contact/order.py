@@ -1,27 +1,28 @@
-"""The order of one pair's contacts, and which of them stay when their number is limited."""
+"""The order of one pair's contacts, and which of them stay when their number is limited.
+
+A pair's contacts stand at first, first + stride, first + 2 stride, ... in the staging.
+"""
 
 import warp as wp
 
-from collidecli.engine.narrow_phase.staging import StagedContact, Staging, place_of
+from collidecli.engine.narrow_phase.staging import StagedContact
 
 
 @wp.func
-def swap_rows(out: Staging, i: int, j: int):
-    at = place_of(out, i)
-    to = place_of(out, j)
-    held = out.contact[at]
-    out.contact[at] = out.contact[to]
-    out.contact[to] = held
+def swap_contacts(contact: wp.array[StagedContact], i: int, j: int):
+    held = contact[i]
+    contact[i] = contact[j]
+    contact[j] = held
 
 
 @wp.func
-def features_before(x: StagedContact, y: StagedContact, swapped: int) -> bool:
+def features_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
     """Whether x's features stand before y's, shape0's first; `swapped` says that b is shape0."""
     first_x = x.feature_a
     second_x = x.feature_b
     first_y = y.feature_a
     second_y = y.feature_b
-    if swapped != 0:
+    if swapped:
         first_x = x.feature_b
         second_x = x.feature_a
         first_y = y.feature_b
@@ -30,25 +31,23 @@ def features_before(x: StagedContact, y: StagedContact, swapped: int) -> bool:
 
 
 @wp.func
-def keep_deepest(out: Staging, row: int, count: int, limit: int) -> int:
-    """Moves the `limit` deepest of `count` contacts to the front; of equals the earlier row stays. Returns how many."""
-    if limit <= 0 or count <= limit:
-        return count
-    for kept in range(limit):
-        deepest = row + kept
-        for i in range(row + kept + 1, row + count):
-            if out.contact[place_of(out, i)].separation < out.contact[place_of(out, deepest)].separation:
-                deepest = i
-        if deepest != row + kept:
-            swap_rows(out, row + kept, deepest)
-    return limit
+def deepest_to_front(contact: wp.array[StagedContact], first: int, stride: int, found: int, kept: int):
+    """Moves the `kept` deepest of `found` contacts to the front; of equals the earlier one."""
+    for i in range(kept):
+        deepest = int(i)
+        for j in range(i + 1, found):
+            if contact[first + j * stride].separation < contact[first + deepest * stride].separation:
+                deepest = j
+        if deepest != i:
+            swap_contacts(contact, first + i * stride, first + deepest * stride)
 
 
 @wp.func
-def sort_by_features(out: Staging, row: int, count: int, swapped: int):
+def sort_by_features(contact: wp.array[StagedContact], first: int, stride: int, count: int, swapped: bool):
     """Insertion sort of a pair's contacts by feature0, then feature1."""
-    for i in range(row + 1, row + count):
-        j = int(i)
-        while j > row and features_before(out.contact[place_of(out, j)], out.contact[place_of(out, j - 1)], swapped):
-            swap_rows(out, j, j - 1)
-            j -= 1
+    for i in range(1, count):
+        for back in range(i):
+            j = first + (i - back) * stride
+            if not features_before(contact[j], contact[j - stride], swapped):
+                break
+            swap_contacts(contact, j, j - stride)

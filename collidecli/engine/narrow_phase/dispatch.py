@@ -13,10 +13,9 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import ChunkCells, Instances, row_of
-from collidecli.engine.contact.order import keep_deepest, sort_by_features
 from collidecli.engine.device_model import Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrow_phase.staging import Staging, place_of
+from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
 
 CLOSED_FORM = (
@@ -43,19 +42,11 @@ METHODS = {"gjk": 0, "mpr": 1}
 
 @wp.struct
 class Bucket:
-    """Candidates of one pair of types: order[start:] are their numbers.
+    """Candidates of one pair of types: order[start:] are their numbers. limit: contacts that each may keep, 0 all."""
 
-    limit: contacts that a pair may keep, 0 all. count: contacts of each candidate. first, stride: where its first
-    stands in the staging, and how far apart they are.
-    """
-
-    candidates: wp.array[wp.vec2i]
     order: wp.array[wp.int32]
     start: int
     limit: int
-    count: wp.array[wp.int32]
-    first: wp.array[wp.int32]
-    stride: wp.array[wp.int32]
 
 
 @wp.struct
@@ -64,7 +55,6 @@ class Query:
 
     row_a: int
     row_b: int
-    swapped: int
     pose_b_to_a: Pose
     reach: Real
 
@@ -90,25 +80,21 @@ def query_of(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Inst
     if rows.type[row0] <= rows.type[row1]:
         query.row_a = row0
         query.row_b = row1
-        query.swapped = 0
         query.pose_b_to_a = relative_pose(pose0, pose1)
     else:
         query.row_a = row1
         query.row_b = row0
-        query.swapped = 1
         query.pose_b_to_a = relative_pose(pose1, pose0)
     return query
 
 
 @wp.func
-def finish(bucket: Bucket, out: Staging, candidate: int, row: int, found: int, swapped: int):
-    """Limits and orders a pair's contacts and notes where they stand."""
-    kept = keep_deepest(out, row, found, bucket.limit)
-    if kept > 1:
-        sort_by_features(out, row, kept, swapped)
-    bucket.count[candidate] = kept
-    bucket.first[candidate] = place_of(out, row)
-    bucket.stride[candidate] = out.pair_count
+def note(candidates: Candidates, bucket: Bucket, out: Staging, candidate: int, row: int, found: int):
+    """Notes how many contacts a candidate has, how many of them stay, and where they stand."""
+    candidates.found[candidate] = found
+    candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(found, bucket.limit), found)
+    candidates.first[candidate] = place_of(out, row)
+    candidates.stride[candidate] = out.pair_count
 
 
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
@@ -116,14 +102,20 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
 
     @wp.kernel(module="unique", enable_backward=False)
     def narrow_phase(
-        rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, bucket: Bucket, out: Staging
+        rows: ShapeRows,
+        layout: Layout,
+        chunk: ChunkCells,
+        instances: Instances,
+        candidates: Candidates,
+        bucket: Bucket,
+        out: Staging,
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
+        query = query_of(rows, layout, chunk, instances, candidates.pair[candidate])
         row = thread * out.most
         found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
-        finish(bucket, out, candidate, row, found, query.swapped)
+        note(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 
@@ -133,11 +125,17 @@ def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
 
     @wp.kernel(module="unique", enable_backward=False)
     def narrow_phase(
-        rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, bucket: Bucket, out: Staging
+        rows: ShapeRows,
+        layout: Layout,
+        chunk: ChunkCells,
+        instances: Instances,
+        candidates: Candidates,
+        bucket: Bucket,
+        out: Staging,
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, layout, chunk, instances, bucket.candidates[candidate])
+        query = query_of(rows, layout, chunk, instances, candidates.pair[candidate])
         row = thread * out.most
         a = query.row_a
         b = query.row_b
@@ -152,7 +150,7 @@ def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
             out,
             row,
         )
-        finish(bucket, out, candidate, row, found, query.swapped)
+        note(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 
@@ -184,15 +182,17 @@ def _convex_room(method: str) -> Room:
     return Room(f"convex_{method}", convex_convex.MAX_CONTACTS, kernel)
 
 
-def needed_rooms(type_pairs: set[tuple[int, int]], method: str) -> tuple[list[Room], np.ndarray]:
-    """The rooms that a model's pairs of types need.
+@dataclass(frozen=True)
+class RoomTable:
+    """The rooms that a model needs. of_types: on the device, int32[T * T], the room of each ordered pair of types."""
 
-    Args:
-        type_pairs: (type0, type1) of shapes that may touch, in any order.
-        method: "gjk" or "mpr".
-    Returns:
-        rooms; and int32[T * T], the room of each ordered pair of types (0 where there is none).
-    """
+    rooms: tuple[Room, ...]
+    of_types: wp.array
+    type_count: int
+
+
+def needed_rooms(type_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
+    """The rooms of some pairs of types, (type0, type1) in any order. method: "gjk" or "mpr"."""
     type_count = len(ShapeType)
     rooms: list[Room] = []
     table = np.zeros((type_count, type_count), np.int32)
@@ -201,4 +201,4 @@ def needed_rooms(type_pairs: set[tuple[int, int]], method: str) -> tuple[list[Ro
         if here not in rooms:
             rooms.append(here)
         table[low, high] = table[high, low] = rooms.index(here)
-    return rooms, table.ravel()
+    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), type_count)

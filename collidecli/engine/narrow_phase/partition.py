@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import ChunkCells, row_of
-from collidecli.engine.device_model import Layout, ShapeRows
+from collidecli.engine.cells import Chunk, ChunkCells, row_of
+from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.narrow_phase.dispatch import RoomTable
 from collidecli.engine.workspace import Workspace
 
 BLOCK = wp.constant(128)
@@ -66,29 +67,19 @@ def write_buckets(
 
 
 def partition(
-    rows: ShapeRows,
-    layout: Layout,
-    chunk: ChunkCells,
-    candidates: wp.array,
-    candidate_count: int,
-    buckets: wp.array,
-    type_count: int,
-    bucket_count: int,
-    workspace: Workspace,
+    device_model: DeviceModel, chunk: Chunk, pair: wp.array, count: int, table: RoomTable, workspace: Workspace
 ) -> tuple[wp.array, np.ndarray]:
-    """Candidate numbers ordered by bucket, ascending within one; and where each bucket starts, int[buckets + 1]."""
-    device = workspace.device
-    block_count = -(-candidate_count // int(BLOCK))
-    bucket = workspace.array("bucket", candidate_count, wp.uint8)
-    end = workspace.array("bucket_end", bucket_count * block_count, wp.int32)
-    order = workspace.array("bucket_order", candidate_count, wp.int32)
-    arguments = [rows, layout, chunk, candidates, candidate_count, type_count, buckets]
-    wp.launch(count_buckets, block_count, [*arguments, bucket_count, block_count, bucket, end], device=device)
-    view = end[: bucket_count * block_count]
+    """Candidate numbers ordered by room, ascending within one; and where each room's start, int[rooms + 1]."""
+    device, room_count = workspace.device, len(table.rooms)
+    block_count = -(-count // int(BLOCK))
+    bucket = workspace.array("bucket", count, wp.uint8)
+    end = workspace.array("bucket_end", room_count * block_count, wp.int32)
+    order = workspace.array("bucket_order", count, wp.int32)
+    arguments = [device_model.rows, device_model.layout, chunk.cells, pair, count, table.type_count, table.of_types]
+    wp.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end], device=device)
+    view = end[: room_count * block_count]
     wp.utils.array_scan(view, view, inclusive=True)
     # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
     starts = np.concatenate([[0], view.numpy()[block_count - 1 :: block_count]])
-    wp.launch(
-        write_buckets, block_count, [candidate_count, bucket_count, block_count, bucket, end, order], device=device
-    )
+    wp.launch(write_buckets, block_count, [count, room_count, block_count, bucket, end, order], device=device)
     return order, starts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.workspace import Workspace
 
 
 @wp.struct
@@ -65,3 +66,29 @@ def set_kind(out: Staging, row: int, count: int, kind: int):
     """Gives the contacts in rows row .. row + count - 1 their kind, once it is known how many there are."""
     for i in range(row, row + count):
         out.contact[place_of(out, i)].kind = kind
+
+
+@wp.struct
+class Candidates:
+    """The candidates of a chunk, and what the narrow phase found of each.
+
+    pair: their two instances. found: contacts of each. count: those that stay, when their number is limited.
+    first, stride: where its first contact stands in the staging, and how far apart they are.
+    """
+
+    pair: wp.array[wp.vec2i]
+    found: wp.array[wp.int32]
+    count: wp.array[wp.int32]
+    first: wp.array[wp.int32]
+    stride: wp.array[wp.int32]
+
+
+def new_candidates(workspace: Workspace, pair: wp.array, count: int) -> Candidates:
+    """Room for what will be found of `count` candidates."""
+    candidates = Candidates()
+    candidates.pair = pair
+    candidates.found = workspace.array("contact_found", count, wp.int32)
+    candidates.count = workspace.array("contact_count", count, wp.int32)
+    candidates.first = workspace.array("contact_first", count, wp.int32)
+    candidates.stride = workspace.array("contact_stride", count, wp.int32)
+    return candidates
