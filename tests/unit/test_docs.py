@@ -144,7 +144,7 @@ def test_the_auto_rule():
     ]
     for name in ("docs/cli.md", "docs/adr/0010-pipelines-and-auto.md"):
         assert f"more than {build.ENUMERATED_SHAPES} shapes" in page(name)
-        assert re.search(rf"over\s{build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spartners", page(name))
+        assert re.search(rf"over\s{build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
 
 
 def test_configuration_example(tmp_path, monkeypatch):
