@@ -142,6 +142,29 @@ def test_options_in_place_of_the_scene_s_own():
         }
 
 
+def test_pairs_that_are_only_just_in_reach():
+    """Spheres one behind the other along an axis, 1e-9 of their distance from the origin inside of their reach."""
+    rng = np.random.default_rng(24)
+    builder = ModelBuilder()
+    builder.default_gap = 0.02
+    count = 200
+    radius = rng.uniform(0.01, 0.3, count)
+    position = np.zeros((count, 3))
+    for index in range(count):
+        builder.add_shape_sphere(builder.add_body(), radius=radius[index])
+        if index % 2 == 0:
+            position[index] = rng.uniform(-1.0, 1.0, 3) * 10.0 ** rng.uniform(0, 4)
+            continue
+        before, axis = position[index - 1], index // 2 % 3
+        position[index] = before
+        position[index, axis] += radius[index - 1] + radius[index] + 0.02 - 1e-9 * abs(before[axis])
+    poses = np.concatenate([position, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))], axis=1)[None, None]
+    model = builder.finalize()
+    assert len(wanted_pairs(model, poses)) >= count // 2
+    for rows in check(model, poses).values():
+        assert set(range(0, count, 2)) <= set(rows[:, 1].tolist())
+
+
 def test_worlds_of_two_templates():
     builder = ModelBuilder()
     add_planes(builder)
@@ -156,12 +179,16 @@ def test_worlds_of_two_templates():
 
 
 def crowd(count: int) -> ModelBuilder:
-    """Small spheres and boxes, a ground plane, and a wall through the whole crowd."""
+    """Small spheres and boxes; a few that reach over several columns; planes and walls through all, first and last."""
     builder = ModelBuilder()
     builder.default_gap = 0.01
     builder.add_ground_plane()
     builder.add_shape_box(-1, hx=0.1, hy=8.0, hz=3.0)
+    for x in range(-6, 7, 3):
+        builder.add_shape_box(-1, [x, 0.5 * x, -0.3 * x, 0, 0, 0, 1], hx=0.3, hy=2.0, hz=1.5)
     add_shapes(builder, np.random.default_rng(19), count, types=(ShapeType.SPHERE, ShapeType.BOX))
+    builder.add_shape_box(-1, [4.0, 0, 0, 0, 0, 0, 1], hx=0.1, hy=8.0, hz=3.0)
+    builder.add_shape_plane(-1, [-8.0, 0, 0, 0, 0.5**0.5, 0, 0.5**0.5])
     return builder
 
 
@@ -178,7 +205,8 @@ def test_many_columns(count):
     sweep = pipeline_of(model, poses, broad_phase="sap").broad_phase
     assert isinstance(sweep, SweepAndPrune)
     assert sweep.plan.column_count > 20
-    assert sweep.plan.columns.swept.numpy()[:3].tolist() == [0, 0, 1]
+    swept = sweep.plan.columns.swept.numpy()
+    assert np.flatnonzero(swept == 0).tolist() == [0, 1, count + 7, count + 8]
     check(model, poses, phases=("nxn", "sap"))
 
 
