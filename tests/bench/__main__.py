@@ -1,4 +1,4 @@
-"""`python -m tests.bench [names]`: runs benchmarks one after another, prints their tables and keeps out/bench/*.json."""
+"""`python -m tests.bench [names]`: runs benchmarks one by one, prints their tables and keeps out/bench/*.json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def main(names: tuple[str, ...], repeats: int, clock: str) -> None:
     console = Console(width=140)
     load = os.getloadavg()[0]
     if load > 0.5:
-        console.print(f"[yellow]the machine is busy (load average {load:.1f}): times of the wall clock will be too long")
+        console.print(
+            f"[yellow]the machine is busy (load average {load:.1f}): times of the wall clock will be too long"
+        )
     for name in names or BENCHES:
         start = time.perf_counter()
         table = importlib.import_module(f"tests.bench.{name}").measure(repeats, clock)

@@ -25,8 +25,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         "Peak memory of `collide run`",
         ["scene", "frames", "--memory-limit", "peak", "trajectory", "contact set"],
         notes=[
-            "The peak is of the whole process: Python, MuJoCo, USD, Warp and the kernels take what the run of one frame "
-            "shows; the limit is for scratch memory and waiting blocks besides."
+            "The peak is of the whole process: Python, MuJoCo, USD, Warp and the kernels take what the run of one "
+            "frame shows; the limit is for scratch memory and waiting blocks besides."
         ],
     )
     for key in ("humanoid", "pile_1000"):
@@ -37,7 +37,17 @@ def measure(repeats: int, clock: str) -> BenchTable:
             for recording, frames, limit in cases:
                 output = Path(folder) / "out.contacts.h5"
                 options = ["--memory-limit", limit] if limit else []
-                command = ["run", str(scene.path), "-t", str(recording), "--frames", frames, "-o", str(output), "--json"]
+                command = [
+                    "run",
+                    str(scene.path),
+                    "-t",
+                    str(recording),
+                    "--frames",
+                    frames,
+                    "-o",
+                    str(output),
+                    "--json",
+                ]
                 command = collide_command(*command, "--force", *options)
                 facts = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
                 peak, count = facts["peak_memory_bytes"], facts["frames"]

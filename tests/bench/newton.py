@@ -24,7 +24,16 @@ def measure(repeats: int, clock: str) -> BenchTable:
     table = BenchTable(
         "newton",
         "Against Newton, one core each",
-        ["scene", "frames", "broad phase", "contacts a frame", "frame by frame", "one batch", "ours", "batch over ours"],
+        [
+            "scene",
+            "frames",
+            "broad phase",
+            "contacts a frame",
+            "frame by frame",
+            "one batch",
+            "ours",
+            "batch over ours",
+        ],
     )
     try:
         import newton
@@ -32,9 +41,9 @@ def measure(repeats: int, clock: str) -> BenchTable:
         table.notes.append("Newton is not installed: nothing was measured.")
         return table
     table.notes = [
-        f"Newton {newton.__version__} works in float32; kernels are launched, not captured as graphs. Its shapes have no "
-        "gap here, as in ours. Which pairs may touch, and how many contacts a pair has, is each one's own reading of the "
-        "same MJCF."
+        f"Newton {newton.__version__} works in float32; kernels are launched, not captured as graphs. Its shapes have "
+        "no gap here, as in ours. Which pairs may touch, and how many contacts a pair has, is each one's own reading "
+        "of the same MJCF."
     ]
     find_device("cpu")  # silences Warp before Newton speaks
     for key, frame_count in FRAMES.items():

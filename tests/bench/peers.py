@@ -23,15 +23,17 @@ def measure(repeats: int, clock: str) -> BenchTable:
         "Against MuJoCo's mj_collision, one core each",
         ["scene", "frames", "contacts a frame", "MuJoCo, a frame", "ours, a frame", "times as fast"],
         notes=[
-            "Median of repeats taken in turn, least and most in brackets. Kinematics are in neither. Both find the same "
-            "pairs; the numbers of contacts differ where manifolds do.",
+            "Median of repeats taken in turn, least and most in brackets. Kinematics are in neither. Both find the "
+            "same pairs; the numbers of contacts differ where manifolds do.",
         ],
     )
     for key, make in SCENES.items():
         scene = make()
         ours, theirs = Ours.of(scene, clock=CLOCKS[clock]), Mujoco(scene, CLOCKS[clock])
         contacts = [side.measure().contacts / len(scene.qpos) for side in (theirs, ours)]
-        times = interleaved({"mujoco": lambda: theirs.measure().seconds, "ours": lambda: ours.measure().seconds}, repeats)
+        times = interleaved(
+            {"mujoco": lambda t=theirs: t.measure().seconds, "ours": lambda o=ours: o.measure().seconds}, repeats
+        )
         table.add(
             f"{scene.name} ({ours.choice.name})",
             len(scene.qpos),

@@ -29,7 +29,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         ["what", "seconds"],
         notes=[
             "`run` takes one frame and writes its file. An empty cache: WARP_CACHE_PATH is a new folder, so that every "
-            "kernel is compiled. MuJoCo, USD and Warp are loaded anew in each process; their files are in the disk's cache."
+            "kernel is compiled. MuJoCo, USD and Warp are loaded anew in each process; their files are in the disk's "
+            "cache."
         ],
     )
     _seconds("--help", cache="")
