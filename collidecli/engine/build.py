@@ -128,7 +128,8 @@ def build_pipeline(
 
 def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:
     """Compiles what is not in Warp's cache, on every core, and loads it."""
-    modules = list(dict.fromkeys(kernel.module for kernel in kernels))
+    # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
+    modules = list(dict.fromkeys(kernel.module for kernel in reversed(kernels)))
     wp.force_load(device, modules=modules, max_workers=os.cpu_count() or 1)
 
 

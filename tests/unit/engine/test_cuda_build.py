@@ -1,0 +1,40 @@
+"""Kernels are one source for CPU and CUDA: NVRTC compiles them here, with or without a GPU."""
+
+from __future__ import annotations
+
+import pytest
+import warp as wp
+
+from collidecli.engine.broad_phase import all_pairs, explicit, sweep_and_prune
+from collidecli.engine.build import find_device
+from collidecli.engine.cells import place_shapes
+from collidecli.engine.contact.compact import COMPACT, count_cells
+from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
+from collidecli.model.shape_types import ShapeType
+
+ARCHITECTURE = 90
+KERNELS = {
+    "place_shapes": place_shapes,
+    "count_buckets": count_buckets,
+    "write_buckets": write_buckets,
+    "count_cells": count_cells,
+    "test_pairs": explicit.test_pairs,
+    "test_all": all_pairs.test_all,
+    "write_entries": sweep_and_prune.write_entries,
+    "sweep": sweep_and_prune.sweep,
+    "meet_unswept": sweep_and_prune.meet_unswept,
+    "compact": next(iter(COMPACT.values())),
+    "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
+    "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
+    find_device("cpu")
+    monkeypatch.setattr(wp.config, "optimization_level", 0)  # whether it compiles, not how well
+    if not wp.get_cuda_supported_archs():
+        pytest.skip("this build of Warp has no CUDA compiler")
+    built = wp.compile_aot_module(KERNELS[name].module, arch=ARCHITECTURE, module_dir=tmp_path)
+    assert any(path.stat().st_size > 0 for path in built)
