@@ -63,6 +63,7 @@ class LazyGroup(click.Group):
 
 
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Prints the version and ends, where it is asked for."""
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
 

@@ -37,6 +37,7 @@ class Setting(click.Option):
 
 
 def setting(*names: str, **attributes: Any) -> Callable:
+    """A decorator that adds a `Setting`."""
     return click.option(*names, cls=Setting, **attributes)
 
 
@@ -109,6 +110,7 @@ class MemorySize(click.ParamType):
 
 
 def streams_of(ctx: click.Context) -> Streams:
+    """The streams that every verb of this call shares."""
     return ctx.ensure_object(Streams)
 
 
@@ -161,11 +163,13 @@ def algorithm_options(command: Callable) -> Callable:
 
 
 def compression_option(command: Callable) -> Callable:
+    """How the output file is compressed."""
     choice = click.Choice(COMPRESSIONS)
     return setting("--compression", type=choice, default="gzip", show_default=True)(command)
 
 
 def force_option(command: Callable) -> Callable:
+    """Whether an output that is there is replaced."""
     return click.option("--force", is_flag=True, help="Replace an output that is there.")(command)
 
 

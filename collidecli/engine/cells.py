@@ -77,6 +77,7 @@ def bound_vector(instances: Instances, instance: int, number: int) -> wp.vec3f:
 
 @wp.func
 def set_bound_vector(instances: Instances, instance: int, number: int, value: wp.vec3f):
+    """Writes three numbers of an instance's bounds: CENTER, LOWER or UPPER."""
     at = bound_index(instance, number)
     instances.bound[at] = value[0]
     instances.bound[at + LANE_COUNT] = value[1]

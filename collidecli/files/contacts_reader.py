@@ -238,6 +238,7 @@ class ContactSet:
 
 
 def is_complete(file: h5py.File) -> bool:
+    """Whether the writer of an open contact set came to its end."""
     return bool(np.array_equal(file.attrs.get("complete", 0), 1))
 
 

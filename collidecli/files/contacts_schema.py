@@ -59,10 +59,12 @@ TIME_TABLES = (
 
 
 def column_path(column: Column) -> str:
+    """A column's dataset in the file."""
     return f"{RIGID_GROUP}/{column.name}"
 
 
 def row_shape(column: Column) -> tuple[int, ...]:
+    """Shape of one row of a column: () or (width,)."""
     return () if column.width == 1 else (column.width,)
 
 

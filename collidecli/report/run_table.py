@@ -44,10 +44,12 @@ def deepest_text(deepest: Mapping[str, Any] | None) -> str:
 
 
 def contact_text(facts: Mapping[str, Any]) -> str:
+    """Contacts and touching pairs, in words."""
     return f"{count(facts['contacts'])} in {plural(facts['touching_pairs'], 'touching pair')}"
 
 
 def candidate_text(facts: Mapping[str, Any]) -> str:
+    """Candidates and the share of them that did not touch, in words."""
     false = f", {percent(facts['false_positive_ratio'])} of them false" if facts["candidates"] else ""
     return f"{count(facts['candidates'])}{false}"
 

@@ -33,6 +33,7 @@ def length(metres: float) -> str:
 
 
 def memory(size: int) -> str:
+    """A size in bytes, with the unit that suits it."""
     value = float(size)
     for unit in ("B", "KiB", "MiB"):
         if value < 1024.0:
@@ -42,10 +43,12 @@ def memory(size: int) -> str:
 
 
 def percent(share: float) -> str:
+    """A share as a percentage."""
     return f"{100.0 * share:.1f}%"
 
 
 def plural(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it is not one."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 

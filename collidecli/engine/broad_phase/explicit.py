@@ -96,5 +96,6 @@ class Explicit:
 
 
 def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> Explicit:
+    """The broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
     pairs, most = upload_blocks(device_model, template_pairs)
     return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD))

@@ -33,6 +33,7 @@ class HitWords:
 
 
 def hit_words(workspace: Workspace, count: int) -> HitWords:
+    """Room for `count` words."""
     words = HitWords()
     words.word = workspace.array("hit_word", count, wp.uint32)
     words.end = workspace.array("hit_end", count, wp.int32)

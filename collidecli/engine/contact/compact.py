@@ -10,8 +10,8 @@ from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of, row_of
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.narrow_phase.staging import Candidates, Staging
+from collidecli.engine.geometry.real import Pose, Vec3
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 
@@ -47,6 +47,36 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
     pose = body_pose_of(chunk, cell, body)
     offset = point_world - wp.transform_get_translation(pose)
     return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
+
+
+@wp.struct
+class WorldContact:
+    """A contact in world, the pair in the order of rows."""
+
+    normal: Vec3
+    point0: Vec3
+    point1: Vec3
+    feature0: int
+    feature1: int
+
+
+@wp.func
+def in_world(contact: StagedContact, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
+    """A staged contact in world; `swapped` says that b is shape0."""
+    found = WorldContact()
+    found.normal = wp.transform_vector(pose_a_to_world, contact.normal)
+    found.point0 = wp.transform_point(pose_a_to_world, contact.point)
+    found.point1 = found.point0 + contact.separation * found.normal
+    found.feature0 = contact.feature_a
+    found.feature1 = contact.feature_b
+    if swapped:
+        point_b = found.point1
+        found.point1 = found.point0
+        found.point0 = point_b
+        found.normal = -found.normal
+        found.feature0 = contact.feature_b
+        found.feature1 = contact.feature_a
+    return found
 
 
 @wp.struct
@@ -122,30 +152,19 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         cell = pair[0] // layout.width
         for i in range(count):
             contact = staged.contact[candidates.first[thread] + i * candidates.stride[thread]]
-            normal_world = wp.transform_vector(pose_a_to_world, contact.normal)
-            point_a = wp.transform_point(pose_a_to_world, contact.point)
-            point_b = point_a + contact.separation * normal_world
+            found = in_world(contact, pose_a_to_world, swapped)
             at = slot + i
             columns.shape0[at] = row0
             columns.shape1[at] = row1
             columns.distance[at] = wp.float32(contact.separation - margin)
+            columns.normal[at] = wp.vec3f(found.normal)
+            columns.point0[at] = point_type(found.point0)
+            columns.point1[at] = point_type(found.point1)
+            columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, found.point0)
+            columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, found.point1)
+            columns.feature0[at] = found.feature0
+            columns.feature1[at] = found.feature1
             columns.kind[at] = wp.uint8(contact.kind)
-            if swapped:
-                columns.normal[at] = wp.vec3f(-normal_world)
-                columns.point0[at] = point_type(point_b)
-                columns.point1[at] = point_type(point_a)
-                columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, point_b)
-                columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, point_a)
-                columns.feature0[at] = contact.feature_b
-                columns.feature1[at] = contact.feature_a
-            else:
-                columns.normal[at] = wp.vec3f(normal_world)
-                columns.point0[at] = point_type(point_a)
-                columns.point1[at] = point_type(point_b)
-                columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, point_a)
-                columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, point_b)
-                columns.feature0[at] = contact.feature_a
-                columns.feature1[at] = contact.feature_b
 
     return compact
 

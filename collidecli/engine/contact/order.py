@@ -10,6 +10,7 @@ from collidecli.engine.narrow_phase.staging import StagedContact
 
 @wp.func
 def swap_contacts(contact: wp.array[StagedContact], i: int, j: int):
+    """Exchanges two contacts."""
     held = contact[i]
     contact[i] = contact[j]
     contact[j] = held

@@ -59,12 +59,14 @@ def half_extent(shape_type: int, size: Vec3, rotation: Mat33) -> Vec3:
 
 @wp.func
 def rounded_down(x: Vec3) -> wp.vec3f:
+    """A float32 corner that is nowhere above x."""
     low = wp.vec3f(x)
     return low - OUTWARD * wp.abs(low)
 
 
 @wp.func
 def rounded_up(x: Vec3) -> wp.vec3f:
+    """A float32 corner that is nowhere below x."""
     high = wp.vec3f(x)
     return high + OUTWARD * wp.abs(high)
 

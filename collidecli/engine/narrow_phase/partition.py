@@ -18,6 +18,7 @@ BLOCK = wp.constant(128)
 def bucket_of(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, pair: wp.vec2i, type_count: int, buckets: wp.array[wp.int32]
 ) -> int:
+    """The bucket of a pair of instances, from its two shapes' types."""
     type0 = rows.type[row_of(chunk, layout, pair[0])]
     type1 = rows.type[row_of(chunk, layout, pair[1])]
     return buckets[type0 * type_count + type1]

@@ -1,0 +1,120 @@
+"""The tree keeps its own rules: the direction of imports, sizes to be read in one sitting, words for what is public."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).parents[2]
+MOST_FILE_LINES, MOST_FUNCTION_LINES = 399, 59
+PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
+"""A path of somebody's machine: absolute, and with something behind it."""
+TEXT = (".py", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
+FOLDERS = ("collidecli", "tests", "samples", "docs", ".github")
+OUTGROWN = {
+    "collidecli/engine/narrow_phase/convex/descent.py: descend",
+    "collidecli/engine/narrow_phase/convex/epa.py: grow",
+    "collidecli/engine/narrow_phase/convex/polytope.py: add_vertex",
+}
+"""Functions that are two things and still stand as one: find the seam, and take them off this list."""
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def files() -> list[Path]:
+    """Every file of the project: what lies in its root, and in its folders at any depth."""
+    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    found = [path for path in [*ROOT.iterdir(), *inside] if path.is_file() and "__pycache__" not in path.parts]
+    return sorted(found)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+SOURCES = [path for path in files() if path.suffix == ".py"]
+PACKAGE = [path for path in SOURCES if name_of(path).startswith("collidecli/")]
+
+
+def test_the_sources_are_found():
+    assert len(PACKAGE) > 80
+    assert Path(__file__) in SOURCES
+    assert ROOT / "pyproject.toml" in files()
+
+
+def test_imports_go_one_way(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(ROOT)
+    code = lint_imports(no_cache=True, no_logo=True)
+    assert code == 0, capsys.readouterr().out
+
+
+def test_files_can_be_read_in_one_sitting():
+    long = {name_of(path): count for path in SOURCES if (count := len(path.read_text().splitlines())) > MOST_FILE_LINES}
+    assert not long
+
+
+def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function from its `def` on, without its docstring."""
+    words = ast.get_docstring(function, clean=False)
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    return lines - (0 if words is None else words.count("\n") + 1)
+
+
+def test_functions_can_be_read_at_a_glance():
+    long = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, FUNCTION) and line_count(node) > MOST_FUNCTION_LINES:
+                long.add(f"{name_of(path)}: {node.name}")
+    # As a set, so that a function that was cut in two leaves the list.
+    assert long == OUTGROWN
+
+
+def test_no_path_of_a_private_machine():
+    found = []
+    for path in files():
+        if path.suffix in TEXT and not name_of(path).startswith("tests/"):
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                if PRIVATE_PLACE.search(line):
+                    found.append(f"{name_of(path)}:{number}: {line.strip()}")
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("line", "is_private"),
+    [
+        ("open('/home/a/scene.usda')", True),
+        ("see /tmp/x", True),
+        ("cd /work/main", True),
+        ("docs/home/index.md", False),
+        ("https://host.org/work/main", False),
+        ("frames/work", False),
+    ],
+)
+def test_what_a_private_path_is(line, is_private):
+    assert bool(PRIVATE_PLACE.search(line)) == is_private
+
+
+def public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Functions of the module that other modules may call."""
+    for node in tree.body:
+        if isinstance(node, FUNCTION) and not node.name.startswith("_"):
+            yield node.name, node
+
+
+def test_public_functions_say_what_they_do():
+    silent = []
+    for path in PACKAGE:
+        for name, node in public_functions(ast.parse(path.read_text())):
+            if ast.get_docstring(node) is None:
+                silent.append(f"{name_of(path)}: {name}")
+    assert not silent
+
+
+def test_modules_say_what_they_are_for():
+    silent = [name_of(p) for p in PACKAGE if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
+    assert not silent
