@@ -15,7 +15,8 @@ from tests.bench.scenes import FOLDER
 from tests.bench.start import collide_command
 
 LIMITS = ("", "256MiB", "64MiB")
-LONGER = (1, 10)
+CASES = {"humanoid": (1, 10), "pile_100": (5, 50)}
+"""How often each scene's motion is repeated: enough for whole chunks, and ten times that."""
 
 
 def measure(repeats: int, clock: str) -> BenchTable:
@@ -29,10 +30,10 @@ def measure(repeats: int, clock: str) -> BenchTable:
             "frame shows; the limit is for scratch memory and waiting blocks besides."
         ],
     )
-    for key in ("humanoid", "pile_1000"):
+    for key, longer in CASES.items():
         scene = SCENES[key]()
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-            short, long = (write_recording(scene, Path(folder) / f"motion_{n}.h5", n) for n in LONGER)
+            short, long = (write_recording(scene, Path(folder) / f"motion_{n}.h5", n) for n in longer)
             cases = [(short, "0", ""), (short, ":", ""), *((long, ":", limit) for limit in LIMITS)]
             for recording, frames, limit in cases:
                 output = Path(folder) / "out.contacts.h5"

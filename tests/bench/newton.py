@@ -15,7 +15,7 @@ from tests.bench.scenes import BenchScene
 from tests.bench.timing import CLOCKS, Ours, model_and_poses
 
 BROAD_PHASES = ("explicit", "sap", "nxn")
-FRAMES = {"humanoid": 1000, "pile_100": 100, "pile_1000": 10}
+FRAMES = {"humanoid": 2000, "pile_100": 100, "pile_1000": 10}
 """Frames of a pass: the frames of the scene, evenly spread."""
 
 
