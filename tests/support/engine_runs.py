@@ -57,12 +57,13 @@ def pipeline_of(
     sample: np.ndarray,
     contact: ContactOptions | None = None,
     float_type: str = "float64",
+    device: str = "cpu",
     **engine: object,
 ) -> CollisionPipeline:
-    """A pipeline on the CPU. sample: float64[samples, W, B, 7], what a sweep is planned from."""
+    """A pipeline on a device. sample: float64[samples, W, B, 7], what a sweep is planned from."""
     options = replace(EngineOptions(), **engine)
-    device = find_device("cpu")
-    return build_pipeline(model, contact or ContactOptions(), options, device, sample, np.dtype(float_type))[0]
+    where = find_device(device)
+    return build_pipeline(model, contact or ContactOptions(), options, where, sample, np.dtype(float_type))[0]
 
 
 def contacts_of(
