@@ -81,11 +81,15 @@ def sample_poses(motion: Motion) -> np.ndarray:
 
 
 def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
-    """The motion in chunks of `cells` consecutive cells."""
+    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks."""
     cell_count = len(motion.time) * world_count
+    held, poses = range(0), np.zeros(0)
     for first in range(0, cell_count, cells):
         count = min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
-        with timing.stage("read"):
-            poses = motion.read(frames)
+        if frames != held:
+            before = getattr(motion, "kinematics_seconds", 0.0)
+            with timing.stage("read"):
+                held, poses = frames, motion.read(frames)
+            timing.move("read", "kinematics", getattr(motion, "kinematics_seconds", 0.0) - before)
         yield PoseBatch(first, count, frames.start, poses)

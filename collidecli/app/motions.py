@@ -52,6 +52,10 @@ class SlicedMotion:
         # Frame by frame: the frames between two picked ones are never in memory.
         return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
 
+    @property
+    def kinematics_seconds(self) -> float:
+        return getattr(self._motion, "kinematics_seconds", 0.0)
+
     def close(self) -> None:
         self._motion.close()
 

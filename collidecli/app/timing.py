@@ -53,6 +53,13 @@ class TimingReport:
             self.seconds[name] += time.perf_counter() - start
             self.calls[name] += 1
 
+    def move(self, source: str, target: str, seconds: float) -> None:
+        """Counts `seconds` of one stage's time as another's: it was done within."""
+        if seconds > 0.0:
+            self.seconds[source] -= seconds
+            self.seconds[target] += seconds
+            self.calls[target] += 1
+
     def add_chunk(self, report: ChunkReport) -> None:
         self.chunks.append(report)
         for stage in STAGES:

@@ -40,14 +40,16 @@ def free_memory_share() -> int:
 
 
 def chunk_size(pipeline: CollisionPipeline, cell_count: int, workers: int, asked: int) -> int:
-    """Cells in a chunk."""
+    """Cells in a chunk; whole frames where one fits, so that no frame is read twice."""
     if asked:
         return asked
+    world_count = pipeline.device_model.model.world_count
     width = pipeline.device_model.layout.width
     is_cuda = pipeline.device_model.device.is_cuda
     instances = CUDA_CHUNK_INSTANCES if is_cuda else CPU_CHUNK_INSTANCES
     fair = -(-cell_count // (1 if is_cuda else CHUNKS_PER_WORKER * workers))
-    return max(1, min(instances // width, fair))
+    cells = max(1, min(instances // width, fair))
+    return cells if cells < world_count else cells // world_count * world_count
 
 
 WAITING_BLOCKS = 4

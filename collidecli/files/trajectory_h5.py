@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from functools import cached_property
 
 import h5py
@@ -38,10 +39,12 @@ class TrajectoryMotion:
     """A recorded motion (see `model.motion.Motion`), of which only the frames asked for are in memory.
 
     header: what the file holds. warnings: for a person, in the order found.
+    kinematics_seconds: how much of the reading so far went into forward kinematics.
     """
 
     def __init__(self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None) -> None:
         self.header = header_of(file, path)
+        self.kinematics_seconds = 0.0
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
         self.float_type = self.header.float_type
@@ -137,6 +140,7 @@ class TrajectoryMotion:
         """float64[n, W, K, 7] of joint_q[n, W, nq]."""
         kinematics = self._kinematics
         assert kinematics is not None
+        start = time.perf_counter()
         counts = joint_q.shape[:2]
         qpos = joint_q.astype(np.float64).reshape(counts[0] * counts[1], joint_q.shape[2])
         bad = kinematics.first_bad_coordinate(qpos) if len(qpos) else None
@@ -144,7 +148,9 @@ class TrajectoryMotion:
             row, body, what = bad
             raise InputError(what, self._cell("joint_q", frames, row) + f", body '{body}'", "record this pose again")
         mocap = None if self._mocap is None else self._mocap_poses(frames)
-        return kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
+        poses = kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
+        self.kinematics_seconds += time.perf_counter() - start
+        return poses
 
     def _mocap_poses(self, frames: range) -> np.ndarray:
         """float64[n * W, nmocap, 7]."""
