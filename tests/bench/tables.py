@@ -21,7 +21,9 @@ MARKS = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(BENCHES))
-@click.option("--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A Markdown file to refresh.")
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A Markdown file to refresh."
+)
 def main(names: tuple[str, ...], into: Path | None) -> None:
     """Print what the benchmarks found, or put it INTO a document."""
     found = {name: as_markdown(name) for name in names or BENCHES if (FOLDER / f"{name}.json").exists()}
@@ -32,7 +34,9 @@ def main(names: tuple[str, ...], into: Path | None) -> None:
         click.echo("\n\n".join(found.values()))
         return
     text = into.read_text()
-    into.write_text(MARKS.sub(lambda mark: f"{mark[1]}{found[mark[2]]}\n{mark[3]}" if mark[2] in found else mark[0], text))
+    into.write_text(
+        MARKS.sub(lambda mark: f"{mark[1]}{found[mark[2]]}\n{mark[3]}" if mark[2] in found else mark[0], text)
+    )
 
 
 def as_markdown(name: str) -> str:
