@@ -101,6 +101,12 @@ def test_commands_parse(path, line, tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_options_named_in_the_text_exist(path):
     known = {name for v in cli.VERBS for option in verb(v).params for name in option.opts} | {"--help", "--version"}
+    if path.name == "performance.md":
+        known |= {
+            name
+            for source in ROOT.glob("tests/bench/*.py")
+            for name in re.findall(r'"(--[a-z-]+)"', source.read_text())
+        }
     for inline in re.findall(
         r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     ):
