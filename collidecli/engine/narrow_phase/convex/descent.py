@@ -49,6 +49,9 @@ LEVEL = wp.constant(Real(1.0e-9))
 
 KNOWN = wp.constant(2)
 
+NONE = wp.constant(6)
+"""The bit of no crease."""
+
 SAME_MINIMUM = wp.constant(Real(1.0e-4))
 """Square of the angle [rad] between a descending normal and a known minimum within which it is taken to lead there."""
 
@@ -122,9 +125,9 @@ def any_tangent(normal: Vec3) -> Vec3:
 
 @wp.func
 def lowest_bit(mask: int) -> int:
-    """Index of the lowest bit that is set; 6 when there is none."""
+    """Index of the lowest bit that is set; NONE when there is none."""
     bit = int(0)
-    while bit < 6 and (mask >> bit) & 1 == 0:
+    while bit < NONE and (mask >> bit) & 1 == 0:
         bit += 1
     return bit
 
@@ -222,30 +225,78 @@ def are_parallel(cores: Cores, low: int, high: int, normal: Vec3) -> bool:
     return wp.length_sq(wp.cross(first.axis, second.axis)) < PARALLEL
 
 
+@wp.struct
+class CreaseRoles:
+    """Bits of the creases that a descent is on, NONE for none. first: the one it follows. twin: one parallel to it.
+
+    crossing: one that crosses it. too_many: 1 when others are left.
+    """
+
+    first: int
+    twin: int
+    crossing: int
+    too_many: int
+
+
 @wp.func
-def rest_on_crossing(cores: Cores, start: Vec3, low: int, high: int) -> Descent:
-    """The minimum where the creases of bits `low` < `high` cross near `start`, where there is one: a flat patch."""
-    result = Descent()
-    first = difference_crease(cores, low, start)
-    second = difference_crease(cores, high, start)
+def roles_of(cores: Cores, active: int, normal: Vec3) -> CreaseRoles:
+    """Roles of the creases whose bits are set in `active`."""
+    roles = CreaseRoles()
+    roles.twin = NONE
+    roles.crossing = NONE
+    roles.first = lowest_bit(active)
+    others = active & (active - 1)
+    if others == 0:
+        return roles
+    roles.crossing = lowest_bit(others)
+    rest = others & (others - 1)
+    if are_parallel(cores, roles.first, roles.crossing, normal):
+        roles.twin = roles.crossing
+        roles.crossing = lowest_bit(rest)
+    elif rest != 0:
+        roles.twin = lowest_bit(rest)
+        if not are_parallel(cores, roles.first, roles.twin, normal):
+            crossing = roles.first
+            roles.first = roles.crossing
+            roles.crossing = crossing
+            if not are_parallel(cores, roles.first, roles.twin, normal):
+                roles.too_many = 1
+    if (rest & (rest - 1)) != 0:
+        roles.too_many = 1
+    return roles
+
+
+@wp.func
+def where_creases_cross(first: Crease, second: Crease, start: Vec3) -> Vec3:
+    """The direction on both creases' circles that is nearer to `start`; zero when there is none."""
     across = wp.cross(first.axis, second.axis)
     sine_square = wp.dot(across, across)
     if sine_square < PARALLEL:
-        return result
+        return Vec3()
     cosine = wp.dot(first.axis, second.axis)
-    normal = (first.height - second.height * cosine) * first.axis + (
-        second.height - first.height * cosine
-    ) * second.axis
-    normal = normal / sine_square
+    along_first = (first.height - second.height * cosine) / sine_square
+    along_second = (second.height - first.height * cosine) / sine_square
+    normal = along_first * first.axis + along_second * second.axis
     rest = Real(1.0) - wp.dot(normal, normal)
     if rest < Real(0.0):
+        return Vec3()
+    return normal + wp.sign(wp.dot(start, across)) * wp.sqrt(rest / sine_square) * across
+
+
+@wp.func(inline=False)
+def rest_on_crossing(cores: Cores, start: Vec3, roles: CreaseRoles) -> Descent:
+    """The minimum where two creases cross near `start`, where there is one: a flat patch."""
+    result = Descent()
+    first = difference_crease(cores, roles.first, start)
+    second = difference_crease(cores, roles.crossing, start)
+    normal = where_creases_cross(first, second, start)
+    if normal == Vec3():
         return result
-    normal += wp.sign(wp.dot(start, across)) * wp.sqrt(rest / sine_square) * across
     w = difference_support(cores, normal)
     result.normal = normal
     result.height = wp.dot(w.point, normal)
-    first = difference_crease(cores, low, normal)
-    second = difference_crease(cores, high, normal)
+    first = difference_crease(cores, roles.first, normal)
+    second = difference_crease(cores, roles.crossing, normal)
     off = w.point - result.height * normal
     # Both steps are tangents: off + s first + t second = 0 is met by the one t for which the rest is along `first`.
     beside = wp.cross(normal, first.step)
@@ -253,24 +304,58 @@ def rest_on_crossing(cores: Cores, start: Vec3, low: int, high: int) -> Descent:
     if along == Real(0.0):
         return result
     t = -wp.dot(off, beside) / along
-    if (w.piece >> high) & 1 == 1:
+    if (w.piece >> roles.crossing) & 1 == 1:
         t = wp.clamp(t, Real(-1.0), Real(0.0))
     else:
         t = wp.clamp(t, Real(0.0), Real(1.0))
-    off += t * second.step
-    s = share_of_step(first.step, off, (w.piece >> low) & 1 == 1)
-    off += s * first.step
     result.on_a = w.on_a
-    if low < 3:
-        result.on_a += s * first.step
-    if high < 3:
+    if roles.crossing < 3:
         result.on_a += t * second.step
-    result.missed = wp.length(off)
+    result.missed = wp.length(off + t * second.step)
     result.found = 1
-    return result
+    return take_steps(cores, result, off + t * second.step, w.piece, roles)
+
+
+@wp.func(inline=False)
+def rest_on_some_crossing(cores: Cores, start: Vec3, active: int) -> Descent:
+    """Of three creases, two of them perhaps all but parallel: the minimum where two cross that misses v least."""
+    best = Descent()
+    roles = CreaseRoles()
+    roles.twin = NONE
+    first = lowest_bit(active)
+    others = active & (active - 1)
+    last = lowest_bit(others & (others - 1))
+    pair = int(0)
+    while pair < 3:
+        roles.first = wp.where(pair == 2, lowest_bit(others), first)
+        roles.crossing = wp.where(pair == 0, lowest_bit(others), last)
+        minimum = rest_on_crossing(cores, start, roles)
+        if minimum.found == 1 and (best.found == 0 or minimum.missed < best.missed):
+            best = minimum
+        pair += 1
+    return best
 
 
 @wp.func
+def take_steps(cores: Cores, minimum: Descent, off: Vec3, piece: int, roles: CreaseRoles) -> Descent:
+    """Moves core a's point along the creases that a minimum is on, for `off`, v's miss so far, to come nearest to 0."""
+    result = minimum
+    bit = roles.first
+    while bit < NONE:
+        step = difference_crease(cores, bit, minimum.normal).step
+        share = share_of_step(step, off, (piece >> bit) & 1 == 1)
+        off += share * step
+        if bit < 3:
+            result.on_a += share * step
+        if bit == roles.twin:
+            bit = NONE
+        else:
+            bit = roles.twin
+    result.missed = wp.length(off)
+    return result
+
+
+@wp.func(inline=False)
 def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -> Descent:
     """The local minimum of the support height that Newton's method reaches from `start`.
 
@@ -282,32 +367,25 @@ def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -
     """
     result = Descent()
     crease = Crease()
-    w = Vertex()
     taken = StepTaken()
     taken.normal = start
     taken.turn = Real(1.0)
-    normal = start
-    height = Real(0.0)
     active = creases + 0
-    bit = lowest_bit(active)
-    other = int(6)
+    roles = roles_of(cores, active, start)
     piece = int(-1)
     lowest = Real(0.0)
     lowest_normal = start
     step = int(0)
     while step < DESCENT_LIMIT:
-        others = active & (active - 1)
-        if others != 0:
-            if (others & (others - 1)) != 0:
-                return result
-            other = lowest_bit(others)
-            if not are_parallel(cores, bit, other, normal):
-                return rest_on_crossing(cores, normal, bit, other)
+        if roles.too_many == 1:
+            return rest_on_some_crossing(cores, taken.normal, active)
+        if roles.crossing < NONE:
+            return rest_on_crossing(cores, taken.normal, roles)
         normal = taken.normal
-        if bit < 6:
-            crease = difference_crease(cores, bit, normal)
+        if roles.first < NONE:
+            crease = difference_crease(cores, roles.first, normal)
             normal = put_on_crease(crease, normal)
-            if normal[0] == Real(0.0) and normal[1] == Real(0.0) and normal[2] == Real(0.0):
+            if normal == Vec3():
                 return result
         w = difference_support(cores, normal)
         height = wp.dot(w.point, normal)
@@ -321,41 +399,30 @@ def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -
             taken.turn = Real(0.5) * taken.turn
         elif crossed != 0:
             active = active | crossed
-            bit = lowest_bit(active)
+            roles = roles_of(cores, active, normal)
             piece = w.piece
         else:
+            result.normal = normal
+            result.height = height
+            result.on_a = w.on_a
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
-                break
+                return take_steps(cores, result, w.point - height * normal, w.piece, roles)
             if step > 0 and wp.length_sq(normal - known) < SAME_MINIMUM:
                 result.found = KNOWN
                 return result
             lowest = height
             lowest_normal = normal
-            if bit < 6:
+            if roles.first < NONE:
                 taken = step_on_crease(cores, crease, normal, w, scale)
             else:
                 taken = step_on_piece(cores, normal, height, w, scale)
         step += 1
-    result.normal = normal
-    result.height = height
-    result.on_a = w.on_a
-    off = w.point - height * normal
-    if bit < 6:
-        share = share_of_step(crease.step, off, (w.piece >> bit) & 1 == 1)
-        off += share * crease.step
-        if bit < 3:
-            result.on_a += share * crease.step
-    if other < 6:
-        crease = difference_crease(cores, other, normal)
-        share = share_of_step(crease.step, off, (w.piece >> other) & 1 == 1)
-        off += share * crease.step
-    result.missed = wp.length(off)
     return result
 
 
-@wp.func
+@wp.func(inline=False)
 def rest_on_disc(cores: Cores, normal: Vec3) -> Descent:
     """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
     result = Descent()

@@ -31,9 +31,6 @@ FLUSH = wp.constant(Real(1.0e-13))
 """Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is
 opened is clearly seen."""
 
-INSIDE = wp.constant(Real(1.0e-9))
-"""Weight of a corner, as a share, by which a projection may lie beyond the edge opposite."""
-
 MISS = wp.constant(Real(1.0e-8))
 """Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
 
@@ -54,7 +51,7 @@ SHALLOW = wp.constant(Real(1.0e-2))
 
 @wp.struct
 class Depth:
-    """What EPA found. depth: of the cores [m]. normal: unit, a to b. on_a: core a's witness. In a's frame.
+    """What EPA found. depth: of the cores [m]. normal: unit, a to b, a's frame.
 
     exact: 0 when a limit stopped the search; depth and normal are then the best seen, an upper bound.
     vertex_count: size of the polytope.
@@ -62,7 +59,6 @@ class Depth:
 
     depth: Real
     normal: Vec3
-    on_a: Vec3
     exact: int
     vertex_count: int
 
@@ -79,18 +75,6 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
             nearest = i
         i += 1
     return nearest
-
-
-@wp.func
-def holds_projection(vertices: wp.array[Vertex], corner: wp.vec3i, normal: Vec3) -> bool:
-    """Whether the origin projects into a face; of several flush triangles of one flat, only one or two hold it."""
-    p = vertices[corner[0]].point
-    q = vertices[corner[1]].point
-    r = vertices[corner[2]].point
-    of_p = wp.dot(wp.cross(q, r), normal)
-    of_q = wp.dot(wp.cross(r, p), normal)
-    of_r = wp.dot(wp.cross(p, q), normal)
-    return wp.min(of_p, wp.min(of_q, of_r)) >= -INSIDE * (of_p + of_q + of_r)
 
 
 @wp.func
@@ -151,22 +135,6 @@ def is_thin(vertices: wp.array[Vertex]) -> bool:
 
 
 @wp.func
-def witness_on_face(vertices: wp.array[Vertex], corner: wp.vec3i, normal: Vec3) -> Vec3:
-    """Core a's point for the origin's projection on a face."""
-    p = vertices[corner[0]]
-    q = vertices[corner[1]]
-    r = vertices[corner[2]]
-    of_p = wp.dot(wp.cross(q.point, r.point), normal)
-    of_q = wp.dot(wp.cross(r.point, p.point), normal)
-    of_r = wp.dot(wp.cross(p.point, q.point), normal)
-    # On a minimum the origin projects inside; a rounding beyond an edge is put back onto it.
-    of_p = wp.max(of_p, Real(0.0))
-    of_q = wp.max(of_q, Real(0.0))
-    of_r = wp.max(of_r, Real(0.0))
-    return (of_p * p.on_a + of_q * q.on_a + of_r * r.on_a) / (of_p + of_q + of_r)
-
-
-@wp.func
 def settle_face(
     cores: Cores, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
 ) -> Descent:
@@ -211,39 +179,27 @@ def grow(
     result = Depth()
     result.depth = NEVER
     known = Vec3()
-    has_witness = bool(False)
     lowest_settled = NEVER + Real(0.0)
     face_count = int(4)
     result.vertex_count = 4
     while True:
         nearest = nearest_face(faces, face_count)
         face = faces[nearest]
-        # A depth first seen along some open face's normal still wants the face it belongs to, for its witness.
-        enough = result.depth - tolerance
-        if not has_witness:
-            enough = result.depth + tolerance
-        if face.key >= enough:
+        if face.key >= result.depth - tolerance:
             result.exact = 1
             break
         w = difference_support(cores, face.normal)
         height = wp.dot(w.point, face.normal)
         is_settled = height - face.key <= tolerance
-        if height < result.depth or (is_settled and not has_witness and height <= result.depth + tolerance):
+        if height < result.depth:
             result.depth = height
             result.normal = face.normal
-            result.on_a = witness_on_face(vertices, face.corner, face.normal)
-            has_witness = is_settled and holds_projection(vertices, face.corner, face.normal)
         if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
             minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
-            enough = result.depth
-            if not has_witness:
-                enough = result.depth + tolerance
-            if minimum.found == 1 and minimum.height < enough:
+            if minimum.found == 1 and minimum.height < result.depth:
                 result.depth = minimum.height
                 result.normal = minimum.normal
-                result.on_a = minimum.on_a
-                has_witness = True
                 known = minimum.normal
         if is_settled:
             faces[nearest].key = NEVER
@@ -298,7 +254,7 @@ def depth_in_large_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
 
 @wp.func
 def depth_of_cores(cores: Cores, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
-    """Depth, normal and witness of two overlapping cores, at least one with volume.
+    """Depth and normal of two overlapping cores, at least one with volume.
 
     Args:
         simplex, simplex_count: vertices of the difference, as GJK leaves them. A good tetrahedron around the origin is

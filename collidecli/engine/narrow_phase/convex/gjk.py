@@ -26,6 +26,16 @@ NEWTON_MISS = wp.constant(Real(1.0e-6))
 """Newton's answer is taken when its v misses by less than this share of the distance: the same bound as
 RELATIVE_GAP."""
 
+FAR_MISS = wp.constant(Real(1.0e-8))
+"""And by less than this share of the size: a's witness is off its surface by as much."""
+
+UNSUPPORTED = wp.constant(Real(1.0e-9))
+"""Share of the size by which cores that are NEARLY_TOUCHING may be less far apart along v than v is long, where GJK
+comes to rest; others are left to the penetration stage too."""
+
+NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
+"""Share of the size: nearer cores have a v of which a sliver's rounding can be much."""
+
 GJK_LIMIT = wp.constant(128)
 """Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
 
@@ -35,8 +45,7 @@ class Nearest:
     """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
 
     distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's
-    nearest point, a common one when they overlap. All in a's frame. count: vertices of the simplex that remains.
-    scale: the largest length among the vertices seen [m].
+    nearest point. All in a's frame, and rough where they overlap. count: vertices of the simplex that remains.
     """
 
     state: int
@@ -44,7 +53,6 @@ class Nearest:
     normal: Vec3
     on_a: Vec3
     count: int
-    scale: Real
 
 
 @wp.func
@@ -64,107 +72,127 @@ def is_nearest(minimum: Descent, scale: Real) -> bool:
 
     A plane of support through v bounds the distance from below, |v| from above; v misses the normal's line by little.
     """
-    enough = Real(1.0e-13) * scale + NEWTON_MISS * wp.abs(minimum.height)
+    enough = Real(1.0e-13) * scale + wp.min(NEWTON_MISS * wp.abs(minimum.height), FAR_MISS * scale)
     return minimum.found == 1 and minimum.missed <= enough and minimum.height < TOUCHING * scale
 
 
+@wp.struct
+class Hull:
+    """The point v of a simplex nearest to the origin [m], and core a's part of it.
+
+    weights: of the vertices in both. carriers: how many weights are not 0.
+    """
+
+    v: Vec3
+    on_a: Vec3
+    weights: wp.vec4d
+    carriers: int
+
+
+@wp.func(inline=False)
+def hull_of(simplex: wp.array[Vertex], count: int) -> Hull:
+    """The nearest point of the first `count` vertices' hull."""
+    hull = Hull()
+    hull.weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
+    if count == 2:
+        two = segment_weights(simplex[0].point, simplex[1].point)
+        hull.weights = wp.vec4d(two[0], two[1], Real(0.0), Real(0.0))
+    elif count == 3:
+        three = triangle_weights(simplex[0].point, simplex[1].point, simplex[2].point)
+        hull.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
+    elif count == 4:
+        hull.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
+    i = int(0)
+    while i < count:
+        if hull.weights[i] > Real(0.0):
+            hull.v += hull.weights[i] * simplex[i].point
+            hull.on_a += hull.weights[i] * simplex[i].on_a
+            hull.carriers += 1
+        i += 1
+    return hull
+
+
 @wp.func
-def nearest_of_cores(cores: Cores, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
+def keep_carriers(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
+    """Moves the vertices whose weight is not 0 to the front."""
+    kept = int(0)
+    i = int(0)
+    while i < count:
+        if weights[i] > Real(0.0):
+            if kept < i:
+                simplex[kept] = simplex[i]
+            kept += 1
+        i += 1
+
+
+@wp.func
+def newton_nearest(cores: Cores, normal: Vec3, pieces: int, scale: Real) -> Descent:
+    """The distance of curved cores by Newton's method from a guess of the normal; found = 0 where it is not it."""
+    minimum = descend(cores, normal, pieces, scale, Vec3())
+    if minimum.found == 0:
+        minimum = rest_on_disc(cores, normal)
+    if not is_nearest(minimum, scale):
+        minimum.found = 0
+    return minimum
+
+
+@wp.func(inline=False)
+def nearest_of_cores(cores: Cores, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
 
     Args:
+        start: guess of the normal, unit.
         reach: the search ends once the cores are known to be at least this far apart [m].
         simplex: room for 4; the vertices of the last simplex, whose hull holds or nearly holds the origin
             when the cores overlap.
-    Degenerate: starts along the line of centres; with equal centres, along +z.
     """
     result = Nearest()
-    weights = wp.vec4d()
-    v_unit = -cores.position
-    length = wp.length(v_unit)
-    if length > Real(0.0):
-        v_unit = v_unit / length
-    else:
-        v_unit = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    result.state = APART
+    result.normal = start
     square = Real(0.0)
     scale_square = Real(0.0)
-    nearest_on_a = Vec3()
-    count = int(0)
     step = int(0)
     descend_at = int(-1)
     if core_is_curved(cores.type_a) or core_is_curved(cores.type_b):
         descend_at = 2
-    result.state = APART
     while step < GJK_LIMIT:
-        w = difference_support(cores, -v_unit)
-        along = wp.dot(v_unit, w.point)
+        w = difference_support(cores, result.normal)
+        along = -wp.dot(result.normal, w.point)
         if along >= reach and along > Real(0.0):
             result.state = BEYOND_REACH
-            length = along
+            result.distance = along
             break
-        if step > 0 and square - length * along <= RELATIVE_GAP * square:
+        if step > 0 and square - result.distance * along <= RELATIVE_GAP * square:
             break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
-        simplex[count] = w
-        count += 1
-        weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
-        if count == 2:
-            two = segment_weights(simplex[0].point, simplex[1].point)
-            weights = wp.vec4d(two[0], two[1], Real(0.0), Real(0.0))
-        elif count == 3:
-            three = triangle_weights(simplex[0].point, simplex[1].point, simplex[2].point)
-            weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
-        elif count == 4:
-            weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
-        next_v = weights[0] * simplex[0].point
-        next_on_a = weights[0] * simplex[0].on_a
-        kept = int(0)
-        if weights[0] > Real(0.0):
-            kept = 1
-        i = int(1)
-        while i < count:
-            if weights[i] > Real(0.0):
-                next_v += weights[i] * simplex[i].point
-                next_on_a += weights[i] * simplex[i].on_a
-                kept += 1
-            i += 1
-        next_square = wp.dot(next_v, next_v)
-        if kept == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
+        simplex[result.count] = w
+        hull = hull_of(simplex, result.count + 1)
+        next_square = wp.dot(hull.v, hull.v)
+        if hull.carriers == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
             result.state = OVERLAP
-            count = kept
-            nearest_on_a = next_on_a
+            result.count = hull.carriers
+            result.on_a = hull.on_a
             break
         if step > 0 and next_square >= square:
-            count -= 1
+            # No nearer, by rounding: near the origin v may then be that of a sliver, without a plane of support.
+            scale = wp.sqrt(scale_square)
+            if result.distance < NEARLY_TOUCHING * scale and result.distance - along > UNSUPPORTED * scale:
+                result.state = OVERLAP
             break
-        i = int(0)
-        kept = int(0)
-        while i < count:
-            if weights[i] > Real(0.0):
-                simplex[kept] = simplex[i]
-                kept += 1
-            i += 1
-        count = kept
+        keep_carriers(simplex, result.count + 1, hull.weights)
+        result.count = hull.carriers
         square = next_square
-        nearest_on_a = next_on_a
-        length = wp.sqrt(square)
-        v_unit = next_v / length
-        if step >= descend_at and descend_at >= 0:
-            changed = pieces_that_differ(simplex, count)
+        result.on_a = hull.on_a
+        result.distance = wp.sqrt(square)
+        result.normal = -hull.v / result.distance
+        if step == descend_at:
             scale = wp.sqrt(scale_square)
             descend_at = step + 4
-            minimum = descend(cores, -v_unit, changed, scale, Vec3())
-            if minimum.found == 0:
-                minimum = rest_on_disc(cores, -v_unit)
-            if is_nearest(minimum, scale):
-                length = -minimum.height
-                v_unit = -minimum.normal
-                nearest_on_a = minimum.on_a
+            minimum = newton_nearest(cores, result.normal, pieces_that_differ(simplex, result.count), scale)
+            if minimum.found == 1:
+                result.distance = -minimum.height
+                result.normal = minimum.normal
+                result.on_a = minimum.on_a
                 break
         step += 1
-    result.distance = length
-    result.normal = -v_unit
-    result.on_a = nearest_on_a
-    result.count = count
-    result.scale = wp.sqrt(scale_square)
     return result

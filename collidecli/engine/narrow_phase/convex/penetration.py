@@ -13,6 +13,14 @@ METHOD_EPA = wp.constant(0)
 METHOD_MPR = wp.constant(1)
 
 
+PARTING = wp.constant(Real(1.0e-3))
+"""Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
+and b's point to 1e-6 of the gap."""
+
+LEAST_PARTING = wp.constant(Real(1.0e-6))
+"""And of the larger shape's: well above where cores count as touching."""
+
+
 @wp.struct
 class Separation:
     """Signed distance of two shapes [m], the unit normal from a to b that attains it, and a's witness, in a's frame.
@@ -64,6 +72,30 @@ def cores_of(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: 
 
 
 @wp.func
+def toward(cores: Cores) -> Vec3:
+    """Unit vector along the line of centres; +z of a where they are one."""
+    length = wp.length(cores.position)
+    if length > Real(0.0):
+        return cores.position / length
+    return Vec3(Real(0.0), Real(0.0), Real(1.0))
+
+
+@wp.func
+def common_point(cores: Cores, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+    """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that.
+
+    For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
+    t normal, which is largest along the normal as no h is below the depth: their nearest points are the witnesses.
+    """
+    largest_a = wp.max(cores.size_a[0], wp.max(cores.size_a[1], cores.size_a[2]))
+    largest_b = wp.max(cores.size_b[0], wp.max(cores.size_b[1], cores.size_b[2]))
+    gap = PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
+    parted = cores
+    parted.position = cores.position + (depth + gap) * normal
+    return nearest_of_cores(parted, normal, Real(wp.inf), simplex).on_a
+
+
+@wp.func
 def separate(
     type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, method: int
 ) -> Separation:
@@ -80,7 +112,7 @@ def separate(
     cores = cores_of(type_a, size_a, type_b, size_b, pose_b_to_a)
     radii = cores.radius_a + cores.radius_b
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    nearest = nearest_of_cores(cores, reach + radii, simplex)
+    nearest = nearest_of_cores(cores, toward(cores), reach + radii, simplex)
     result = Separation()
     result.exact = 1
     distance = nearest.distance
@@ -102,7 +134,7 @@ def separate(
             depth = depth_of_cores(cores, simplex, nearest.count)
             distance = -depth.depth
             result.normal = depth.normal
-            result.point_a = depth.on_a
+            result.point_a = common_point(cores, depth.depth, depth.normal, simplex)
             result.exact = depth.exact
     result.separation = distance - radii
     result.point_a += cores.radius_a * result.normal

@@ -8,7 +8,7 @@ from collidecli.model.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
 from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
-from tests.support.supports import support_height
+from tests.support.supports import support_height, surface_residual
 
 MPR = int(METHOD_MPR)
 
@@ -75,6 +75,44 @@ def test_witnesses_are_on_both_shapes(type_a, type_b):
     assert np.abs(outside_by(type_b, size_b, in_b)).max() < 1e-6 * size
     height = support_height(type_a, np.broadcast_to(size_a, (len(poses), 3)), found.normal[:, None])[:, 0]
     assert np.abs((found.normal * found.point_a).sum(1) - height).max() < ALONG_NORMAL * size
+
+
+WITNESS = 5e-8
+"""Share of the larger size by which a witness may be off: GJK's direction is good to 1e-6 of the gap that it sees, 1e-3
+of the size, and what counts as touching is 2e-9 of a difference's size, up to 3 times that; Newton's may miss by 1e-8
+of it."""
+
+
+def _check_witnesses(type_a, size_a, type_b, size_b, poses):
+    found = run_separate(type_a, size_a, type_b, size_b, poses)
+    on_b = found.point_a + found.separation[:, None] * found.normal - poses[:, :3]
+    in_b = np.einsum("pji,pj->pi", rotation_of(poses), on_b)
+    for shape_type, size, point in ((type_a, size_a, found.point_a), (type_b, size_b, in_b)):
+        off = np.abs(surface_residual(shape_type, np.tile(size, (len(poses), 1)), point))
+        assert off.max() <= WITNESS * max(*size_a, *size_b), (shape_type, poses[np.argmax(off)].tolist(), off.max())
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1.0, 1e-3)])
+@pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
+def test_witnesses_are_on_both_shapes_at_degenerate_poses(type_a, type_b, scales):
+    size_a, size_b, _ = _sized(type_a, type_b, *scales)
+    _check_witnesses(type_a, size_a, type_b, size_b, degenerate_poses(type_a, size_a, type_b, size_b))
+
+
+@pytest.mark.parametrize("type_a", [ShapeType.BOX, ShapeType.CYLINDER])
+@pytest.mark.parametrize("type_b", [ShapeType.CYLINDER, ShapeType.CONE])
+def test_witnesses_where_a_rim_just_meets_a_face(type_a, type_b):
+    """Overlaps of d along z and of d times a few across: where the origin is on the rim of the difference's flat."""
+    size_a, size_b = SIZES[type_a], SIZES[type_b]
+    top = size_a[2] if type_a == ShapeType.BOX else size_a[1]
+    poses = []
+    for depth in (1e-4, 1e-6, 1e-8, 3e-9, 1e-10, 0.0, -1e-9, -1e-7):
+        for share, angle in ((0.0, 0.0), (1.5, 0.3), (3.0, 1.0), (10.0, 4.0)):
+            x, y = (1.0, 0.3 * np.sin(angle)) if type_a == ShapeType.BOX else (np.cos(angle), np.sin(angle))
+            across = size_a[0] + size_b[0] - share * abs(depth)
+            for tilt in (0.0, 1e-9, 1e-7):
+                poses.append([across * x, across * y, top + size_b[1] - depth, tilt, 0.0, 0.0, 1.0])
+    _check_witnesses(type_a, size_a, type_b, size_b, np.array(poses))
 
 
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
