@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
-CPU_CHUNK_INSTANCES = 65536
+CPU_CHUNK_INSTANCES = 32768
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough for memory to stay small."""
 CUDA_CHUNK_INSTANCES = 1 << 20
 CHUNKS_PER_WORKER = 4
@@ -52,8 +53,8 @@ def chunk_size(pipeline: CollisionPipeline, cell_count: int, workers: int, asked
     return cells if cells < world_count else cells // world_count * world_count
 
 
-WAITING_BLOCKS = 4
-"""Blocks that may be done but not written, besides one a worker."""
+WAITING_BLOCKS = 6
+"""Blocks that may be done but not written, besides one a worker: on their way, in the queue, being written."""
 
 
 class Workers:
@@ -62,13 +63,14 @@ class Workers:
     Args:
         pipeline: shared by all. count: threads.
         memory_limit: bytes for the scratch of all workers and the blocks that wait to be written. A worker's scratch
-            gets one share, and so does each block: a block is refused, and its chunk halved, when it is larger.
+            gets one share, and so does each block: a chunk that needs more is done in halves, as are those after it.
     """
 
     def __init__(self, pipeline: CollisionPipeline, count: int, memory_limit: int) -> None:
         self._pipeline = pipeline
         self._count = count
         self._share = memory_limit // (2 * count + WAITING_BLOCKS)
+        self._most_cells = sys.maxsize
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
@@ -80,9 +82,14 @@ class Workers:
         pending: deque[Future[tuple[ContactBlock, ChunkReport]]] = deque()
         try:
             for batch in batches:
-                pending.append(self._pool.submit(self._collide_one, batch))
-                if len(pending) > self._count + 1:
-                    yield pending.popleft().result()
+                done = 0
+                while done < batch.cell_count:
+                    count = min(self._most_cells, batch.cell_count - done)
+                    piece = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
+                    pending.append(self._pool.submit(self._collide_one, piece))
+                    done += count
+                    if len(pending) > self._count + 1:
+                        yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
         finally:
@@ -123,6 +130,7 @@ class Workers:
                 ) from None
         # The answer does not depend on how cells are batched, so a chunk too large is done in halves.
         half = batch.cell_count // 2
+        self._most_cells = min(self._most_cells, half)
         front = self._collide_one(replace(batch, cell_count=half))
         back = self._collide_one(replace(batch, first_cell=batch.first_cell + half, cell_count=batch.cell_count - half))
         return _joined(front, back)

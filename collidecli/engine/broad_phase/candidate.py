@@ -2,12 +2,11 @@
 
 Bounds are a ball and a box, or a half-space for a plane. Each is inflated by its shape's share of any pair's reach
 (device_model.reach_share), so that bounds which do not meet belong to shapes beyond each other's reach. Every broad
-phase asks these same questions, so all of them find the same candidates.
+phase asks both questions in the same numbers, so all of them find the same candidates. This is the filter's side.
 """
 
 import warp as wp
 
-from collidecli.engine.cells import LOWER, UPPER, Instances, bound_vector
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
 
@@ -72,13 +71,3 @@ def pair_limits(rows: ShapeRows, row0: int, row1: int) -> PairLimits:
         if not wp.isnan(rows.forced_gap[forced]):
             limits.gap = rows.forced_gap[forced]
     return limits
-
-
-@wp.func
-def boxes_meet(instances: Instances, instance0: int, instance1: int) -> bool:
-    """Whether the inflated boxes of two instances overlap."""
-    gap = wp.max(
-        bound_vector(instances, instance0, LOWER) - bound_vector(instances, instance1, UPPER),
-        bound_vector(instances, instance1, LOWER) - bound_vector(instances, instance0, UPPER),
-    )
-    return wp.max(gap[0], wp.max(gap[1], gap[2])) < wp.float32(0.0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import warp as wp
 
 from collidecli.engine.broad_phase.blocks import SAFE, PairBlocks, entry_bits
-from collidecli.engine.broad_phase.candidate import boxes_meet, may_touch
+from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import (
@@ -73,6 +73,20 @@ def sortable(x: wp.float32) -> wp.int64:
     return wp.int64(bits)
 
 
+@wp.struct
+class Entries:
+    """Instances in their columns, ordered by column, then by lower bound on the axis; bounds as in Instances.
+
+    key: column in the upper 32 bits, sortable lower bound in the lower.
+    """
+
+    key: wp.array[wp.int64]
+    instance: wp.array[wp.int32]
+    ball: wp.array[wp.vec4f]
+    lower: wp.array[wp.vec3f]
+    upper: wp.array[wp.vec3f]
+
+
 @wp.kernel(module="unique", enable_backward=False)
 def write_entries(
     layout: Layout,
@@ -80,8 +94,7 @@ def write_entries(
     instances: Instances,
     columns: Columns,
     entry_end: wp.array[wp.int32],
-    key: wp.array[wp.int64],
-    entry: wp.array[wp.int32],
+    entries: Entries,
 ):
     """One thread an instance: an entry (column of its cell, lower bound on the axis) for each column it covers."""
     instance = wp.tid()
@@ -96,29 +109,43 @@ def write_entries(
     base = (instance // layout.width) * columns.count[0] * columns.count[1]
     for i in range(column_of(columns, low[columns.u], 0), column_of(columns, high[columns.u], 0) + 1):
         for j in range(column_of(columns, low[columns.v], 1), column_of(columns, high[columns.v], 1) + 1):
-            key[slot] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | place
-            entry[slot] = instance
+            entries.key[slot] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | place
+            entries.instance[slot] = instance
             slot += 1
 
 
 @wp.kernel(module="unique", enable_backward=False)
-def gather_balls(instances: Instances, entry: wp.array[wp.int32], entry_ball: wp.array[wp.vec4f]):
-    """One thread an entry: its instance's ball, so that the sweep reads them one after another."""
+def gather_bounds(instances: Instances, entries: Entries):
+    """One thread an entry: its instance's bounds, so that the sweep reads them one after another."""
     thread = wp.tid()
-    instance = entry[thread]
+    instance = entries.instance[thread]
     center = bound_vector(instances, instance, CENTER)
     radius = instances.bound[bound_index(instance, RADIUS)]
-    entry_ball[thread] = wp.vec4f(center[0], center[1], center[2], radius)
+    entries.ball[thread] = wp.vec4f(center[0], center[1], center[2], radius)
+    entries.lower[thread] = bound_vector(instances, instance, LOWER)
+    entries.upper[thread] = bound_vector(instances, instance, UPPER)
 
 
 @wp.func
-def balls_meet(ball0: wp.vec4f, ball1: wp.vec4f) -> bool:
-    """Whether two inflated bounding balls overlap, rounding allowed for."""
+def bounds_meet(entries: Entries, i: int, j: int) -> bool:
+    """Whether the inflated balls and boxes of two entries overlap, rounding allowed for."""
+    ball0 = entries.ball[i]
+    ball1 = entries.ball[j]
     x = ball0[0] - ball1[0]
     y = ball0[1] - ball1[1]
     z = ball0[2] - ball1[2]
     r = (ball0[3] + ball1[3]) * SAFE
-    return x * x + y * y + z * z < r * r
+    if x * x + y * y + z * z >= r * r:
+        return False
+    gap = wp.max(entries.lower[i] - entries.upper[j], entries.lower[j] - entries.upper[i])
+    return wp.max(gap[0], wp.max(gap[1], gap[2])) < wp.float32(0.0)
+
+
+@wp.func
+def home_column(columns: Columns, entries: Entries, i: int, j: int) -> int:
+    """The one column, counted within a cell, in which a pair is reported: that of the higher of the lower corners."""
+    low = wp.max(entries.lower[i], entries.lower[j])
+    return column_of(columns, low[columns.u], 0) * columns.count[1] + column_of(columns, low[columns.v], 1)
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -126,12 +153,9 @@ def sweep(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
-    instances: Instances,
     columns: Columns,
     entry_count: int,
-    key: wp.array[wp.int64],
-    entry: wp.array[wp.int32],
-    entry_ball: wp.array[wp.vec4f],
+    entries: Entries,
     capacity: int,
     found: wp.array[wp.int32],
     candidate_key: wp.array[wp.int64],
@@ -141,35 +165,19 @@ def sweep(
     The order of the slots is left to the device: the keys are unique and sorted afterwards.
     """
     thread = wp.tid()
-    instance = entry[thread]
-    row = row_of(chunk, layout, instance)
-    low = bound_vector(instances, instance, LOWER)
-    high = bound_vector(instances, instance, UPPER)
-    column = key[thread] >> wp.int64(32)
-    last = (column << wp.int64(32)) | sortable(high[columns.axis])
+    instance = entries.instance[thread]
+    column = entries.key[thread] >> wp.int64(32)
+    last = (column << wp.int64(32)) | sortable(entries.upper[thread][columns.axis])
     cell = instance // layout.width
     own = int(column) - cell * columns.count[0] * columns.count[1]
-    own_u = own // columns.count[1]
-    own_v = own - own_u * columns.count[1]
-    ball = entry_ball[thread]
     for other in range(thread + 1, entry_count):
-        if key[other] > last:
+        if entries.key[other] > last:
             break
-        if not balls_meet(ball, entry_ball[other]):
+        if not bounds_meet(entries, thread, other) or home_column(columns, entries, thread, other) != own:
             continue
-        instance1 = entry[other]
-        low1 = bound_vector(instances, instance1, LOWER)
-        if (
-            column_of(columns, wp.max(low[columns.u], low1[columns.u]), 0) != own_u
-            or column_of(columns, wp.max(low[columns.v], low1[columns.v]), 1) != own_v
-        ):
-            continue
-        if not boxes_meet(instances, instance, instance1):
-            continue
-        row1 = row_of(chunk, layout, instance1)
-        if may_touch(rows, wp.min(row, row1), wp.max(row, row1)):
-            first = wp.min(instance, instance1)
-            second = wp.max(instance, instance1)
+        first = wp.min(instance, entries.instance[other])
+        second = wp.max(instance, entries.instance[other])
+        if may_touch(rows, row_of(chunk, layout, first), row_of(chunk, layout, second)):
             slot = wp.atomic_add(found, 0, 1)
             if slot < capacity:
                 candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
@@ -226,19 +234,17 @@ class SweepAndPrune:
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
         layout, device = self.device_model.layout, self.device_model.device
-        key, entry, entry_count = self._sorted_entries(chunk, workspace)
-        ball = workspace.array("entry_ball", entry_count, wp.vec4f)
-        wp.launch(gather_balls, entry_count, [chunk.instances, entry, ball], device=device)
+        entries, entry_count = self._sorted_entries(chunk, workspace)
         counter = workspace.array("candidate_count", 1, wp.int32)
         capacity = max(1024, 2 * chunk.cell_count * layout.width)
         while True:
-            # Twice: the sort of the keys below needs room for as many again.
+            # Twice: the sort needs room for as many again.
             candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
             capacity = candidate_key.shape[0] // 2
             counter.zero_()
             sink = [capacity, counter, candidate_key]
-            arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.columns, entry_count]
-            wp.launch(sweep, entry_count, [*arguments, key, entry, ball, *sink], device=device)
+            arguments = [self.device_model.rows, layout, chunk.cells, self.plan.columns, entry_count, entries]
+            wp.launch(sweep, entry_count, [*arguments, *sink], device=device)
             listed = self.plan.listed_per_cell
             arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]
             wp.launch(meet_unswept, chunk.cell_count * listed, [*arguments, *sink], device=device)
@@ -254,21 +260,27 @@ class SweepAndPrune:
         wp.launch(unpack, found, [layout.width, candidate_key, candidates], device=device)
         return candidates, found
 
-    def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, wp.array, int]:
-        """Entries ordered by column, then by lower bound on the axis: keys, instances, and how many."""
+    def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
+        """The entries of a chunk in their order, and how many there are."""
         layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
         instance_count = chunk.cell_count * layout.width
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
         arguments = [layout, chunk.cells, chunk.instances, columns, entry_end]
         wp.launch(count_columns, instance_count, arguments, device=device)
-        entry_count = scan_counts(entry_end, instance_count)
-        key = workspace.array("entry_key", 2 * entry_count, wp.int64)
-        entry = workspace.array("entry", 2 * entry_count, wp.int32)
-        wp.launch(write_entries, instance_count, [*arguments, key, entry], device=device)
-        if entry_count:
-            column_count = chunk.cell_count * self.plan.column_count
-            wp.utils.radix_sort_pairs(key, entry, entry_count, 0, 32 + column_count.bit_length())
-        return key, entry, entry_count
+        count = scan_counts(entry_end, instance_count)
+        entries = Entries()
+        # Twice: the sort needs room for as many again.
+        entries.key = workspace.array("entry_key", 2 * count, wp.int64)
+        entries.instance = workspace.array("entry_instance", 2 * count, wp.int32)
+        entries.ball = workspace.array("entry_ball", count, wp.vec4f)
+        entries.lower = workspace.array("entry_lower", count, wp.vec3f)
+        entries.upper = workspace.array("entry_upper", count, wp.vec3f)
+        wp.launch(write_entries, instance_count, [*arguments, entries], device=device)
+        if count:
+            columns_in_all = chunk.cell_count * self.plan.column_count
+            wp.utils.radix_sort_pairs(entries.key, entries.instance, count, 0, 32 + columns_in_all.bit_length())
+        wp.launch(gather_bounds, count, [chunk.instances, entries], device=device)
+        return entries, count
 
     def kernels(self) -> list[wp.Kernel]:
-        return [count_columns, write_entries, gather_balls, sweep, meet_unswept, unpack]
+        return [count_columns, write_entries, gather_bounds, sweep, meet_unswept, unpack]

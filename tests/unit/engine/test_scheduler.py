@@ -44,14 +44,18 @@ def answers(stub: Stub, share: int, step: int, threads: int = 1) -> list[Contact
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_blocks_come_in_order_and_halves_are_joined(threads):
-    stub = Stub([{"x": 1000}] * 21)
+def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
+    count = 200
+    stub = Stub([{"x": 1000}] * count)
     blocks = answers(stub, 2600, 8, threads)
-    assert [block.first_cell for block in blocks] == [0, 8, 16]
-    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(21))
+    sizes = [len(block.cell_counts) for block in blocks]
+    assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(count))
     found = np.concatenate([block.columns["shape0"] for block in blocks])
-    np.testing.assert_array_equal(found, np.repeat(np.arange(21), np.arange(21)))
+    np.testing.assert_array_equal(found, np.repeat(np.arange(count), np.arange(count)))
     assert max(stub.sizes) == 2
+    # Those on their way when the first was halved are joined again; those after them are cut to size at once.
+    assert max(sizes[threads + 2 :]) == 2
 
 
 def test_one_cell_too_large_is_refused_with_what_it_needs():
