@@ -19,7 +19,7 @@ from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
-CPU_CHUNK_INSTANCES = 32768
+CPU_CHUNK_INSTANCES = 49152
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough for memory to stay small."""
 CUDA_CHUNK_INSTANCES = 1 << 20
 CHUNKS_PER_WORKER = 4

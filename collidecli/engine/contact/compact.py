@@ -1,5 +1,6 @@
 """From staged contacts to the columns of the contact set, in canonical order."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
-from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -201,18 +202,29 @@ def compact_contacts(
         wp.launch(count_cells, candidate_count, arguments, device=device)
     else:
         cell_end.zero_()
-    arrays = {}
-    for column in RIGID_COLUMNS:
-        dtype = column.dtype_for(float_type)
-        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
-        arrays[column.name] = wp.empty(total, dtype=element, device=device)
+    buffer = wp.empty(max(1, total * row_bytes(float_type)), dtype=wp.uint8, device=device)
     columns = _COLUMNS[float_type]()
-    for name, array in arrays.items():
-        setattr(columns, name, array)
+    for column, dtype, begin in _laid_out(total, float_type):
+        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
+        setattr(columns, column.name, wp.array(ptr=buffer.ptr + begin, dtype=element, shape=(total,), device=device))
     arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
     wp.launch(COMPACT[float_type], candidate_count, arguments, device=device)
+    held = buffer.numpy()
+    views = {}
+    for column, dtype, begin in _laid_out(total, float_type):
+        view = held[begin : begin + total * column.width * dtype.itemsize].view(dtype)
+        views[column.name] = view if column.width == 1 else view.reshape(total, column.width)
     return ContactBlock(
         first_cell=chunk.first_cell,
-        cell_counts=np.diff(cell_end[: chunk.cell_count].numpy(), prepend=0).astype(np.int64),
-        columns={name: array.numpy() for name, array in arrays.items()},
+        cell_counts=np.diff(cell_end.numpy()[: chunk.cell_count], prepend=0).astype(np.int64),
+        columns={column.name: views[column.name] for column in RIGID_COLUMNS},
     )
+
+
+def _laid_out(total: int, float_type: np.dtype) -> Iterator[tuple[Column, np.dtype, int]]:
+    """Where each column begins in one buffer [bytes]; the widest numbers first, so that all are aligned."""
+    begin = 0
+    for column in sorted(RIGID_COLUMNS, key=lambda c: -c.dtype_for(float_type).itemsize):
+        dtype = column.dtype_for(float_type)
+        yield column, dtype, begin
+        begin += total * column.width * dtype.itemsize
