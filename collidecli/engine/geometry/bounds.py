@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Mat33, Pose, Quat, Real, Vec3
+from collidecli.engine.geometry.real import Pose, Quat, Real, Vec3
 
 PLANE = wp.constant(0)
 SPHERE = wp.constant(1)
@@ -30,31 +30,56 @@ def disc_extent(axis: Vec3, radius: Real) -> Vec3:
 
 
 @wp.func
-def rows_length(rotation: Mat33, size: Vec3) -> Vec3:
-    """Length of each row of rotation · diag(size): the half extents of an ellipsoid's bounds."""
+def quat_x(q: Quat) -> Vec3:
+    """The x axis of a frame turned by a unit quaternion, 9 products in place of a general rotation's 30."""
+    two = Real(2.0)
     return Vec3(
-        wp.length(wp.cw_mul(rotation[0], size)),
-        wp.length(wp.cw_mul(rotation[1], size)),
-        wp.length(wp.cw_mul(rotation[2], size)),
+        Real(1.0) - two * (q[1] * q[1] + q[2] * q[2]),
+        two * (q[0] * q[1] + q[2] * q[3]),
+        two * (q[0] * q[2] - q[1] * q[3]),
     )
 
 
 @wp.func
-def half_extent(shape_type: int, size: Vec3, rotation: Mat33) -> Vec3:
+def quat_y(q: Quat) -> Vec3:
+    """The y axis of a frame turned by a unit quaternion."""
+    two = Real(2.0)
+    return Vec3(
+        two * (q[0] * q[1] - q[2] * q[3]),
+        Real(1.0) - two * (q[0] * q[0] + q[2] * q[2]),
+        two * (q[1] * q[2] + q[0] * q[3]),
+    )
+
+
+@wp.func
+def quat_z(q: Quat) -> Vec3:
+    """The z axis of a frame turned by a unit quaternion."""
+    two = Real(2.0)
+    return Vec3(
+        two * (q[0] * q[2] + q[1] * q[3]),
+        two * (q[1] * q[2] - q[0] * q[3]),
+        Real(1.0) - two * (q[0] * q[0] + q[1] * q[1]),
+    )
+
+
+@wp.func
+def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
     """Half extents of the bounds of a shape symmetric about its origin (every type but plane and cone)."""
-    axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
     radius = Vec3(size[0], size[0], size[0])
     if shape_type == SPHERE:
         return radius
+    z = quat_z(rotation)
     if shape_type == CAPSULE:
-        return size[1] * wp.abs(axis) + radius
-    if shape_type == BOX:
-        return Vec3(
-            wp.dot(wp.abs(rotation[0]), size), wp.dot(wp.abs(rotation[1]), size), wp.dot(wp.abs(rotation[2]), size)
-        )
+        return size[1] * wp.abs(z) + radius
     if shape_type == CYLINDER:
-        return size[1] * wp.abs(axis) + disc_extent(axis, size[0])
-    return rows_length(rotation, size)
+        return size[1] * wp.abs(z) + disc_extent(z, size[0])
+    x = size[0] * quat_x(rotation)
+    y = size[1] * quat_y(rotation)
+    z = size[2] * z
+    if shape_type == BOX:
+        return wp.abs(x) + wp.abs(y) + wp.abs(z)
+    square = wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
+    return Vec3(wp.sqrt(square[0]), wp.sqrt(square[1]), wp.sqrt(square[2]))
 
 
 @wp.func
@@ -69,12 +94,6 @@ def rounded_up(x: Vec3) -> wp.vec3f:
     """A float32 corner that is nowhere below x."""
     high = wp.vec3f(x)
     return high + OUTWARD * wp.abs(high)
-
-
-@wp.func
-def quat_z(rotation: Quat) -> Vec3:
-    """The z axis of a rotated frame."""
-    return wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), Real(1.0)))
 
 
 @wp.func
@@ -101,10 +120,10 @@ def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Re
         box.lower = -box.upper
         return box
     center = wp.transform_get_translation(pose_to_world)
-    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_to_world))
+    rotation = wp.transform_get_rotation(pose_to_world)
     grown = Vec3(inflation, inflation, inflation)
     if shape_type == CONE:
-        axis = Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+        axis = quat_z(rotation)
         base = disc_extent(axis, size[0])
         box.lower = center + wp.min(size[1] * axis, -size[1] * axis - base) - grown
         box.upper = center + wp.max(size[1] * axis, -size[1] * axis + base) + grown
