@@ -135,10 +135,16 @@ def _run(
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
         timing=timing,
-        warnings=(*scene.warnings, *getattr(motion, "warnings", ())),
+        warnings=(*scene.warnings, *getattr(motion, "warnings", ()), *inexact_warnings(timing)),
         pair_contacts=tally.pairs(),
         deepest=tally.deepest,
     )
+
+
+def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
+    """Says so when depths are upper bounds only."""
+    count = timing.inexact_count
+    return (f"{count} pairs hit the limit of the depth search; their depth is an upper bound",) if count else ()
 
 
 def result_config(request: RunRequest) -> dict[str, object]:

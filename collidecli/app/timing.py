@@ -83,6 +83,11 @@ class TimingReport:
         return sum(chunk.contact_count for chunk in self.chunks)
 
     @property
+    def inexact_count(self) -> int:
+        """Pairs whose depth is an upper bound, as a limit ended the search for it."""
+        return sum(chunk.inexact_count for chunk in self.chunks)
+
+    @property
     def compute_seconds(self) -> float:
         """Seconds of the engine's own stages, summed over its workers."""
         return sum(self.seconds[stage] for stage in STAGES)
@@ -110,6 +115,7 @@ class TimingReport:
             "candidate_count": self.candidate_count,
             "touching_pair_count": self.touching_count,
             "contact_count": self.contact_count,
+            "inexact_pair_count": self.inexact_count,
             "false_positive_ratio": self.false_positive_ratio,
             "peak_memory_bytes": peak_memory(),
             **environment,

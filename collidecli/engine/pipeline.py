@@ -34,12 +34,16 @@ class BroadPhase(Protocol):
 
 @dataclass
 class ChunkReport:
-    """What a chunk cost. seconds: per stage of STAGES. touching_count: candidates that gave a contact."""
+    """What a chunk cost. seconds: per stage of STAGES. touching_count: candidates that gave a contact.
+
+    inexact_count: candidates whose depth is an upper bound, as a limit ended the search for it.
+    """
 
     cell_count: int = 0
     candidate_count: int = 0
     touching_count: int = 0
     contact_count: int = 0
+    inexact_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
 
 
@@ -84,7 +88,7 @@ class CollisionPipeline:
         report.candidate_count = count
         clock.end("broad_phase")
         candidates = new_candidates(workspace, pair, count)
-        staged = self._narrow_phase(chunk, candidates, count, workspace)
+        staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         report.touching_count = int(np.count_nonzero(candidates.count[:count].numpy())) if count else 0
         clock.end("narrow_phase")
         block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace)
@@ -97,11 +101,14 @@ class CollisionPipeline:
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
-    def _narrow_phase(self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace) -> Staging:
-        """Fills in what is found of each candidate; returns the staged contacts."""
+    def _narrow_phase(
+        self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
+    ) -> tuple[Staging, int]:
+        """Fills in what is found of each candidate; returns the staged contacts, and how many pairs are inexact."""
         staged = Staging()
         if count == 0:
-            return staged
+            return staged, 0
+        inexact = None
         order, starts = partition(self.device_model, chunk, candidates.pair, count, self.table, workspace)
         sizes = np.diff(starts)
         first_rows = np.cumsum([0, *(sizes * [room.max_contacts for room in self.table.rooms])])
@@ -111,7 +118,11 @@ class CollisionPipeline:
                 continue
             bucket = Bucket()
             bucket.order, bucket.start, bucket.limit = order, int(start), self.max_contacts_per_pair
+            if room.may_be_inexact:
+                inexact = workspace.array("inexact_count", 1, wp.int32)
+                inexact.zero_()
+                bucket.inexact = inexact
             staged.start, staged.most, staged.pair_count = int(first_row), room.max_contacts, int(size)
             arguments = [self.device_model.rows, self.device_model.layout, chunk.cells, chunk.instances]
             wp.launch(room.kernel, int(size), [*arguments, candidates, bucket, staged], device=workspace.device)
-        return staged
+        return staged, 0 if inexact is None else int(inexact[:1].numpy()[0])

@@ -59,15 +59,12 @@ def _convex_kernel() -> wp.Kernel:
         size_a: Vec3,
         size_b: Vec3,
         reach: Real,
-        method: int,
         pose_b_to_a: wp.array[Pose],
         out: Staging,
         count: wp.array[int],
     ):
         i = wp.tid()
-        count[i] = collide_convex_convex(
-            type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, method, out, i * MAX_CONTACTS
-        )
+        count[i] = collide_convex_convex(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, out, i * MAX_CONTACTS)
 
     return run_convex
 
@@ -87,7 +84,7 @@ def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal
     return _contacts(out, count, MAX_MANIFOLD)
 
 
-def run_convex(type_a, size_a, type_b, size_b, pose, reach, method: int = 0) -> PairContacts:
+def run_convex(type_a, size_a, type_b, size_b, pose, reach) -> PairContacts:
     """`collide_convex_convex` over poses [P, 7]."""
     pose = np.atleast_2d(np.asarray(pose, np.float64))
     out = _staging(len(pose) * MAX_CONTACTS)
@@ -98,7 +95,6 @@ def run_convex(type_a, size_a, type_b, size_b, pose, reach, method: int = 0) -> 
         Vec3(*size_a),
         Vec3(*size_b),
         reach,
-        method,
         wp.array(pose, dtype=Pose),
         out,
         count,

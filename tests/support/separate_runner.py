@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.convex.penetration import separate
+from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.model.shape_types import ShapeType
 
 CONVEX = (
@@ -42,7 +43,7 @@ class Found:
 
 
 @cache
-def _kernel() -> wp.Kernel:
+def _kernel(separate: Callable) -> wp.Kernel:
     @wp.kernel(module="unique", enable_backward=False)
     def run_separate(
         type_a: int,
@@ -51,14 +52,13 @@ def _kernel() -> wp.Kernel:
         size_b: Vec3,
         pose_b_to_a: wp.array[Pose],
         reach: Real,
-        method: int,
         separation: wp.array[Real],
         normal: wp.array[Vec3],
         point_a: wp.array[Vec3],
         exact: wp.array[int],
     ):
         i = wp.tid()
-        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, method)
+        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach)
         separation[i] = found.separation
         normal[i] = found.normal
         point_a[i] = found.point_a
@@ -67,14 +67,14 @@ def _kernel() -> wp.Kernel:
     return run_separate
 
 
-def run_separate(type_a, size_a, type_b, size_b, poses, reach=1e300, method=0) -> Found:
-    """`separate` at poses [P, 7] of b in a's frame."""
+def run_separate(type_a, size_a, type_b, size_b, poses, reach=1e300, by_mpr=False) -> Found:
+    """`separate`, or `separate_by_mpr`, at poses [P, 7] of b in a's frame."""
     poses = np.ascontiguousarray(np.atleast_2d(poses), np.float64)
     count = len(poses)
     out = [wp.zeros(count, dtype=dtype, device="cpu") for dtype in (Real, Vec3, Vec3, int)]
     pose_array = wp.array(poses, dtype=Pose, device="cpu")
-    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(reach), method]
-    wp.launch(_kernel(), count, inputs, out, device="cpu")
+    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(reach)]
+    wp.launch(_kernel(separate_by_mpr if by_mpr else separate), count, inputs, out, device="cpu")
     return Found(*(x.numpy() for x in out))
 
 

@@ -37,16 +37,20 @@ CLOSED_FORM = (
 )
 """Pairs that have a room of their own; every other convex pair goes through GJK and EPA, or MPR."""
 
-METHODS = {"gjk": 0, "mpr": 1}
+METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr"}
 
 
 @wp.struct
 class Bucket:
-    """Candidates of one pair of types: order[start:] are their numbers. limit: contacts that each may keep, 0 all."""
+    """Candidates of one pair of types: order[start:] are their numbers. limit: contacts that each may keep, 0 all.
+
+    inexact: how many pairs hit a limit of the search for the depth; of one element, for rooms that may.
+    """
 
     order: wp.array[wp.int32]
     start: int
     limit: int
+    inexact: wp.array[wp.int32]
 
 
 @wp.struct
@@ -120,8 +124,11 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     return narrow_phase
 
 
-def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
-    """The one kernel of all pairs without a room of their own: the shape types are read at run time."""
+def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
+    """The one kernel of all pairs without a room of their own: the shape types are read at run time.
+
+    inexact: what `collide` adds to its count where the depth is an upper bound.
+    """
 
     @wp.kernel(module="unique", enable_backward=False)
     def narrow_phase(
@@ -146,10 +153,12 @@ def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
             rows.size[b],
             query.pose_b_to_a,
             query.reach,
-            wp.static(method),
             out,
             row,
         )
+        if found >= wp.static(inexact):
+            found -= wp.static(inexact)
+            wp.atomic_add(bucket.inexact, 0, 1)
         note(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
@@ -157,11 +166,12 @@ def convex_kernel(collide: Callable[..., Any], method: int) -> wp.Kernel:
 
 @dataclass(frozen=True)
 class Room:
-    """A bucket's name, the most contacts that its pairs can have, and its kernel."""
+    """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs."""
 
     name: str
     max_contacts: int
     kernel: wp.Kernel
+    may_be_inexact: bool = False
 
 
 @cache
@@ -178,8 +188,8 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
 def _convex_room(method: str) -> Room:
     from collidecli.engine.narrow_phase.pairs import convex_convex
 
-    kernel = convex_kernel(convex_convex.collide_convex_convex, METHODS[method])
-    return Room(f"convex_{method}", convex_convex.MAX_CONTACTS, kernel)
+    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), int(convex_convex.INEXACT))
+    return Room(f"convex_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, core_is_smooth, difference_support
-from collidecli.engine.narrow_phase.convex.descent import KNOWN, Descent, any_tangent, descend, rest_on_disc
+from collidecli.engine.narrow_phase.convex.creases import any_tangent
+from collidecli.engine.narrow_phase.convex.descent import KNOWN, Descent, descend, rest_on_disc
 from collidecli.engine.narrow_phase.convex.polytope import NEVER, Face, add_vertex, start_polytope
 
 SMALL = 36
@@ -135,6 +136,17 @@ def is_thin(vertices: wp.array[Vertex]) -> bool:
 
 
 @wp.func
+def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
+    """Distance of its farthest vertex from the origin [m]."""
+    scale = Real(0.0)
+    i = int(0)
+    while i < 4:
+        scale = wp.max(scale, wp.length(vertices[i].point))
+        i += 1
+    return scale
+
+
+@wp.func(inline=False)
 def settle_face(
     cores: Cores, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
 ) -> Descent:
@@ -154,7 +166,7 @@ def settle_face(
     return minimum
 
 
-@wp.func
+@wp.func(inline=False)
 def grow(
     cores: Cores,
     vertices: wp.array[Vertex],
@@ -166,16 +178,10 @@ def grow(
 ) -> Depth:
     """EPA proper, from the tetrahedron in `vertices`, with room for `limit` vertices; the rest is scratch."""
     start_polytope(vertices, faces)
-    scale = Real(0.0)
-    i = int(0)
-    while i < 4:
-        scale = wp.max(scale, wp.length(vertices[i].point))
-        i += 1
+    scale = size_of_tetrahedron(vertices)
     tolerance = EXACT * scale
     is_curved = core_is_curved(cores.type_a) or core_is_curved(cores.type_b)
-    close = CLOSE
-    if core_is_smooth(cores.type_a) and core_is_smooth(cores.type_b):
-        close = CLOSE_WITHOUT_CREASES
+    close = wp.where(core_is_smooth(cores.type_a) and core_is_smooth(cores.type_b), CLOSE_WITHOUT_CREASES, CLOSE)
     result = Depth()
     result.depth = NEVER
     known = Vec3()

@@ -53,7 +53,7 @@ class Feature:
     half_width: Real
 
 
-@wp.func
+@wp.func(inline=False)
 def support_feature(
     shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
 ) -> Feature:
@@ -229,7 +229,7 @@ def edge_code(feature: Feature, code: wp.array[int], k: int) -> int:
     return code[k] + 1
 
 
-@wp.func
+@wp.func(inline=False)
 def feature_at(shape_type: int, size: Vec3, point: Vec3) -> int:
     """Number of the smallest feature that a point of the surface lies on (AT_BORDER), its frame."""
     within = Real(1.0) - AT_BORDER
@@ -257,7 +257,7 @@ def feature_at(shape_type: int, size: Vec3, point: Vec3) -> int:
     return -1
 
 
-@wp.func
+@wp.func(inline=False)
 def line_exit(shape_type: int, size: Vec3, line: int, origin: Vec3, direction: Vec3) -> Real:
     """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
 

@@ -103,7 +103,7 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
     return nearest
 
 
-@wp.func
+@wp.func(inline=False)
 def feature_facing(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
     """The feature that faces a unit direction, the shape's frame."""
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
@@ -141,7 +141,7 @@ def along_face(
     return result
 
 
-@wp.func
+@wp.func(inline=False)
 def separation_along(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, normal: Vec3) -> Real:
     """How far apart two shapes are along a unit direction from a to b [m]; at most their signed distance."""
     on_a = support_point(type_a, size_a, normal)

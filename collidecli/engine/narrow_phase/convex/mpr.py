@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Cores, Vertex, difference_support
-from collidecli.engine.narrow_phase.convex.descent import any_tangent
+from collidecli.engine.narrow_phase.convex.creases import any_tangent
 from collidecli.engine.narrow_phase.convex.simplex import triangle_weights
 
 PORTAL_LIMIT = wp.constant(100)

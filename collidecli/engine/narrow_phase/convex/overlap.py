@@ -180,7 +180,7 @@ def _face_on_face(
     return written
 
 
-@wp.func
+@wp.func(inline=False)
 def _line_on_face(
     meeting: Meeting,
     face: Feature,
@@ -329,7 +329,7 @@ def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b:
     return wp.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
 
 
-@wp.func
+@wp.func(inline=False)
 def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
     """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
 

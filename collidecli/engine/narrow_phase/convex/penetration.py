@@ -1,17 +1,16 @@
 """How far apart two convex shapes are, or how deep they overlap: the one question of the general narrow phase."""
 
+from collections.abc import Callable
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import CAPSULE, Cores, Vertex, core_is_flat, core_radius
-from collidecli.engine.narrow_phase.convex.descent import PARALLEL, any_tangent
+from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
-
-METHOD_EPA = wp.constant(0)
-METHOD_MPR = wp.constant(1)
-
 
 PARTING = wp.constant(Real(1.0e-3))
 """Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
@@ -95,47 +94,86 @@ def common_point(cores: Cores, depth: Real, normal: Vec3, simplex: wp.array[Vert
     return nearest_of_cores(parted, normal, Real(wp.inf), simplex).on_a
 
 
-@wp.func
-def separate(
-    type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, method: int
-) -> Separation:
-    """Signed distance, normal and witness of two convex shapes.
+@wp.struct
+class CoreDepth:
+    """Depth of overlapping cores [m], its unit normal a to b, core a's witness; a's frame. exact: as in Separation."""
 
-    Args:
-        type_a, type_b: `ShapeType`, any but plane. size_a, size_b: as `ShapeType` says [m].
-        pose_b_to_a: b's frame in a's.
-        reach: the search ends once the separation is known to be at least this [m].
-        method: METHOD_EPA for the exact depth, METHOD_MPR for an approximate one (see mpr.py).
-    Degenerate: where several directions attain the depth, one that depends on the arguments alone; see `flat_normal`
-        for spheres and capsules whose inner points or segments meet.
-    """
-    cores = cores_of(type_a, size_a, type_b, size_b, pose_b_to_a)
-    radii = cores.radius_a + cores.radius_b
-    simplex = wp.zeros(shape=4, dtype=Vertex)
-    nearest = nearest_of_cores(cores, toward(cores), reach + radii, simplex)
-    result = Separation()
-    result.exact = 1
-    distance = nearest.distance
-    result.normal = nearest.normal
-    result.point_a = nearest.on_a
-    if nearest.state == BEYOND_REACH:
-        result.exact = 0
-    elif nearest.state == OVERLAP:
-        if core_is_flat(type_a) and core_is_flat(type_b):
-            distance = Real(0.0)
-            result.normal = flat_normal(cores)
-        elif method == METHOD_MPR:
-            through = depth_through_portal(cores)
-            distance = -through.depth
-            result.normal = through.normal
-            result.point_a = through.on_a
-            result.exact = through.exact
-        else:
-            depth = depth_of_cores(cores, simplex, nearest.count)
-            distance = -depth.depth
-            result.normal = depth.normal
-            result.point_a = common_point(cores, depth.depth, depth.normal, simplex)
-            result.exact = depth.exact
-    result.separation = distance - radii
-    result.point_a += cores.radius_a * result.normal
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    exact: int
+
+
+@wp.func
+def depth_by_epa(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+    """The least depth."""
+    found = depth_of_cores(cores, simplex, count)
+    result = CoreDepth()
+    result.depth = found.depth
+    result.normal = found.normal
+    result.on_a = common_point(cores, found.depth, found.normal, simplex)
+    result.exact = found.exact
     return result
+
+
+@wp.func
+def depth_by_mpr(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+    """An approximate depth, see mpr.py; the witness is on a, but on b only where the depth is the least."""
+    found = depth_through_portal(cores)
+    result = CoreDepth()
+    result.depth = found.depth
+    result.normal = found.normal
+    result.on_a = found.on_a
+    result.exact = found.exact
+    return result
+
+
+def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
+
+    @wp.func(name=name)
+    def separate(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real) -> Separation:
+        cores = cores_of(type_a, size_a, type_b, size_b, pose_b_to_a)
+        radii = cores.radius_a + cores.radius_b
+        simplex = wp.zeros(shape=4, dtype=Vertex)
+        nearest = nearest_of_cores(cores, toward(cores), reach + radii, simplex)
+        result = Separation()
+        result.exact = 1
+        distance = nearest.distance
+        result.normal = nearest.normal
+        result.point_a = nearest.on_a
+        if nearest.state == BEYOND_REACH:
+            result.exact = 0
+        elif nearest.state == OVERLAP:
+            if core_is_flat(type_a) and core_is_flat(type_b):
+                distance = Real(0.0)
+                result.normal = flat_normal(cores)
+            else:
+                overlap = depth_of_overlap(cores, simplex, nearest.count)
+                distance = -overlap.depth
+                result.normal = overlap.normal
+                result.point_a = overlap.on_a
+                result.exact = overlap.exact
+        result.separation = distance - radii
+        result.point_a += cores.radius_a * result.normal
+        return result
+
+    return separate
+
+
+separate = separation_by(depth_by_epa, "separate")
+"""Signed distance, normal and witness of two convex shapes.
+
+Args:
+    type_a, type_b: `ShapeType`, any but plane. size_a, size_b: as `ShapeType` says [m].
+    pose_b_to_a: b's frame in a's.
+    reach: the search ends once the separation is known to be at least this [m].
+Returns:
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size. What cores that touch, or overlap by less
+    than 2e-9 of their sizes' sum, are apart is known to that much, also where b is a million times a's size.
+Degenerate: where several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
+    spheres and capsules whose inner points or segments meet.
+"""
+
+separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
+"""`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""

@@ -89,29 +89,16 @@ def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
 
 
 @wp.func
-def add_vertex(
+def find_seen(
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
     seen: wp.array[int],
     rim: wp.array[wp.vec3i],
-    fan: wp.array[int],
     vertex: int,
     face: int,
-    face_count: int,
     tolerance: Real,
-    least: Real,
-) -> int:
-    """Joins `vertex` to the polytope in place of the faces it sees.
-
-    Args:
-        vertex: the newest; its number marks the faces seen. face: one that it sees. face_count: slots in use.
-        seen, rim, fan: scratch; faces seen, edges around them (from, to, face beyond), new face on each rim vertex.
-        tolerance: a vertex this far above a face's plane does not see it [m].
-        least: no true face can be nearer to the origin than this [m].
-    Returns:
-        slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
-        rounding can bring about.
-    """
+) -> wp.vec2i:
+    """Marks and lists the faces that `vertex` sees, `face` first, and the edges around them; how many of each."""
     p = vertices[vertex].point
     faces[face].seen = vertex
     seen[0] = face
@@ -138,15 +125,20 @@ def add_vertex(
                     rim_count += 1
             k += 1
         i += 1
-    if rim_count != seen_count + 2:
-        return -1
-    i = int(0)
-    while i < rim_count:
-        slot = face_count + i - seen_count
-        if i < seen_count:
-            slot = seen[i]
-        fan[rim[i][0]] = slot
-        i += 1
+    return wp.vec2i(seen_count, rim_count)
+
+
+@wp.func
+def join_fan(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    rim: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    vertex: int,
+    rim_count: int,
+    least: Real,
+):
+    """Writes the face on each rim edge, and who its neighbours are."""
     i = int(0)
     while i < rim_count:
         edge = rim[i]
@@ -164,4 +156,43 @@ def add_vertex(
         else:
             faces[edge[2]].neighbour[2] = slot
         i += 1
+
+
+@wp.func(inline=False)
+def add_vertex(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    seen: wp.array[int],
+    rim: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    vertex: int,
+    face: int,
+    face_count: int,
+    tolerance: Real,
+    least: Real,
+) -> int:
+    """Joins `vertex` to the polytope in place of the faces it sees.
+
+    Args:
+        vertex: the newest; its number marks the faces seen. face: one that it sees. face_count: slots in use.
+        seen, rim, fan: scratch; faces seen, edges around them (from, to, face beyond), new face on each rim vertex.
+        tolerance: a vertex this far above a face's plane does not see it [m].
+        least: no true face can be nearer to the origin than this [m].
+    Returns:
+        slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
+        rounding can bring about.
+    """
+    found = find_seen(vertices, faces, seen, rim, vertex, face, tolerance)
+    seen_count = found[0]
+    rim_count = found[1]
+    if rim_count != seen_count + 2:
+        return -1
+    i = int(0)
+    while i < rim_count:
+        slot = face_count + i - seen_count
+        if i < seen_count:
+            slot = seen[i]
+        fan[rim[i][0]] = slot
+        i += 1
+    join_fan(vertices, faces, rim, fan, vertex, rim_count, least)
     return face_count + 2

@@ -52,16 +52,15 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
-    if best.separation >= reach:
-        return 0
-    best = _best_edges(size_a, size_b, rotation, position, best)
+    if best.separation < reach:
+        best = _best_edges(size_a, size_b, rotation, position, best)
     if best.separation >= reach:
         return 0
     point_a = Vec3()
     if best.axis < 6:
         count = feature_contacts(BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.normal, out, row)
-        level = rounding_level(BOX, size_a, BOX, size_b)
-        if count > 0 and nearest_staged(out, row, count) <= best.separation + level:
+        enough = best.separation + rounding_level(BOX, size_a, BOX, size_b)
+        if count > 0 and nearest_staged(out, row, count) <= enough:
             return count
         # A vertex on a face: of b on a's, or of a on b's.
         point_a = _support(size_a, best.normal)
@@ -83,22 +82,19 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
             return contact_manifold(
                 BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
             )
-    separation = best.separation
-    normal = best.normal
-    if separation > Real(0.0):
+    if best.separation > Real(0.0):
         # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
         nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
         distance = wp.sqrt(nearest.square)
         if distance >= reach:
             return 0
-        if distance > separation:
-            # The exact direction separates most; that of points a rounding apart is worse than the axis.
-            direction = (nearest.on_b - nearest.on_a) / distance
-            if separation_along(BOX, size_a, BOX, size_b, pose_b_to_a, direction) > separation:
-                separation = distance
-                normal = direction
-                point_a = nearest.on_a
-    return contact_manifold(BOX, size_a, BOX, size_b, pose_b_to_a, reach, separation, normal, point_a, out, row)
+        if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation):
+            best.separation = distance
+            best.normal = (nearest.on_b - nearest.on_a) / distance
+            point_a = nearest.on_a
+    return contact_manifold(
+        BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
+    )
 
 
 @wp.func
@@ -215,3 +211,15 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
 @wp.func
 def _clamped(p: Vec3, size: Vec3) -> Vec3:
     return Vec3(wp.clamp(p[0], -size[0], size[0]), wp.clamp(p[1], -size[1], size[1]), wp.clamp(p[2], -size[2], size[2]))
+
+
+@wp.func
+def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real) -> bool:
+    """Whether the boxes are farther apart than `least` along the line of their nearest points, `distance` apart [m].
+
+    The exact direction separates most; that of points a rounding apart is worse than an axis.
+    """
+    if distance <= least:
+        return False
+    direction = (nearest.on_b - nearest.on_a) / distance
+    return separation_along(BOX, size_a, BOX, size_b, pose_b_to_a, direction) > least

@@ -1,44 +1,55 @@
 """Any two convex shapes: distance by GJK, depth by EPA or MPR, then the manifold along the normal."""
 
+from collections.abc import Callable
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, contact_manifold
-from collidecli.engine.narrow_phase.convex.penetration import separate
+from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.staging import Staging
 
 MAX_CONTACTS = MAX_MANIFOLD
 
+INEXACT = wp.constant(1 << 16)
+"""Added to the count of contacts where a limit ended the search for the depth: it is then an upper bound."""
 
-@wp.func
-def collide_convex_convex(
-    type_a: int,
-    size_a: Vec3,
-    type_b: int,
-    size_b: Vec3,
-    pose_b_to_a: Pose,
-    reach: Real,
-    method: int,
-    out: Staging,
-    row: int,
-) -> int:
-    """Contacts of two convex shapes of any types but plane.
 
-    Args:
-        type_a, type_b: `ShapeType`. size_a, size_b: as it says [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        method: METHOD_EPA or METHOD_MPR, for the depth of shapes that overlap.
-        out, row: contacts go to rows `row` and up; features as in `convex.features`.
-    Returns:
-        how many were written, at most MAX_CONTACTS.
-    """
-    found = separate(type_a, size_a, type_b, size_b, pose_b_to_a, reach, method)
-    if found.separation >= reach:
-        return 0
-    best = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
-    if best.separation >= reach:
-        return 0
-    return contact_manifold(
-        type_a, size_a, type_b, size_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
-    )
+def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`collide_convex_convex` with one way to find the separation."""
+
+    @wp.func(name=name)
+    def collide_convex_convex(
+        type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int
+    ) -> int:
+        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a, reach)
+        if found.separation >= reach:
+            return 0
+        best = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
+        if best.separation >= reach:
+            return 0
+        count = contact_manifold(
+            type_a, size_a, type_b, size_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
+        )
+        if found.exact == 0:
+            count += INEXACT
+        return count
+
+    return collide_convex_convex
+
+
+collide_convex_convex = collision_by(separate, "collide_convex_convex")
+"""Contacts of two convex shapes of any types but plane.
+
+Args:
+    type_a, type_b: `ShapeType`. size_a, size_b: as it says [m].
+    pose_b_to_a: b's frame in a's.
+    reach: contacts whose separation is at least this are left out [m].
+    out, row: contacts go to rows `row` and up; features as in `convex.features`.
+Returns:
+    how many were written, at most MAX_CONTACTS; INEXACT on top where the depth is an upper bound.
+"""
+
+collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_convex_by_mpr")
+"""The same with MPR's approximate depth of shapes that overlap."""

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrow_phase.convex.penetration import METHOD_MPR
 from collidecli.model.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
 from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
 from tests.support.supports import support_height, surface_residual
-
-MPR = int(METHOD_MPR)
 
 # GJK leaves touching cores (2e-9 of the size) to EPA, and a level valley's lowest point may be 1e-8 of the size lower
 # than where Newton stopped; the size of a difference is up to 3 times the larger shape's.
@@ -154,7 +151,7 @@ def test_mpr_is_a_separating_translation_never_shorter_than_the_least(type_a, ty
     size_a, size_b, size = _sized(type_a, type_b)
     poses = _drawn(type_a, size_a, type_b, size_b, 60, seed=6)
     least = run_separate(type_a, size_a, type_b, size_b, poses)
-    found = run_separate(type_a, size_a, type_b, size_b, poses, method=MPR)
+    found = run_separate(type_a, size_a, type_b, size_b, poses, by_mpr=True)
     along = separation_along(type_a, size_a, type_b, size_b, poses, found.normal)
     apart = least.separation > 0
     assert np.abs(found.separation - along)[~apart].max() <= ALONG_NORMAL * size

@@ -1,0 +1,146 @@
+"""Creases of the difference of two cores: circles of directions across which its farthest point jumps.
+
+A crease has the number of the bit of `Vertex.piece` that changes there.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.support import Cores, Crease, core_crease, core_curvature, core_is_curved
+
+NONE = wp.constant(6)
+"""The bit of no crease."""
+
+PARALLEL = wp.constant(Real(1.0e-17))
+"""Square of the sine below which two creases have no crossing to speak of."""
+
+
+@wp.func
+def difference_curvature(cores: Cores, direction: Vec3, piece: int, first: Vec3, second: Vec3) -> Vec3:
+    """`core_curvature` of the difference: the sum of those of a and b."""
+    of_a = core_curvature(cores.type_a, cores.size_a, cores.radius_a, direction, piece % 8, first, second)
+    if not core_is_curved(cores.type_b):
+        return of_a
+    to_b = wp.transpose(cores.rotation)
+    return of_a + core_curvature(
+        cores.type_b, cores.size_b, cores.radius_b, -(to_b * direction), piece / 8, to_b * first, to_b * second
+    )
+
+
+@wp.func(inline=False)
+def difference_crease(cores: Cores, bit: int, direction: Vec3) -> Crease:
+    """The crease of the difference that belongs to one bit of its pieces."""
+    if bit < 3:
+        return core_crease(cores.type_a, cores.size_a, bit, direction)
+    crease = core_crease(cores.type_b, cores.size_b, bit - 3, -(wp.transpose(cores.rotation) * direction))
+    crease.axis = -(cores.rotation * crease.axis)
+    crease.step = -(cores.rotation * crease.step)
+    return crease
+
+
+@wp.func
+def any_tangent(normal: Vec3) -> Vec3:
+    """A unit vector perpendicular to `normal`, from the axis it is least along."""
+    x = wp.abs(normal[0])
+    y = wp.abs(normal[1])
+    z = wp.abs(normal[2])
+    other = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    if x <= y and x <= z:
+        other = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    elif y <= z:
+        other = Vec3(Real(0.0), Real(1.0), Real(0.0))
+    return wp.normalize(wp.cross(normal, other))
+
+
+@wp.func
+def lowest_bit(mask: int) -> int:
+    """Index of the lowest bit that is set; NONE when there is none."""
+    bit = int(0)
+    while bit < NONE and (mask >> bit) & 1 == 0:
+        bit += 1
+    return bit
+
+
+@wp.func
+def put_on_crease(crease: Crease, normal: Vec3) -> Vec3:
+    """The unit vector of the crease's circle nearest to `normal`; zero when there is none."""
+    around = normal - wp.dot(normal, crease.axis) * crease.axis
+    square = wp.dot(around, around)
+    if square < Real(1.0e-12):
+        return Vec3()
+    return crease.height * crease.axis + wp.sqrt((Real(1.0) - crease.height * crease.height) / square) * around
+
+
+@wp.func
+def share_of_step(step: Vec3, off: Vec3, is_upper: bool) -> Real:
+    """How much of a crease's step takes `off` nearest to zero: 0..1 from the lower piece, -1..0 from the upper."""
+    share = -wp.dot(off, step) / wp.dot(step, step)
+    if is_upper:
+        return wp.clamp(share, Real(-1.0), Real(0.0))
+    return wp.clamp(share, Real(0.0), Real(1.0))
+
+
+@wp.func
+def are_parallel(cores: Cores, low: int, high: int, normal: Vec3) -> bool:
+    """Whether two creases are circles about one axis, as those of coaxial shapes are."""
+    first = difference_crease(cores, low, normal)
+    second = difference_crease(cores, high, normal)
+    return wp.length_sq(wp.cross(first.axis, second.axis)) < PARALLEL
+
+
+@wp.struct
+class CreaseRoles:
+    """Bits of the creases that a descent is on, NONE for none. first: the one it follows. twin: one parallel to it.
+
+    crossing: one that crosses it. too_many: 1 when others are left.
+    """
+
+    first: int
+    twin: int
+    crossing: int
+    too_many: int
+
+
+@wp.func
+def roles_of(cores: Cores, active: int, normal: Vec3) -> CreaseRoles:
+    """Roles of the creases whose bits are set in `active`."""
+    roles = CreaseRoles()
+    roles.twin = NONE
+    roles.crossing = NONE
+    roles.first = lowest_bit(active)
+    others = active & (active - 1)
+    if others == 0:
+        return roles
+    roles.crossing = lowest_bit(others)
+    rest = others & (others - 1)
+    if are_parallel(cores, roles.first, roles.crossing, normal):
+        roles.twin = roles.crossing
+        roles.crossing = lowest_bit(rest)
+    elif rest != 0:
+        roles.twin = lowest_bit(rest)
+        if not are_parallel(cores, roles.first, roles.twin, normal):
+            crossing = roles.first
+            roles.first = roles.crossing
+            roles.crossing = crossing
+            if not are_parallel(cores, roles.first, roles.twin, normal):
+                roles.too_many = 1
+    if (rest & (rest - 1)) != 0:
+        roles.too_many = 1
+    return roles
+
+
+@wp.func
+def where_creases_cross(first: Crease, second: Crease, start: Vec3) -> Vec3:
+    """The direction on both creases' circles that is nearer to `start`; zero when there is none."""
+    across = wp.cross(first.axis, second.axis)
+    sine_square = wp.dot(across, across)
+    if sine_square < PARALLEL:
+        return Vec3()
+    cosine = wp.dot(first.axis, second.axis)
+    along_first = (first.height - second.height * cosine) / sine_square
+    along_second = (second.height - first.height * cosine) / sine_square
+    normal = along_first * first.axis + along_second * second.axis
+    rest = Real(1.0) - wp.dot(normal, normal)
+    if rest < Real(0.0):
+        return Vec3()
+    return normal + wp.sign(wp.dot(start, across)) * wp.sqrt(rest / sine_square) * across
