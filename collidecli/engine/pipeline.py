@@ -109,7 +109,7 @@ class CollisionPipeline:
         if count == 0:
             return staged, 0
         inexact = None
-        order, starts = partition(self.device_model, chunk, candidates.pair, count, self.table, workspace)
+        order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = np.diff(starts)
         first_rows = np.cumsum([0, *(sizes * [room.max_contacts for room in self.table.rooms])])
         staged.contact = workspace.array("staged_contact", int(first_rows[-1]), StagedContact)
@@ -123,6 +123,6 @@ class CollisionPipeline:
                 inexact.zero_()
                 bucket.inexact = inexact
             staged.start, staged.most, staged.pair_count = int(first_row), room.max_contacts, int(size)
-            arguments = [self.device_model.rows, self.device_model.layout, chunk.cells, chunk.instances]
-            wp.launch(room.kernel, int(size), [*arguments, candidates, bucket, staged], device=workspace.device)
+            arguments = [self.device_model.rows, chunk.instances, candidates]
+            wp.launch(room.kernel, int(size), [*arguments, bucket, staged], device=workspace.device)
         return staged, 0 if inexact is None else int(inexact[:1].numpy()[0])

@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.broad_phase.hit_words import scan_counts
-from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of, row_of
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
@@ -137,8 +137,8 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         if count == 0:
             return
         pair = candidates.pair[thread]
-        row0 = row_of(chunk, layout, pair[0])
-        row1 = row_of(chunk, layout, pair[1])
+        row0 = candidates.row[thread][0]
+        row1 = candidates.row[thread][1]
         margin = pair_limits(rows, row0, row1).margin
         swapped = rows.type[row0] > rows.type[row1]
         pose_a_to_world = instances.pose[pair[0]]

@@ -12,8 +12,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
-from collidecli.engine.cells import ChunkCells, Instances, row_of
-from collidecli.engine.device_model import Layout, ShapeRows
+from collidecli.engine.cells import Instances
+from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
@@ -72,10 +72,10 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
 
 
 @wp.func
-def query_of(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, pair: wp.vec2i) -> Query:
+def query_of(rows: ShapeRows, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
     """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
-    row0 = row_of(chunk, layout, pair[0])
-    row1 = row_of(chunk, layout, pair[1])
+    row0 = row[0]
+    row1 = row[1]
     query = Query()
     limits = pair_limits(rows, row0, row1)
     query.reach = limits.gap + limits.margin
@@ -107,8 +107,6 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     @wp.kernel(module="unique", enable_backward=False)
     def narrow_phase(
         rows: ShapeRows,
-        layout: Layout,
-        chunk: ChunkCells,
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
@@ -116,7 +114,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, layout, chunk, instances, candidates.pair[candidate])
+        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
         found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
         note(candidates, bucket, out, candidate, row, found)
@@ -133,8 +131,6 @@ def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
     @wp.kernel(module="unique", enable_backward=False)
     def narrow_phase(
         rows: ShapeRows,
-        layout: Layout,
-        chunk: ChunkCells,
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
@@ -142,7 +138,7 @@ def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, layout, chunk, instances, candidates.pair[candidate])
+        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
         a = query.row_a
         b = query.row_b

@@ -8,20 +8,11 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.narrow_phase.dispatch import RoomTable
+from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
 
 BLOCK = wp.constant(128)
 """Candidates that one thread counts and then places."""
-
-
-@wp.func
-def bucket_of(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, pair: wp.vec2i, type_count: int, buckets: wp.array[wp.int32]
-) -> int:
-    """The bucket of a pair of instances, from its two shapes' types."""
-    type0 = rows.type[row_of(chunk, layout, pair[0])]
-    type1 = rows.type[row_of(chunk, layout, pair[1])]
-    return buckets[type0 * type_count + type1]
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -29,7 +20,7 @@ def count_buckets(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
-    candidates: wp.array[wp.vec2i],
+    candidates: Candidates,
     candidate_count: int,
     type_count: int,
     buckets: wp.array[wp.int32],
@@ -38,12 +29,16 @@ def count_buckets(
     bucket: wp.array[wp.uint8],
     end: wp.array[wp.int32],
 ):
-    """One thread a block: its candidates' buckets, and how many of each."""
+    """One thread a block: its candidates' rows and buckets, and how many of each bucket."""
     block = wp.tid()
     for b in range(bucket_count):
         end[b * block_count + block] = 0
     for index in range(block * BLOCK, wp.min((block + 1) * BLOCK, candidate_count)):
-        b = bucket_of(rows, layout, chunk, candidates[index], type_count, buckets)
+        pair = candidates.pair[index]
+        row0 = row_of(chunk, layout, pair[0])
+        row1 = row_of(chunk, layout, pair[1])
+        candidates.row[index] = wp.vec2i(row0, row1)
+        b = buckets[rows.type[row0] * type_count + rows.type[row1]]
         bucket[index] = wp.uint8(b)
         end[b * block_count + block] = end[b * block_count + block] + 1
 
@@ -68,7 +63,7 @@ def write_buckets(
 
 
 def partition(
-    device_model: DeviceModel, chunk: Chunk, pair: wp.array, count: int, table: RoomTable, workspace: Workspace
+    device_model: DeviceModel, chunk: Chunk, candidates: Candidates, count: int, table: RoomTable, workspace: Workspace
 ) -> tuple[wp.array, np.ndarray]:
     """Candidate numbers ordered by room, ascending within one; and where each room's start, int[rooms + 1]."""
     device, room_count = workspace.device, len(table.rooms)
@@ -76,7 +71,15 @@ def partition(
     bucket = workspace.array("bucket", count, wp.uint8)
     end = workspace.array("bucket_end", room_count * block_count, wp.int32)
     order = workspace.array("bucket_order", count, wp.int32)
-    arguments = [device_model.rows, device_model.layout, chunk.cells, pair, count, table.type_count, table.of_types]
+    arguments = [
+        device_model.rows,
+        device_model.layout,
+        chunk.cells,
+        candidates,
+        count,
+        table.type_count,
+        table.of_types,
+    ]
     wp.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end], device=device)
     view = end[: room_count * block_count]
     wp.utils.array_scan(view, view, inclusive=True)

@@ -72,11 +72,12 @@ def set_kind(out: Staging, row: int, count: int, kind: int):
 class Candidates:
     """The candidates of a chunk, and what the narrow phase found of each.
 
-    pair: their two instances. found: contacts of each. count: those that stay, when their number is limited.
+    pair: their two instances. row: the two shapes' rows, noted by the partition. found: contacts of each. count: those that stay, when their number is limited.
     first, stride: where its first contact stands in the staging, and how far apart they are.
     """
 
     pair: wp.array[wp.vec2i]
+    row: wp.array[wp.vec2i]
     found: wp.array[wp.int32]
     count: wp.array[wp.int32]
     first: wp.array[wp.int32]
@@ -87,6 +88,7 @@ def new_candidates(workspace: Workspace, pair: wp.array, count: int) -> Candidat
     """Room for what will be found of `count` candidates."""
     candidates = Candidates()
     candidates.pair = pair
+    candidates.row = workspace.array("candidate_row", count, wp.vec2i)
     candidates.found = workspace.array("contact_found", count, wp.int32)
     candidates.count = workspace.array("contact_count", count, wp.int32)
     candidates.first = workspace.array("contact_first", count, wp.int32)
