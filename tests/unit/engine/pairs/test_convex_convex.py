@@ -34,7 +34,7 @@ SURFACE_TOLERANCE = 1e-7
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     rng = np.random.default_rng(11)
     arguments = (type_a, size_a, type_b, size_b)
-    pose = np.concatenate([make(*arguments, 25, rng) for make in (random_poses, grazing_poses, deep_poses)])
+    pose = np.concatenate([make(*arguments, 8, rng) for make in (random_poses, grazing_poses, deep_poses)])
     scale = pair_scale(*arguments)
     distance, _ = signed_distance(*arguments, pose)
     for reach in (100 * scale, 0.1 * scale, 0.0):
