@@ -105,25 +105,33 @@ class Chunk:
 
 def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
     """Puts a batch on the device of `device_model` and places its shapes."""
-    cells = _upload_cells(batch, device_model.model.world_template, workspace.device)
+    cells = _upload_cells(batch, device_model.model.world_template, workspace)
     count = batch.cell_count * device_model.layout.width
     instances = new_instances(workspace, count)
     wp.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances], device=workspace.device)
     return Chunk(batch.first_cell, batch.cell_count, cells, instances)
 
 
-def _upload_cells(batch: PoseBatch, world_template: np.ndarray, device: wp.Device) -> ChunkCells:
-    """On the CPU the poses are used where they are."""
+def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Workspace) -> ChunkCells:
+    """Puts the poses on the device, on the CPU where they are, and notes where each cell's begin."""
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
-    number = np.arange(batch.first_cell, batch.first_cell + batch.cell_count)
-    frame, world = np.divmod(number, len(world_template))
-    recorded_world = world if recorded_worlds > 1 else 0
-    first_pose = ((frame - batch.first_frame) * recorded_worlds + recorded_world) * bodies
     poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
     cells = ChunkCells()
-    cells.cell_template = wp.array(world_template[world].astype(np.int32), dtype=wp.int32, device=device)
-    cells.first_pose = wp.array(first_pose.astype(np.int32), dtype=wp.int32, device=device)
-    cells.body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=device, copy=False)
+    cells.body_pose = wp.array(
+        poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False
+    )
+    # Chunks of whole frames are all laid out alike.
+    first = batch.first_cell - batch.first_frame * len(world_template)
+    layout = (first, batch.cell_count, recorded_worlds, bodies)
+    if workspace.cell_layout is None or workspace.cell_layout[0] != layout:
+        frame, world = np.divmod(np.arange(first, first + batch.cell_count), len(world_template))
+        first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
+        arrays = (world_template[world].astype(np.int32), first_pose.astype(np.int32))
+        workspace.cell_layout = (
+            layout,
+            tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
+        )
+    cells.cell_template, cells.first_pose = workspace.cell_layout[1]
     return cells
 
 

@@ -24,12 +24,15 @@ class Workspace:
     Args:
         device: where the arrays live.
         memory_limit: bytes that all arrays together may take.
+
+    cell_layout: what the last chunk's cells looked like, and their arrays, for the next one like it (see cells).
     """
 
     def __init__(self, device: wp.Device, memory_limit: int) -> None:
         self.device = device
         self.memory_limit = memory_limit
         self.bytes = 0
+        self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
         self._arrays: dict[str, wp.array] = {}
 
     def check(self, needed: int) -> None:

@@ -137,6 +137,8 @@ def meeting_bits(
     if bits == wp.uint32(0):
         return bits
     bits = bits & box_bits(instances, instance0, lane)
+    if bits == wp.uint32(0):
+        return bits
     planes = bits & negative_bits(Lane(INFINITE) - instances.lane[lane + RADIUS] - Lane(wp.float32(1.0)))
     if planes == wp.uint32(0):
         return bits

@@ -1,6 +1,7 @@
 """From staged contacts to the columns of the contact set, in canonical order."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
 
 def row_bytes(float_type: np.dtype) -> int:
     """Bytes of one contact in all columns."""
-    return sum(column.dtype_for(float_type).itemsize * column.width for column in RIGID_COLUMNS)
+    return _places(float_type)[-1].end
 
 
 def compact_contacts(
@@ -204,27 +205,41 @@ def compact_contacts(
         cell_end.zero_()
     buffer = wp.empty(max(1, total * row_bytes(float_type)), dtype=wp.uint8, device=device)
     columns = _COLUMNS[float_type]()
-    for column, dtype, begin in _laid_out(total, float_type):
-        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
-        setattr(columns, column.name, wp.array(ptr=buffer.ptr + begin, dtype=element, shape=(total,), device=device))
+    for place in _places(float_type):
+        address = buffer.ptr + place.begin * total
+        setattr(columns, place.column.name, wp.array(ptr=address, dtype=place.element, shape=(total,), device=device))
     arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
     wp.launch(COMPACT[float_type], candidate_count, arguments, device=device)
     held = buffer.numpy()
     views = {}
-    for column, dtype, begin in _laid_out(total, float_type):
-        view = held[begin : begin + total * column.width * dtype.itemsize].view(dtype)
-        views[column.name] = view if column.width == 1 else view.reshape(total, column.width)
-    return ContactBlock(
-        first_cell=chunk.first_cell,
-        cell_counts=np.diff(cell_end.numpy()[: chunk.cell_count], prepend=0).astype(np.int64),
-        columns={column.name: views[column.name] for column in RIGID_COLUMNS},
-    )
+    for place in _places(float_type):
+        view = held[place.begin * total : place.end * total].view(place.dtype)
+        views[place.column.name] = view if place.column.width == 1 else view.reshape(total, place.column.width)
+    ends = cell_end.numpy()[: chunk.cell_count]
+    counts = ends.astype(np.int64)
+    counts[1:] -= ends[:-1]
+    return ContactBlock(chunk.first_cell, counts, {column.name: views[column.name] for column in RIGID_COLUMNS})
 
 
-def _laid_out(total: int, float_type: np.dtype) -> Iterator[tuple[Column, np.dtype, int]]:
-    """Where each column begins in one buffer [bytes]; the widest numbers first, so that all are aligned."""
-    begin = 0
+@dataclass(frozen=True)
+class _Place:
+    """Where a column stands in the buffer of a block: bytes begin to end, each times the number of contacts."""
+
+    column: Column
+    dtype: np.dtype
+    element: Any
+    begin: int
+    end: int
+
+
+@cache
+def _places(float_type: np.dtype) -> tuple[_Place, ...]:
+    """The columns in one buffer, the widest numbers first, so that all are aligned."""
+    places, begin = [], 0
     for column in sorted(RIGID_COLUMNS, key=lambda c: -c.dtype_for(float_type).itemsize):
         dtype = column.dtype_for(float_type)
-        yield column, dtype, begin
-        begin += total * column.width * dtype.itemsize
+        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
+        end = begin + column.width * dtype.itemsize
+        places.append(_Place(column, dtype, element, begin, end))
+        begin = end
+    return tuple(places)

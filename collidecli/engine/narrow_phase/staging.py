@@ -72,7 +72,8 @@ def set_kind(out: Staging, row: int, count: int, kind: int):
 class Candidates:
     """The candidates of a chunk, and what the narrow phase found of each.
 
-    pair: their two instances. row: the two shapes' rows, noted by the partition. found: contacts of each. count: those that stay, when their number is limited.
+    pair: their two instances. row: the two shapes' rows, noted by the partition.
+    found: contacts of each. count: those that stay, when their number is limited.
     first, stride: where its first contact stands in the staging, and how far apart they are.
     """
 
