@@ -32,6 +32,9 @@ FLUSH = wp.constant(Real(1.0e-13))
 """Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is
 opened is clearly seen."""
 
+WITNESS_MISS = wp.constant(Real(1.0e-9))
+"""Share of the size by which Newton's v may miss for its points to be the witnesses."""
+
 MISS = wp.constant(Real(1.0e-8))
 """Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
 
@@ -54,12 +57,15 @@ SHALLOW = wp.constant(Real(1.0e-2))
 class Depth:
     """What EPA found. depth: of the cores [m]. normal: unit, a to b, a's frame.
 
+    on_a: core a's witness where has_witness is 1: Newton knows it, a face of the polytope alone does not.
     exact: 0 when a limit stopped the search; depth and normal are then the best seen, an upper bound.
     vertex_count: size of the polytope.
     """
 
     depth: Real
     normal: Vec3
+    on_a: Vec3
+    has_witness: int
     exact: int
     vertex_count: int
 
@@ -200,12 +206,15 @@ def grow(
         if height < result.depth:
             result.depth = height
             result.normal = face.normal
+            result.has_witness = 0
         if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
             minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
                 result.depth = minimum.height
                 result.normal = minimum.normal
+                result.on_a = minimum.on_a
+                result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
                 known = minimum.normal
         if is_settled:
             faces[nearest].key = NEVER

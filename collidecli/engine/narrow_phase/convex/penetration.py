@@ -111,7 +111,9 @@ def depth_by_epa(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDep
     result = CoreDepth()
     result.depth = found.depth
     result.normal = found.normal
-    result.on_a = common_point(cores, found.depth, found.normal, simplex)
+    result.on_a = found.on_a
+    if found.has_witness == 0:
+        result.on_a = common_point(cores, found.depth, found.normal, simplex)
     result.exact = found.exact
     return result
 
