@@ -43,8 +43,19 @@ class ChunkReport:
     candidate_count: int = 0
     touching_count: int = 0
     contact_count: int = 0
-    inexact_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    inexact_count: int = 0
+
+    def plus(self, other: ChunkReport) -> ChunkReport:
+        """What both cost together."""
+        return ChunkReport(
+            cell_count=self.cell_count + other.cell_count,
+            candidate_count=self.candidate_count + other.candidate_count,
+            touching_count=self.touching_count + other.touching_count,
+            contact_count=self.contact_count + other.contact_count,
+            seconds={stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()},
+            inexact_count=self.inexact_count + other.inexact_count,
+        )
 
 
 class StageClock:

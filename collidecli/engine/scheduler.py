@@ -145,11 +145,4 @@ def _joined(
         np.concatenate([block0.cell_counts, block1.cell_counts]),
         {name: np.concatenate([values, block1.columns[name]]) for name, values in block0.columns.items()},
     )
-    report = ChunkReport(
-        report0.cell_count + report1.cell_count,
-        report0.candidate_count + report1.candidate_count,
-        report0.touching_count + report1.touching_count,
-        report0.contact_count + report1.contact_count,
-        {stage: seconds + report1.seconds[stage] for stage, seconds in report0.seconds.items()},
-    )
-    return block, report
+    return block, report0.plus(report1)

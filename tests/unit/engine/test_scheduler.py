@@ -58,6 +58,11 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     assert max(sizes[threads + 2 :]) == 2
 
 
+def test_reports_of_halves_add_up():
+    one = ChunkReport(1, 2, 3, 4, {"transforms": 0.5}, inexact_count=5)
+    assert one.plus(one) == ChunkReport(2, 4, 6, 8, {"transforms": 1.0}, inexact_count=10)
+
+
 def test_one_cell_too_large_is_refused_with_what_it_needs():
     with pytest.raises(
         InputError, match="needs 2 MiB of scratch memory a worker, its share of the limit is 1 MiB"
