@@ -102,11 +102,13 @@ def _run(
         "trajectory_sha256": motion.sha256,
         "config": json.dumps(result_config(request), sort_keys=True),
     }
+    environment = run_environment(request, collision)
     start = time.perf_counter()
     with (
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
+            threads=collision.workers,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
@@ -120,7 +122,6 @@ def _run(
         with timing.stage("write"):
             writer.end_contacts()
         timing.wall_seconds = time.perf_counter() - start
-        environment = run_environment(request, collision)
         writer.write_timing(timing.as_tables(environment))
         content = writer.content_sha256
         writer.finish()

@@ -53,6 +53,10 @@ def chunk_size(pipeline: CollisionPipeline, cell_count: int, workers: int, asked
     return cells if cells < world_count else cells // world_count * world_count
 
 
+PROBE_INSTANCES = 16384
+"""Shapes in the first chunks of a run, which show how heavy its blocks are."""
+BLOCK_BYTES = 4 << 20
+"""Size that blocks are cut to: several are on their way at a time."""
 WAITING_BLOCKS = 6
 """Blocks that may be done but not written, besides one a worker: on their way, in the queue, being written."""
 
@@ -70,7 +74,9 @@ class Workers:
         self._pipeline = pipeline
         self._count = count
         self._share = memory_limit // (2 * count + WAITING_BLOCKS)
-        self._most_cells = sys.maxsize
+        self._most_cells = max(1, PROBE_INSTANCES // pipeline.device_model.layout.width)
+        self._most_fitting = sys.maxsize
+        self._bytes_per_cell = 0.0
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
@@ -89,12 +95,21 @@ class Workers:
                     pending.append(self._pool.submit(self._collide_one, piece))
                     done += count
                     if len(pending) > self._count + 1:
-                        yield pending.popleft().result()
+                        yield self._weighed(pending.popleft().result())
             while pending:
-                yield pending.popleft().result()
+                yield self._weighed(pending.popleft().result())
         finally:
             for future in pending:
                 future.cancel()
+
+    def _weighed(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
+        """Cuts the chunks to come by what the heaviest so far weighs: memory then levels off early in a run."""
+        block = result[0]
+        cells = max(1, len(block.cell_counts))
+        self._bytes_per_cell = max(self._bytes_per_cell, sum(c.nbytes for c in block.columns.values()) / cells)
+        fitting = max(1, int(BLOCK_BYTES / self._bytes_per_cell)) if self._bytes_per_cell else sys.maxsize
+        self._most_cells = min(fitting, self._most_fitting)
+        return result
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
@@ -130,6 +145,7 @@ class Workers:
                 ) from None
         # The answer does not depend on how cells are batched, so a chunk too large is done in halves.
         half = batch.cell_count // 2
+        self._most_fitting = min(self._most_fitting, half)
         self._most_cells = min(self._most_cells, half)
         front = self._collide_one(replace(batch, cell_count=half))
         back = self._collide_one(replace(batch, first_cell=batch.first_cell + half, cell_count=batch.cell_count - half))

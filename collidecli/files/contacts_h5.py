@@ -153,8 +153,9 @@ class ContactWriter:
             raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
         self._ended = True
         datasets = [self._cell_start, *self._columns.values()]
-        for dataset in datasets:
-            dataset.finish()
+        run = map if self._pool is None else self._pool.map
+        for dataset, rest in zip(datasets, run(ChunkedColumn.encode_rest, datasets), strict=True):
+            dataset.finish(rest)
         lines = [(dataset.path, dataset.digest.line()) for dataset in datasets]
         self.content_sha256 = content_hash(lines + self._table_lines)
         self._open_file().attrs["content_sha256"] = self.content_sha256

@@ -170,7 +170,7 @@ class ChunkedColumn:
     The dataset is created when its first chunk is full, or in `finish`; one that stays shorter than a chunk gets a
     single chunk of its own length. At most one chunk is held. Type is little-endian in the file.
 
-    `encode` may run in any thread, one call at a time for a column; `write` and `finish` use HDF5.
+    `encode` and `encode_rest` may run in any thread, one call at a time for a column; `write` and `finish` use HDF5.
     """
 
     def __init__(
@@ -227,14 +227,21 @@ class ChunkedColumn:
     def append(self, rows: np.ndarray) -> None:
         self.write(self.encode(rows))
 
-    def finish(self) -> None:
-        """Writes what is pending. A last partial chunk is filled with zeros, which no reader sees."""
+    def encode_rest(self) -> Encoded | None:
+        """The last chunk, for `finish`; None where nothing is pending. It is filled with zeros, which no reader sees."""
         count = self._pending_rows
-        if count:
-            if self._dataset is None:
-                self._chunk_rows = count
-            self._pending[count:] = 0
-            self._write(self._encoded(self._pending[: self._chunk_rows]), count)
+        if not count:
+            return None
+        if self._dataset is None:
+            self._chunk_rows = count
+        self._pending[count:] = 0
+        return self._encoded(self._pending[: self._chunk_rows])
+
+    def finish(self, rest: Encoded | None = None) -> None:
+        """Writes the last chunk, which `encode_rest` made if it was called."""
+        rest = self.encode_rest() if rest is None else rest
+        if rest is not None:
+            self._write(rest, self._pending_rows)
             self._pending_rows = 0
         elif self._dataset is None:
             self._create()

@@ -22,7 +22,7 @@ class Stub:
     """A pipeline whose cell c has c contacts and needs `needs[c]`: array names and their bytes."""
 
     def __init__(self, needs: list[dict[str, int]]) -> None:
-        self.device_model: Any = SimpleNamespace(device=find_device("cpu"))
+        self.device_model: Any = SimpleNamespace(device=find_device("cpu"), layout=SimpleNamespace(width=8))
         self.needs = needs
         self.sizes: list[int] = []
 
