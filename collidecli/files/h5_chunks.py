@@ -228,7 +228,7 @@ class ChunkedColumn:
         self.write(self.encode(rows))
 
     def encode_rest(self) -> Encoded | None:
-        """The last chunk, for `finish`; None where nothing is pending. It is filled with zeros, which no reader sees."""
+        """The last chunk, for `finish`, filled up with zeros that no reader sees; None where nothing is pending."""
         count = self._pending_rows
         if not count:
             return None
