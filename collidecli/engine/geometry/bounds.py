@@ -3,14 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Quat, Real, Vec3
-
-PLANE = wp.constant(0)
-SPHERE = wp.constant(1)
-CAPSULE = wp.constant(2)
-BOX = wp.constant(3)
-CYLINDER = wp.constant(4)
-CONE = wp.constant(5)
-ELLIPSOID = wp.constant(6)
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, PLANE, SPHERE
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
 """Relative widening of a float32 bound: more than the rounding of float64 to float32 and of one subtraction."""

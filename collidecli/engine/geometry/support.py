@@ -8,14 +8,7 @@ cores differ from those of the shapes by the radii alone, and a smaller core ove
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.model.shape_types import ShapeType
-
-SPHERE = wp.constant(int(ShapeType.SPHERE))
-CAPSULE = wp.constant(int(ShapeType.CAPSULE))
-BOX = wp.constant(int(ShapeType.BOX))
-CYLINDER = wp.constant(int(ShapeType.CYLINDER))
-CONE = wp.constant(int(ShapeType.CONE))
-ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
 """Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has

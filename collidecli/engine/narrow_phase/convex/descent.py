@@ -12,7 +12,8 @@ never taken.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import CONE, CYLINDER, Cores, Crease, Vertex, difference_support
+from collidecli.engine.geometry.shape_codes import CONE, CYLINDER
+from collidecli.engine.geometry.support import Cores, Crease, Vertex, difference_support
 from collidecli.engine.narrow_phase.convex.creases import (
     NONE,
     CreaseRoles,

@@ -22,7 +22,7 @@ Feature numbers, stable under motion:
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import BOX, CAPSULE, CONE, CYLINDER
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER
 
 POINT = wp.constant(0)
 LINE = wp.constant(1)

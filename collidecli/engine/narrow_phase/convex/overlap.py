@@ -7,7 +7,7 @@ surface above it, whose difference is their separation times the normal.
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
-from collidecli.engine.geometry.support import CAPSULE
+from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.narrow_phase.convex.clip import (
     POLYGON_ROOM,
     clip_polygon,

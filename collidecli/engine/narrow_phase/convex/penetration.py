@@ -6,7 +6,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.support import CAPSULE, Cores, Vertex, core_is_flat, core_radius
+from collidecli.engine.geometry.shape_codes import CAPSULE
+from collidecli.engine.geometry.support import Cores, Vertex, core_is_flat, core_radius
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores

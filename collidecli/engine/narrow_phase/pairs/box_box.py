@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.support import BOX
+from collidecli.engine.geometry.shape_codes import BOX
 from collidecli.engine.narrow_phase.convex.manifold import (
     contact_manifold,
     nearest_staged,

@@ -1,0 +1,13 @@
+"""`ShapeType` as kernels read it."""
+
+import warp as wp
+
+from collidecli.model.shape_types import ShapeType
+
+PLANE = wp.constant(int(ShapeType.PLANE))
+SPHERE = wp.constant(int(ShapeType.SPHERE))
+CAPSULE = wp.constant(int(ShapeType.CAPSULE))
+BOX = wp.constant(int(ShapeType.BOX))
+CYLINDER = wp.constant(int(ShapeType.CYLINDER))
+CONE = wp.constant(int(ShapeType.CONE))
+ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
