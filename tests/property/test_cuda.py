@@ -12,6 +12,8 @@ from tests.support.random_scenes import mixed_builder, random_poses
 
 pytestmark = pytest.mark.cuda
 FRAMES, COUNT = 7, 24
+ROUNDING = 1e-6
+"""Distances are stored in float32, 1e-7 of some 0.3 m here, and the devices contract products differently."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,17 +36,25 @@ def test_broad_phases_and_chunks_agree_to_the_bit():
             assert_identical(contacts_of(pipeline, poses, chunk), reference)
 
 
+def least_distances(contacts) -> dict[tuple[int, int], float]:
+    """The least distance that each pair of shapes has in any frame [m]."""
+    least: dict[tuple[int, int], float] = {}
+    for shape0, shape1, distance in zip(contacts.shape0, contacts.shape1, contacts.distance, strict=True):
+        pair = int(shape0), int(shape1)
+        least[pair] = min(float(distance), least.get(pair, np.inf))
+    return least
+
+
 def test_agrees_with_the_cpu_to_rounding():
     model, poses = scene()
-    here, there = (contacts_of(pipeline_of(model, poses, device=d, broad_phase="sap"), poses) for d in ("cpu", "cuda"))
-    # Contacts at the very edge of their reach may fall on either side of it.
-    edge = 1e-6
-    gap = 0.1
-    pairs = [
-        set(zip(c.shape0[near], c.shape1[near], strict=True))
-        for c in (here, there)
-        for near in [c.distance < gap - edge]
-    ]
-    assert pairs[0] == pairs[1]
-    if here.rigid_contact_count == there.rigid_contact_count:
-        assert np.abs(here.distance - there.distance).max() < edge
+    here, there = (
+        least_distances(contacts_of(pipeline_of(model, poses, device=device, broad_phase="sap"), poses))
+        for device in ("cpu", "cuda")
+    )
+    # A contact at the very edge of its reach, the default gap of 0.1 m, may fall on either side of it.
+    inside = {pair for pair, distance in here.items() if distance < 0.1 - ROUNDING}
+    assert inside
+    assert inside <= there.keys()
+    for pair in inside:
+        assert abs(here[pair] - there[pair]) < ROUNDING, pair
+    assert {pair for pair, distance in there.items() if distance < 0.1 - ROUNDING} <= here.keys()
