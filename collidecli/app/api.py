@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from collidecli.app.collision import check_worlds, prepare_collision
+from collidecli.app.collision import prepare_collision
+from collidecli.app.motions import check_worlds
 from collidecli.app.pose_array import PoseArray
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device

@@ -13,7 +13,6 @@ from collidecli.engine.build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
-from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
@@ -66,12 +65,6 @@ def prepare_collision(
         chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
         memory_limit=engine.memory_limit or free_memory_share(),
     )
-
-
-def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
-    """Raises InputError for a motion of neither one world nor as many as the model has."""
-    if motion.world_count not in (1, model.world_count):
-        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)
 
 
 def sample_poses(motion: Motion) -> np.ndarray:

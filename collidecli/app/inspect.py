@@ -16,6 +16,7 @@ from collidecli.files.contacts_reader import ContactSet
 from collidecli.files.contacts_schema import FORMAT
 from collidecli.files.h5_input import open_h5
 from collidecli.files.trajectory_header import TRAJECTORY_FORMAT, read_header
+from collidecli.model.options import SceneOptions
 
 TRAJECTORY_SCHEMA = "collide.inspect.trajectory/1"
 CONTACTS_SCHEMA = "collide.inspect.contacts/1"
@@ -23,14 +24,19 @@ TOP_PAIRS = 10
 
 
 def inspect_file(
-    path: str, *, pairs: bool = False, why: tuple[str, str] | None = None, static_pairs: bool = False
+    path: str,
+    *,
+    pairs: bool = False,
+    why: tuple[str, str] | None = None,
+    static_pairs: bool = False,
+    options: SceneOptions | None = None,
 ) -> dict[str, Any]:
-    """JSON-ready; `schema` says of what. pairs, why: of a scene only, see scene_facts.
+    """JSON-ready; `schema` says of what. pairs, why, options: of a scene only, see scene_facts.
 
     Raises InputError for a file that is none of the three, or is damaged.
     """
     if not (os.path.isfile(path) and h5py.is_hdf5(path)):
-        return scene_facts(path, pairs, why, static_pairs)
+        return scene_facts(path, pairs, why, static_pairs, options or SceneOptions())
     if pairs or why:
         raise InputError("--pairs and --why ask about a scene", path, "give the scene file")
     kind = file_format(path)

@@ -14,6 +14,7 @@ from collidecli.errors import InputError
 from collidecli.model.explain import allowed_pairs, explain
 from collidecli.model.filter_rules import FilterClass
 from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.options import SceneOptions
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
 
 SCENE_SCHEMA = "collide.inspect.scene/1"
@@ -21,12 +22,14 @@ COUNTED_SHAPES = 5000
 """Pairs of a larger template are counted only where they are asked for."""
 
 
-def scene_facts(path: str, pairs: bool, why: tuple[str, str] | None, static_pairs: bool) -> dict[str, Any]:
+def scene_facts(
+    path: str, pairs: bool, why: tuple[str, str] | None, static_pairs: bool, options: SceneOptions
+) -> dict[str, Any]:
     """A scene's shapes, bodies, worlds and filters.
 
     pairs: adds `pairs`, a list of [path, path]. why: adds `why`, the verdict on two shapes named by path.
     """
-    scene = load_scene([path], None, static_pairs)
+    scene = load_scene([path], None, static_pairs, options=options)
     model = scene.model
     templates = range(int(model.world_template.max()) + 1)
     counted = pairs or all(len(model.template_shapes(t)) <= COUNTED_SHAPES for t in templates)

@@ -86,3 +86,9 @@ def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) ->
     if any(not np.array_equal(times[0], time) for time in times[1:]):
         raise InputError("the scenes move at different times", where, "record one trajectory and give it with -t")
     return MergedMotion(motions, model)
+
+
+def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
+    """Raises InputError for a motion of neither one world nor as many as the model has."""
+    if motion.world_count not in (1, model.world_count):
+        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)

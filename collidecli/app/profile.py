@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from collidecli.app.collision import pose_batches, sample_poses
-from collidecli.app.run import Progress, picked_motion
-from collidecli.app.scenes import LoadedScene, load_scene
+from collidecli.app.run import Progress
+from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
@@ -20,7 +20,7 @@ from collidecli.files.contacts_schema import CELL_START, column_path, row_shape
 from collidecli.files.content_hash import DatasetDigest, content_hash
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.motion import Motion
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.options import EngineOptions
 
 PHASES = {
     "nxn": {"pipeline": "unified", "broad_phase": "nxn"},
@@ -38,15 +38,10 @@ SAME_SHARE = 0.02
 """Two broad phases are as good as each other when they differ by less than this share of all computing."""
 
 
-@dataclass(frozen=True)
-class ProfileRequest:
+@dataclass(frozen=True, kw_only=True)
+class ProfileRequest(SceneRequest):
     """What to profile. engine: its pipeline and broad_phase are not looked at. repeats: measured passes of each."""
 
-    scenes: Sequence[str]
-    trajectory: str | None = None
-    worlds: int | None = None
-    frames: str = ""
-    contact: ContactOptions = field(default_factory=ContactOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
 
@@ -103,8 +98,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
     Loading, compiling and reading the motion are in no figure. Raises InputError as a run does.
     """
     device = find_device(request.engine.device)
-    scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs, request.trajectory)
-    motion = picked_motion(scene, request.trajectory, request.frames)
+    scene, motion = scene_in_motion(request)
     try:
         samples = sample_poses(motion)
 

@@ -7,35 +7,29 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 
-from collidecli.app.collision import Collision, check_worlds, prepare_collision
-from collidecli.app.motions import SlicedMotion, parse_frames
+from collidecli.app.collision import Collision, prepare_collision
 from collidecli.app.outputs import check_output
-from collidecli.app.scenes import LoadedScene, load_scene
+from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, find_device
 from collidecli.files.contacts_h5 import ContactWriter
 from collidecli.model.contacts import ContactBlock
 from collidecli.model.motion import Motion
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.options import EngineOptions
 
 WAITING_WRITES = 2
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """What to run, on what, to where. frames: a slice A:B:S; empty is all."""
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(SceneRequest):
+    """What to run, on what, to where."""
 
-    scenes: Sequence[str]
     output: str
-    trajectory: str | None = None
-    worlds: int | None = None
-    frames: str = ""
-    contact: ContactOptions = field(default_factory=ContactOptions)
     engine: EngineOptions = field(default_factory=EngineOptions)
     compression: str = "gzip"
     force: bool = False
@@ -70,19 +64,11 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
-        scene = load_scene(request.scenes, request.worlds, request.contact.static_pairs, request.trajectory)
-        motion = picked_motion(scene, request.trajectory, request.frames)
+        scene, motion = scene_in_motion(request)
     try:
         return _run(request, scene, motion, device, timing, progress)
     finally:
         motion.close()
-
-
-def picked_motion(scene: LoadedScene, trajectory: str | None, frames: str) -> Motion:
-    """The scene's motion, its frames picked, its world count checked."""
-    motion = scene.motion(trajectory)
-    check_worlds(motion, scene.model, trajectory or scene.name, f"run with --worlds {motion.world_count}")
-    return SlicedMotion(motion, parse_frames(frames, len(motion.time))) if frames else motion
 
 
 def _run(
@@ -150,7 +136,9 @@ def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
 
 def result_config(request: RunRequest) -> dict[str, object]:
     """Every option that can change the contact set."""
-    return {**asdict(request.contact), "frames": request.frames, "worlds": request.worlds}
+    doors = {**asdict(request.scene_options), **asdict(request.recording)}
+    given = {name: value for name, value in doors.items() if value}
+    return {**asdict(request.contact), **given, "frames": request.frames, "worlds": request.worlds}
 
 
 def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:

@@ -5,18 +5,32 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from collidecli.app.motions import merged_motion
+from collidecli.app.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
+from collidecli.model.options import ContactOptions, RecordingOptions, SceneOptions
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MJCF_ENDINGS = (".xml", ".mjcf")
 _HASH_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SceneRequest:
+    """Which scene in which motion. frames: a slice A:B:S; empty is all."""
+
+    scenes: Sequence[str]
+    trajectory: str | None = None
+    worlds: int | None = None
+    frames: str = ""
+    contact: ContactOptions = field(default_factory=ContactOptions)
+    scene_options: SceneOptions = field(default_factory=SceneOptions)
+    recording: RecordingOptions = field(default_factory=RecordingOptions)
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,7 @@ class LoadedScene:
     imports: tuple
     warnings: tuple[str, ...]
 
-    def motion(self, trajectory: str | os.PathLike[str] | None) -> Motion:
+    def motion(self, trajectory: str | os.PathLike[str] | None, recording: RecordingOptions | None = None) -> Motion:
         """The recording, or else the scene's own animation or keyframes, or else its one resting pose."""
         if trajectory is not None:
             from collidecli.files.trajectory_h5 import open_trajectory
@@ -49,11 +63,31 @@ class LoadedScene:
         return merged_motion(own, self.model, self.name)
 
 
+def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
+    """The scene and its motion, its frames picked, its world count checked."""
+    scene = load_scene(
+        request.scenes,
+        request.worlds,
+        request.contact.static_pairs,
+        request.trajectory,
+        request.scene_options,
+        request.recording,
+    )
+    motion = scene.motion(request.trajectory, request.recording)
+    where = request.trajectory or scene.name
+    check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
+    if not request.frames:
+        return scene, motion
+    return scene, SlicedMotion(motion, parse_frames(request.frames, len(motion.time)))
+
+
 def load_scene(
     paths: Sequence[str | os.PathLike[str]],
     worlds: int | None,
     static_pairs: bool = False,
     trajectory: str | os.PathLike[str] | None = None,
+    options: SceneOptions | None = None,
+    recording: RecordingOptions | None = None,
 ) -> LoadedScene:
     """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself.
 
@@ -61,10 +95,11 @@ def load_scene(
 
     Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
     """
+    options = options or SceneOptions()
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
-        imports.append(add_scene(builder, path))
+        imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
         if worlds is None and trajectory is not None:
@@ -91,7 +126,7 @@ def load_scene(
     )
 
 
-def add_scene(builder: ModelBuilder, path: str | os.PathLike[str]):
+def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions):
     """Adds one scene file to a builder through the door of its ending; returns what the door says."""
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, setting, streams_of
+from collidecli.cli.options import Verb, option_group, scene_options, setting, streams_of
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
@@ -20,17 +20,19 @@ collide inspect pile.usda --pairs --json
 @click.option("--why", nargs=2, metavar="A B", help="Say which rule decides whether shapes A and B may touch.")
 @click.option("--all", is_flag=True, help="List every row; a long table is cut otherwise.")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
+@scene_options
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """Show what is in a scene, a recorded trajectory or a contact set. What FILE is, its content says."""
     from functools import partial
 
     from collidecli.app.inspect import inspect_file
+    from collidecli.model.options import SceneOptions
     from collidecli.report.inspect_tables import inspect_table
 
     streams = streams_of(ctx)
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
-    facts = inspect_file(file, **asked)
+    facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
     for warning in facts.get("warnings", ()):
         streams.warn(warning)
     streams.result(facts, partial(inspect_table, every=values["all"]))

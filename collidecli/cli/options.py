@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import re
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,6 +18,7 @@ from collidecli.cli.streams import Streams
 from collidecli.errors import InputError
 from collidecli.model.choices import BROAD_PHASES, COMPRESSIONS, GAP_RULES, NARROW_PHASES, PIPELINES
 
+Group = TypeVar("Group")
 CONFIG_FILE = "collide.toml"
 PREFIX = "COLLIDE_"
 _UNITS = {"": 1, "B": 1}
@@ -93,6 +95,17 @@ class Metres(click.ParamType):
         return length
 
 
+class NameList(click.ParamType):
+    """Names parted by commas, as a tuple."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return (
+            value if isinstance(value, tuple) else tuple(name.strip() for name in str(value).split(",") if name.strip())
+        )
+
+
 class MemorySize(click.ParamType):
     """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (the same) or 4GB (4 000 000 000)."""
 
@@ -121,6 +134,29 @@ def motion_options(command: Callable) -> Callable:
         setting("-t", "--trajectory", metavar="FILE", help="A recorded trajectory. [default: the scene's own motion]"),
         setting("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded]"),
         setting("--frames", default="", metavar="A:B:S", help="A slice of the frames, as in Python. [default: all]"),
+    )
+
+
+def scene_options(command: Callable) -> Callable:
+    """How scene files are read."""
+    return _decorated(
+        command,
+        setting("--variants", type=NameList(), metavar="PRIM:SET=VALUE,...", help="USD variants to select."),
+        setting("--environments", metavar="PATTERN", help="USD prims that are worlds of their own, or 'none'."),
+        setting("--asset-map", type=NameList(), metavar="OLD=NEW,...", help="Look for assets elsewhere."),
+        setting("--disabled-pairs", metavar="FILE", help="An SRDF file with pairs of links that may not touch."),
+    )
+
+
+def recording_options(command: Callable) -> Callable:
+    """What a recording does not say of itself."""
+    return _decorated(
+        command,
+        setting("--demos", type=NameList(), metavar="NAME,...", help="Demonstrations to take. [default: all]"),
+        setting("--joint-names", type=NameList(), metavar="NAME,...", help="Joints of the recorded columns."),
+        setting("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Of a recording that does not say."),
+        setting("--state-spec", metavar="NAME", help="MuJoCo's name of the layout of recorded states."),
+        setting("--fps", type=float, help="Frames a second of a recording that does not say."),
     )
 
 
@@ -173,14 +209,10 @@ def force_option(command: Callable) -> Callable:
     return click.option("--force", is_flag=True, help="Replace an output that is there.")(command)
 
 
-def option_groups(values: Mapping[str, Any]):
-    """ContactOptions and EngineOptions of a verb's values."""
-    from collidecli.model.options import ContactOptions, EngineOptions
-
-    def taken(kind: type) -> Any:
-        return kind(**{name: values[name] for name in kind.__dataclass_fields__ if values.get(name) is not None})
-
-    return taken(ContactOptions), taken(EngineOptions)
+def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
+    """ContactOptions, EngineOptions, SceneOptions or RecordingOptions of a verb's values."""
+    names = inspect.signature(kind).parameters
+    return kind(**{name: values[name] for name in names if values.get(name) is not None})
 
 
 def _decorated(command: Callable, *decorators: Callable) -> Callable:

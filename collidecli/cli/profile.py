@@ -14,7 +14,9 @@ from collidecli.cli.options import (
     device_options,
     force_option,
     motion_options,
-    option_groups,
+    option_group,
+    recording_options,
+    scene_options,
     streams_of,
 )
 from collidecli.errors import InputError
@@ -28,6 +30,8 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 @click.command("profile", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
 @motion_options
+@recording_options
+@scene_options
 @click.option(
     "--repeats", type=WholeNumber(), default=5, show_default=True, metavar="N", help="Measured passes of each."
 )
@@ -47,10 +51,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.app.profile import ProfileRequest, profile
     from collidecli.app.profile_facts import profile_facts
     from collidecli.files.profile_files import write_json, write_profile_h5
+    from collidecli.model.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.report.profile_table import profile_table
 
     streams = streams_of(ctx)
-    contact, engine = option_groups(values)
     output = values["output"] or f"{Path(scenes[0]).stem}.profile.h5"
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
@@ -62,8 +66,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         trajectory=values["trajectory"],
         worlds=values["worlds"],
         frames=values["frames"],
-        contact=contact,
-        engine=engine,
+        contact=option_group(ContactOptions, values),
+        engine=option_group(EngineOptions, values),
+        scene_options=option_group(SceneOptions, values),
+        recording=option_group(RecordingOptions, values),
         repeats=values["repeats"],
     )
     with streams.progress("profiling", "loading and compiling") as progress:

@@ -14,7 +14,9 @@ from collidecli.cli.options import (
     contact_options,
     device_options,
     motion_options,
-    option_groups,
+    option_group,
+    recording_options,
+    scene_options,
     setting,
     streams_of,
 )
@@ -31,6 +33,8 @@ collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 @click.command("run", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
 @motion_options
+@recording_options
+@scene_options
 @setting("-o", "--output", metavar="FILE", help="The contact set. [default: <scene>.contacts.h5 in this folder]")
 @contact_options
 @algorithm_options
@@ -46,18 +50,20 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.app.run import RunRequest, run
     from collidecli.app.run_facts import run_facts
+    from collidecli.model.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.report.run_table import run_table
 
     streams = streams_of(ctx)
-    contact, engine = option_groups(values)
     request = RunRequest(
         scenes=scenes,
         output=values["output"] or f"{Path(scenes[0]).stem}.contacts.h5",
         trajectory=values["trajectory"],
         worlds=values["worlds"],
         frames=values["frames"],
-        contact=contact,
-        engine=engine,
+        contact=option_group(ContactOptions, values),
+        engine=option_group(EngineOptions, values),
+        scene_options=option_group(SceneOptions, values),
+        recording=option_group(RecordingOptions, values),
         compression=values["compression"],
         force=values["force"],
     )

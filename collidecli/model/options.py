@@ -85,6 +85,37 @@ class EngineOptions:
         return self
 
 
+@dataclass(frozen=True)
+class SceneOptions:
+    """How scene files are read.
+
+    variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are worlds of
+    their own; "" is the door's default, "none" takes the stage as one world. asset_map: each `OLD=NEW`, the start of
+    an asset's path and what to look under instead. disabled_pairs: an SRDF file whose `disable_collisions` hold.
+    """
+
+    variants: tuple[str, ...] = ()
+    environments: str = ""
+    asset_map: tuple[str, ...] = ()
+    disabled_pairs: str = ""
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What a recording does not say of itself; empty where it does.
+
+    demos: names of the demonstrations to take, in order, a world each; () is all. joint_names: of the columns of joint
+    positions. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the state's layout.
+    fps: frames a second.
+    """
+
+    demos: tuple[str, ...] = ()
+    joint_names: tuple[str, ...] = ()
+    quaternion_order: str = ""
+    state_spec: str = ""
+    fps: float | None = None
+
+
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(choices)}")

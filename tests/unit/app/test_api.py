@@ -100,7 +100,8 @@ def test_same_contacts_as_the_file_of_a_run(tmp_path, body_q, float_type):
     write_trajectory(tmp_path / "motion.h5", poses)
     model = mjcf_model(tmp_path, 2)
     output = str(tmp_path / "out.contacts.h5")
-    run(RunRequest([str(tmp_path / "scene.xml")], output, str(tmp_path / "motion.h5"), worlds=2))
+    scene, motion = str(tmp_path / "scene.xml"), str(tmp_path / "motion.h5")
+    run(RunRequest(scenes=[scene], output=output, trajectory=motion, worlds=2))
     contacts = collidecli.collide(model, poses)
     assert contacts.point0.dtype == float_type
     with collidecli.open_contacts(output) as written:
