@@ -38,7 +38,7 @@ class LoadedScene:
     """One or several scene files as a model.
 
     name: file names, joined with a space. sha256: of every file that the scene is made of, in order.
-    imports: what each door brought in, one a scene file.
+    imports: what each door brought in, one a scene. world_import: of each world, the index of its scene.
     """
 
     model: Model
@@ -46,14 +46,16 @@ class LoadedScene:
     sha256: str
     imports: tuple
     warnings: tuple[str, ...]
+    world_import: tuple[int, ...] = ()
 
     def motion(self, trajectory: str | os.PathLike[str] | None, recording: RecordingOptions | None = None) -> Motion:
         """The recording, or else the scene's own animation or keyframes, or else its one resting pose."""
         if trajectory is not None:
-            from collidecli.files.trajectory_h5 import open_trajectory
+            from collidecli.files.recordings.kinds import kind_of
+            from collidecli.files.recordings.target import Target
 
-            kinematics = getattr(self.imports[0], "kinematics", None) if len(self.imports) == 1 else None
-            return open_trajectory(trajectory, self.model, kinematics)
+            target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
+            return kind_of(trajectory).open_motion(os.fspath(trajectory), target, recording or RecordingOptions())
         own = [_own_motion(scene, self.model) for scene in self.imports]
         moving = [motion for motion in own if motion is not None]
         if not moving:
@@ -103,9 +105,9 @@ def load_scene(
         builders.append(builder)
     if len(builders) == 1:
         if worlds is None and trajectory is not None:
-            from collidecli.files.trajectory_header import read_header
+            from collidecli.files.recordings.kinds import kind_of
 
-            worlds = read_header(trajectory).world_count
+            worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording or RecordingOptions())
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
     else:
         if worlds not in (None, len(builders)):
@@ -123,6 +125,7 @@ def load_scene(
         sha256=_scene_hash(imports),
         imports=tuple(imports),
         warnings=tuple(w for scene in imports for w in scene.warnings),
+        world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
     )
 
 

@@ -1,0 +1,74 @@
+"""Which kind of recording a file is, by its content; each kind is a module of its own.
+
+To add one: a module in this folder with the members of `RecordingKind`, and its name in `_MODULES`. The order is that
+of asking; the first that recognises the content has it.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from collidecli.errors import InputError
+from collidecli.files.recordings.content import HDF5, Content, opened_content
+from collidecli.files.recordings.facts import RecordingFacts
+from collidecli.files.recordings.target import Target
+from collidecli.model.motion import Motion
+from collidecli.model.options import RecordingOptions
+
+_MODULES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    # module, the storages in which it is asked
+    ("trajectory", (HDF5,)),
+)
+
+
+class RecordingKind(Protocol):
+    """The members of a kind's module.
+
+    NAME: one word, for `--json`. LABEL: what a person calls it.
+    """
+
+    NAME: str
+    LABEL: str
+
+    def recognise(self, content: Content) -> bool:
+        """Whether the content is of this kind, well formed or not: it is then this kind that says what is wrong."""
+        ...
+
+    def describe(self, path: str) -> RecordingFacts:
+        """What is in it. Raises InputError for a file that is malformed."""
+        ...
+
+    def world_count(self, path: str, options: RecordingOptions) -> int | None:
+        """Worlds in the recording, known before there is a model; None: as many as the scene has."""
+        ...
+
+    def open_motion(self, path: str, target: Target, options: RecordingOptions) -> Motion:
+        """The recording as a motion. Raises InputError where it is malformed, does not fit, or leaves things open."""
+        ...
+
+
+def kind_of(path: str | os.PathLike[str]) -> RecordingKind:
+    """The kind of a recording. Raises InputError for a content that is none of the known ones; it says what it is."""
+    with opened_content(path) as content:
+        for module, storages in _MODULES:
+            if content.storage in storages:
+                kind = _load(module)
+                if kind.recognise(content):
+                    return kind
+        raise InputError(
+            f"this is no recording that collide knows: {content.seen()}",
+            os.fspath(path),
+            f"known kinds: {'; '.join(_load(module).LABEL for module, _ in _MODULES)}",
+        )
+
+
+def known_kinds() -> tuple[RecordingKind, ...]:
+    """Every kind, in the order of asking."""
+    return tuple(_load(module) for module, _ in _MODULES)
+
+
+def _load(module: str) -> RecordingKind:
+    found: Any = import_module(f"collidecli.files.recordings.{module}")
+    return cast("RecordingKind", found)
