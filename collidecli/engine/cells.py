@@ -54,12 +54,9 @@ class Instances:
 
 def new_instances(workspace: Workspace, count: int) -> Instances:
     """Room for `count` instances, a multiple of LANES."""
-    instances = Instances()
-    instances.pose = workspace.array("instance_pose", count, Pose)
-    instances.bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
-    lanes = BOUND_NUMBERS * count // LANES
-    instances.lane = wp.array(ptr=instances.bound.ptr, dtype=Lane, shape=(lanes,), device=workspace.device)
-    return instances
+    pose = workspace.array("instance_pose", count, Pose)
+    bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
+    return workspace.struct(Instances, pose=pose, bound=bound, lane=workspace.view(bound, Lane))
 
 
 @wp.func
@@ -108,7 +105,7 @@ def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspac
     cells = _upload_cells(batch, device_model.model.world_template, workspace)
     count = batch.cell_count * device_model.layout.width
     instances = new_instances(workspace, count)
-    wp.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances], device=workspace.device)
+    workspace.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances])
     return Chunk(batch.first_cell, batch.cell_count, cells, instances)
 
 
@@ -116,10 +113,7 @@ def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Works
     """Puts the poses on the device, on the CPU where they are, and notes where each cell's begin."""
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
-    cells = ChunkCells()
-    cells.body_pose = wp.array(
-        poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False
-    )
+    body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False)
     # Chunks of whole frames are all laid out alike.
     first = batch.first_cell - batch.first_frame * len(world_template)
     layout = (first, batch.cell_count, recorded_worlds, bodies)
@@ -131,8 +125,8 @@ def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Works
             layout,
             tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
         )
-    cells.cell_template, cells.first_pose = workspace.cell_layout[1]
-    return cells
+    cell_template, first_pose = workspace.cell_layout[1]
+    return workspace.struct(ChunkCells, cell_template=cell_template, first_pose=first_pose, body_pose=body_pose)
 
 
 @wp.func

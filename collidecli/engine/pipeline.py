@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -100,7 +101,7 @@ class CollisionPipeline:
         clock.end("broad_phase")
         candidates = new_candidates(workspace, pair, count)
         staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
-        report.touching_count = int(np.count_nonzero(candidates.count[:count].numpy())) if count else 0
+        report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
         clock.end("narrow_phase")
         block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace)
         report.contact_count = block.contact_count
@@ -116,24 +117,22 @@ class CollisionPipeline:
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
     ) -> tuple[Staging, int]:
         """Fills in what is found of each candidate; returns the staged contacts, and how many pairs are inexact."""
-        staged = Staging()
         if count == 0:
-            return staged, 0
-        inexact = None
+            return workspace.struct(Staging), 0
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
-        sizes = np.diff(starts)
-        first_rows = np.cumsum([0, *(sizes * [room.max_contacts for room in self.table.rooms])])
-        staged.contact = workspace.array("staged_contact", int(first_rows[-1]), StagedContact)
-        for room, size, start, first_row in zip(self.table.rooms, sizes, starts[:-1], first_rows[:-1], strict=True):
-            if size == 0:
-                continue
-            bucket = Bucket()
-            bucket.order, bucket.start, bucket.limit = order, int(start), self.max_contacts_per_pair
-            if room.may_be_inexact:
-                inexact = workspace.array("inexact_count", 1, wp.int32)
-                inexact.zero_()
-                bucket.inexact = inexact
-            staged.start, staged.most, staged.pair_count = int(first_row), room.max_contacts, int(size)
-            arguments = [self.device_model.rows, chunk.instances, candidates]
-            wp.launch(room.kernel, int(size), [*arguments, bucket, staged], device=workspace.device)
-        return staged, 0 if inexact is None else int(inexact[:1].numpy()[0])
+        sizes = [end - start for start, end in pairwise(starts)]
+        first_rows = [0, *accumulate(n * room.max_contacts for n, room in zip(sizes, self.table.rooms, strict=True))]
+        contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
+        inexact = workspace.array("inexact_count", 1, wp.int32)
+        may_be_inexact = any(room.may_be_inexact and n for n, room in zip(sizes, self.table.rooms, strict=True))
+        if may_be_inexact:
+            inexact.zero_()
+        for room, size, start, first_row in zip(self.table.rooms, sizes, starts, first_rows, strict=False):
+            bucket = workspace.struct(
+                Bucket, order=order, start=start, limit=self.max_contacts_per_pair, inexact=inexact
+            )
+            staged = workspace.struct(
+                Staging, contact=contact, start=first_row, most=room.max_contacts, pair_count=size
+            )
+            workspace.launch(room.kernel, size, [self.device_model.rows, chunk.instances, candidates, bucket, staged])
+        return staged, workspace.last(inexact, 1) if may_be_inexact else 0

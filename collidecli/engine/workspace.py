@@ -1,10 +1,17 @@
-"""Scratch memory of one worker: arrays that grow to what is asked and are used again for the next chunk."""
+"""Scratch of one worker: arrays that grow to what is asked, and the structs and launches that refer to them.
+
+All are used again for the next chunk. Chunks are small, to stay in a core's cache, so what Python does for each must be
+little: making Warp's arrays, filling structs and packing a launch's arguments would take longer than the kernels.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import warp as wp
+
+T = TypeVar("T")
 
 INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
@@ -19,7 +26,7 @@ class ChunkTooLarge(Exception):
 
 
 class Workspace:
-    """Named scratch arrays on one device.
+    """Named scratch arrays on one device, with structs and recorded launches that are kept along with them.
 
     Args:
         device: where the arrays live.
@@ -34,6 +41,10 @@ class Workspace:
         self.bytes = 0
         self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
         self._arrays: dict[str, wp.array] = {}
+        self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
+        self._launches: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
+        self._host: dict[int, np.ndarray] = {}
+        self._views: dict[int, wp.array] = {}
 
     def check(self, needed: int) -> None:
         """Raises ChunkTooLarge when `needed` bytes besides the scratch, such as a chunk's result, pass the limit."""
@@ -60,7 +71,72 @@ class Workspace:
         else:
             raise ChunkTooLarge(needed)
         self._arrays.pop(name, None)
+        self._forget()
         del held
         self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
         self.bytes = needed
         return self._arrays[name]
+
+    def struct(self, kind: type[T], /, **fields: Any) -> T:
+        """The one instance of a Warp struct that this workspace holds, its fields set to these.
+
+        Only those that changed are written: another chunk's may be in it until then.
+        """
+        held = self._structs.get(kind)
+        if held is None:
+            held = self._structs[kind] = (kind(), {})
+        instance, known = held
+        for name, value in fields.items():
+            if name not in known or known[name] is not value:
+                setattr(instance, name, value)
+                known[name] = value
+        return instance
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
+        """Launches `count` threads of a kernel; the launch is recorded, and later ones change what differs only."""
+        if count == 0:
+            return
+        held = self._launches.get(kernel)
+        if held is None:
+            command = wp.launch(kernel, count, arguments, device=self.device, record_cmd=True)
+            self._launches[kernel] = (command, count, arguments)
+            command.launch()
+            return
+        command, last_count, last = held
+        for index, value in enumerate(arguments):
+            if value is not last[index]:
+                command.set_param_at_index(index, value)
+        if count != last_count:
+            command.set_dim(count)
+        self._launches[kernel] = (command, count, arguments)
+        command.launch()
+
+    def view(self, array: wp.array, dtype: Any) -> wp.array:
+        """The memory of one of the scratch arrays as elements of another type."""
+        held = self._views.get(array.ptr)
+        if held is None:
+            count = array.capacity // wp.types.type_size_in_bytes(dtype)
+            held = self._views[array.ptr] = wp.array(ptr=array.ptr, dtype=dtype, shape=(count,), device=self.device)
+        return held
+
+    def host(self, array: wp.array, count: int) -> np.ndarray:
+        """The first `count` elements of one of the scratch arrays on the host: on the CPU the memory itself."""
+        if not self.device.is_cpu:
+            return array[:count].numpy()
+        held = self._host.get(array.ptr)
+        if held is None:
+            held = self._host[array.ptr] = array.numpy()
+        return held[:count]
+
+    def last(self, array: wp.array, count: int) -> int:
+        """Element `count - 1` of one of the scratch arrays, on the host."""
+        if self.device.is_cpu:
+            return int(self.host(array, count)[count - 1])
+        return int(array[count - 1 : count].numpy()[0])
+
+    def _forget(self) -> None:
+        """Drops what refers to arrays, so that one that is outgrown is freed."""
+        self._structs.clear()
+        self._launches.clear()
+        self._host.clear()
+        self._views.clear()

@@ -89,15 +89,15 @@ class AllPairs:
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
-        layout, device = self.device_model.layout, self.device_model.device
+        layout = self.device_model.layout
         words_per_place = -(-layout.width // (ENTRIES_PER_WORD * LANES))
         count = chunk.cell_count * layout.width * words_per_place
         hits = hit_words(workspace, count)
         arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, words_per_place, hits]
-        wp.launch(test_all, count, arguments, device=device)
-        found = scan_counts(hits.end, count)
+        workspace.launch(test_all, count, arguments)
+        found = scan_counts(workspace, hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)
-        wp.launch(write_all, count, [layout.width, words_per_place, hits, candidates], device=device)
+        workspace.launch(write_all, count, [layout.width, words_per_place, hits, candidates])
         return candidates, found
 
     def kernels(self) -> list[wp.Kernel]:

@@ -80,15 +80,15 @@ class Explicit:
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
-        rows, layout, device = self.device_model.rows, self.device_model.layout, self.device_model.device
+        rows, layout = self.device_model.rows, self.device_model.layout
         count = chunk.cell_count * self.words_per_cell
         hits = hit_words(workspace, count)
         arguments = [rows, layout, chunk.cells, chunk.instances, self.pairs, self.words_per_cell, hits]
-        wp.launch(test_pairs, count, arguments, device=device)
-        found = scan_counts(hits.end, count)
+        workspace.launch(test_pairs, count, arguments)
+        found = scan_counts(workspace, hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)
         arguments = [layout, chunk.cells, self.pairs, self.words_per_cell, hits, candidates]
-        wp.launch(write_pairs, count, arguments, device=device)
+        workspace.launch(write_pairs, count, arguments)
         return candidates, found
 
     def kernels(self) -> list[wp.Kernel]:

@@ -34,16 +34,14 @@ class HitWords:
 
 def hit_words(workspace: Workspace, count: int) -> HitWords:
     """Room for `count` words."""
-    words = HitWords()
-    words.word = workspace.array("hit_word", count, wp.uint32)
-    words.end = workspace.array("hit_end", count, wp.int32)
-    return words
+    word, end = workspace.array("hit_word", count, wp.uint32), workspace.array("hit_end", count, wp.int32)
+    return workspace.struct(HitWords, word=word, end=end)
 
 
-def scan_counts(counts: wp.array, count: int) -> int:
-    """Scans `counts[:count]` in place, inclusively; returns the total."""
+def scan_counts(workspace: Workspace, counts: wp.array, count: int) -> int:
+    """Scans the first `count` of one of the scratch arrays in place, inclusively; returns the total."""
     if count == 0:
         return 0
     view = counts[:count]
     wp.utils.array_scan(view, view, inclusive=True)
-    return int(view[count - 1 : count].numpy()[0])
+    return workspace.last(counts, count)

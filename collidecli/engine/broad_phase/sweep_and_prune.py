@@ -233,7 +233,7 @@ class SweepAndPrune:
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
         """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
-        layout, device = self.device_model.layout, self.device_model.device
+        layout = self.device_model.layout
         entries, entry_count = self._sorted_entries(chunk, workspace)
         counter = workspace.array("candidate_count", 1, wp.int32)
         capacity = max(1024, 2 * chunk.cell_count * layout.width)
@@ -244,11 +244,11 @@ class SweepAndPrune:
             counter.zero_()
             sink = [capacity, counter, candidate_key]
             arguments = [self.device_model.rows, layout, chunk.cells, self.plan.columns, entry_count, entries]
-            wp.launch(sweep, entry_count, [*arguments, *sink], device=device)
+            workspace.launch(sweep, entry_count, [*arguments, *sink])
             listed = self.plan.listed_per_cell
             arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]
-            wp.launch(meet_unswept, chunk.cell_count * listed, [*arguments, *sink], device=device)
-            found = int(counter.numpy()[0])
+            workspace.launch(meet_unswept, chunk.cell_count * listed, [*arguments, *sink])
+            found = workspace.last(counter, 1)
             if found <= capacity:
                 break
             capacity = found
@@ -257,29 +257,31 @@ class SweepAndPrune:
             bits = (chunk.cell_count * layout.width * layout.width).bit_length()
             wp.utils.radix_sort_pairs(candidate_key, order, found, 0, bits)
         candidates = workspace.array("candidate", found, wp.vec2i)
-        wp.launch(unpack, found, [layout.width, candidate_key, candidates], device=device)
+        workspace.launch(unpack, found, [layout.width, candidate_key, candidates])
         return candidates, found
 
     def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
         """The entries of a chunk in their order, and how many there are."""
-        layout, device, columns = self.device_model.layout, self.device_model.device, self.plan.columns
+        layout, columns = self.device_model.layout, self.plan.columns
         instance_count = chunk.cell_count * layout.width
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
         arguments = [layout, chunk.cells, chunk.instances, columns, entry_end]
-        wp.launch(count_columns, instance_count, arguments, device=device)
-        count = scan_counts(entry_end, instance_count)
-        entries = Entries()
-        # Twice: the sort needs room for as many again.
-        entries.key = workspace.array("entry_key", 2 * count, wp.int64)
-        entries.instance = workspace.array("entry_instance", 2 * count, wp.int32)
-        entries.ball = workspace.array("entry_ball", count, wp.vec4f)
-        entries.lower = workspace.array("entry_lower", count, wp.vec3f)
-        entries.upper = workspace.array("entry_upper", count, wp.vec3f)
-        wp.launch(write_entries, instance_count, [*arguments, entries], device=device)
+        workspace.launch(count_columns, instance_count, arguments)
+        count = scan_counts(workspace, entry_end, instance_count)
+        entries = workspace.struct(
+            Entries,
+            # Twice: the sort needs room for as many again.
+            key=workspace.array("entry_key", 2 * count, wp.int64),
+            instance=workspace.array("entry_instance", 2 * count, wp.int32),
+            ball=workspace.array("entry_ball", count, wp.vec4f),
+            lower=workspace.array("entry_lower", count, wp.vec3f),
+            upper=workspace.array("entry_upper", count, wp.vec3f),
+        )
+        workspace.launch(write_entries, instance_count, [*arguments, entries])
         if count:
             columns_in_all = chunk.cell_count * self.plan.column_count
             wp.utils.radix_sort_pairs(entries.key, entries.instance, count, 0, 32 + columns_in_all.bit_length())
-        wp.launch(gather_bounds, count, [chunk.instances, entries], device=device)
+        workspace.launch(gather_bounds, count, [chunk.instances, entries])
         return entries, count
 
     def kernels(self) -> list[wp.Kernel]:

@@ -1,6 +1,5 @@
 """From staged contacts to the columns of the contact set, in canonical order."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,7 +14,7 @@ from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
-from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -181,7 +180,7 @@ _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
 
 def row_bytes(float_type: np.dtype) -> int:
     """Bytes of one contact in all columns."""
-    return _places(float_type)[-1].end
+    return sum(column.width * column.dtype_for(float_type).itemsize for column in RIGID_COLUMNS)
 
 
 def compact_contacts(
@@ -194,52 +193,33 @@ def compact_contacts(
     workspace: Workspace,
 ) -> ContactBlock:
     """The chunk's contacts as host arrays of their own, exactly sized. Scans the candidates' counts in place."""
-    device, layout, float_type = workspace.device, device_model.layout, np.dtype(float_type)
-    total = scan_counts(candidates.count, candidate_count)
+    layout, float_type = device_model.layout, np.dtype(float_type)
+    total = scan_counts(workspace, candidates.count, candidate_count)
     workspace.check(total * row_bytes(float_type))
     cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
     if candidate_count:
         arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.count, cell_end]
-        wp.launch(count_cells, candidate_count, arguments, device=device)
+        workspace.launch(count_cells, candidate_count, arguments)
     else:
         cell_end.zero_()
-    buffer = wp.empty(max(1, total * row_bytes(float_type)), dtype=wp.uint8, device=device)
-    columns = _COLUMNS[float_type]()
-    for place in _places(float_type):
-        address = buffer.ptr + place.begin * total
-        setattr(columns, place.column.name, wp.array(ptr=address, dtype=place.element, shape=(total,), device=device))
+    arrays = {
+        name: workspace.array(f"column_{name}", total, element) for name, element in _elements(float_type).items()
+    }
+    columns = workspace.struct(_COLUMNS[float_type], **arrays)
     arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
-    wp.launch(COMPACT[float_type], candidate_count, arguments, device=device)
-    held = buffer.numpy()
-    views = {}
-    for place in _places(float_type):
-        view = held[place.begin * total : place.end * total].view(place.dtype)
-        views[place.column.name] = view if place.column.width == 1 else view.reshape(total, place.column.width)
-    ends = cell_end.numpy()[: chunk.cell_count]
-    counts = ends.astype(np.int64)
-    counts[1:] -= ends[:-1]
-    return ContactBlock(chunk.first_cell, counts, {column.name: views[column.name] for column in RIGID_COLUMNS})
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a column stands in the buffer of a block: bytes begin to end, each times the number of contacts."""
-
-    column: Column
-    dtype: np.dtype
-    element: Any
-    begin: int
-    end: int
+    workspace.launch(COMPACT[float_type], candidate_count, arguments)
+    counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
+    # The scratch is another chunk's next, so the columns are copied.
+    held = {name: np.array(workspace.host(array, total)) for name, array in arrays.items()}
+    return ContactBlock(chunk.first_cell, counts, held)
 
 
 @cache
-def _places(float_type: np.dtype) -> tuple[_Place, ...]:
-    """The columns in one buffer, the widest numbers first, so that all are aligned."""
-    places, begin = [], 0
-    for column in sorted(RIGID_COLUMNS, key=lambda c: -c.dtype_for(float_type).itemsize):
-        dtype = column.dtype_for(float_type)
-        element = wp.dtype_from_numpy(dtype) if column.width == 1 else _VECTOR[dtype]
-        end = begin + column.width * dtype.itemsize
-        places.append(_Place(column, dtype, element, begin, end))
-        begin = end
-    return tuple(places)
+def _elements(float_type: np.dtype) -> dict[str, Any]:
+    """Warp's type of an element of each column."""
+    return {
+        column.name: wp.dtype_from_numpy(column.dtype_for(float_type))
+        if column.width == 1
+        else _VECTOR[column.dtype_for(float_type)]
+        for column in RIGID_COLUMNS
+    }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
 
+from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.narrow_phase.dispatch import RoomTable
@@ -64,9 +64,9 @@ def write_buckets(
 
 def partition(
     device_model: DeviceModel, chunk: Chunk, candidates: Candidates, count: int, table: RoomTable, workspace: Workspace
-) -> tuple[wp.array, np.ndarray]:
-    """Candidate numbers ordered by room, ascending within one; and where each room's start, int[rooms + 1]."""
-    device, room_count = workspace.device, len(table.rooms)
+) -> tuple[wp.array, list[int]]:
+    """Candidate numbers ordered by room, ascending within one; and where each room's start, rooms + 1 of them."""
+    room_count = len(table.rooms)
     block_count = -(-count // int(BLOCK))
     bucket = workspace.array("bucket", count, wp.uint8)
     end = workspace.array("bucket_end", room_count * block_count, wp.int32)
@@ -80,10 +80,9 @@ def partition(
         table.type_count,
         table.of_types,
     ]
-    wp.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end], device=device)
-    view = end[: room_count * block_count]
-    wp.utils.array_scan(view, view, inclusive=True)
+    workspace.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end])
+    scan_counts(workspace, end, room_count * block_count)
     # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
-    starts = np.concatenate([[0], view.numpy()[block_count - 1 :: block_count]])
-    wp.launch(write_buckets, block_count, [count, room_count, block_count, bucket, end, order], device=device)
+    starts = [0, *workspace.host(end, room_count * block_count)[block_count - 1 :: block_count].tolist()]
+    workspace.launch(write_buckets, block_count, [count, room_count, block_count, bucket, end, order])
     return order, starts

@@ -87,11 +87,12 @@ class Candidates:
 
 def new_candidates(workspace: Workspace, pair: wp.array, count: int) -> Candidates:
     """Room for what will be found of `count` candidates."""
-    candidates = Candidates()
-    candidates.pair = pair
-    candidates.row = workspace.array("candidate_row", count, wp.vec2i)
-    candidates.found = workspace.array("contact_found", count, wp.int32)
-    candidates.count = workspace.array("contact_count", count, wp.int32)
-    candidates.first = workspace.array("contact_first", count, wp.int32)
-    candidates.stride = workspace.array("contact_stride", count, wp.int32)
-    return candidates
+    return workspace.struct(
+        Candidates,
+        pair=pair,
+        row=workspace.array("candidate_row", count, wp.vec2i),
+        found=workspace.array("contact_found", count, wp.int32),
+        count=workspace.array("contact_count", count, wp.int32),
+        first=workspace.array("contact_first", count, wp.int32),
+        stride=workspace.array("contact_stride", count, wp.int32),
+    )
