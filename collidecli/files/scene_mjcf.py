@@ -101,7 +101,17 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
     Raises InputError: a file that MuJoCo cannot compile; a mesh, hfield or sdf geom or a flex that may collide.
     """
     mj_model, messages = compile_mjcf(path)
-    place = os.fspath(path)
+    builder.source.append(os.path.basename(os.fspath(path)))
+    return add_mj_model(builder, mj_model, os.fspath(path), messages)
+
+
+def add_mj_model(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, place: str, messages: tuple[str, ...] = ()
+) -> MjcfImport:
+    """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that is no file of its own.
+
+    place: what errors name. messages: the compiler's warnings.
+    """
     _check_flexes(mj_model, place)
     _set_gap_rule(builder, place)
 
@@ -115,7 +125,6 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place)
         warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row)]
-    builder.source.append(os.path.basename(place))
     names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, names, static[1:])
     return MjcfImport(place, mj_model, kinematics, body_row, shape_row, left_out, tuple(warnings))
