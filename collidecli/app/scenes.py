@@ -116,6 +116,7 @@ def load_scene(
             )
         together = ModelBuilder()
         together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
+        together.material_rule = builders[0].material_rule
         for builder in builders:
             together.add_world(builder)
         model = together.finalize(static_pairs=static_pairs)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from collidecli.files.mjcf_materials import pair_material
 from collidecli.model.builder import ModelBuilder
 
 _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
@@ -107,7 +108,7 @@ def _mask_compatible(
 
 def _force_pairs(builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray) -> list[str]:
     """Forces the shapes of every <pair>; of several for the same geoms, the one that reaches furthest."""
-    reach: dict[tuple[int, int], tuple[float, float]] = {}
+    reach: dict[tuple[int, int], tuple[float, float, int]] = {}
     warnings = []
     override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
     for row in range(mj_model.npair):
@@ -121,9 +122,9 @@ def _force_pairs(builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.
         a, b = sorted(int(shape_row[g]) for g in geoms)
         if (a, b) in reach:
             warnings.append(f"<pair> of {shown} is given more than once; the one that reaches furthest stands")
-            if sum(reach[a, b]) >= margin + gap:
+            if sum(reach[a, b][:2]) >= margin + gap:
                 continue
-        reach[a, b] = margin, gap
-    for (a, b), (margin, gap) in reach.items():
-        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin)
+        reach[a, b] = margin, gap, row
+    for (a, b), (margin, gap, row) in reach.items():
+        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
     return warnings

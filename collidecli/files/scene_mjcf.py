@@ -24,6 +24,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.mjcf_materials import geom_material, material_warnings
 from collidecli.files.mjcf_pairs import add_pair_rules, collision_disabled
 from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
 from collidecli.files.mujoco_messages import collected_messages
@@ -97,7 +98,7 @@ def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
 def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
     """Adds a compiled scene's bodies, geoms and pair rules to `builder`.
 
-    Sets the builder's `gap_rule` to "sum".
+    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
     Raises InputError: a file that MuJoCo cannot compile; a mesh, hfield or sdf geom or a flex that may collide.
     """
     mj_model, messages = compile_mjcf(path)
@@ -124,7 +125,7 @@ def add_mj_model(
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place)
-        warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row)]
+        warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row), *material_warnings(mj_model)]
     names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, names, static[1:])
     return MjcfImport(place, mj_model, kinematics, body_row, shape_row, left_out, tuple(warnings))
@@ -147,7 +148,7 @@ def _set_gap_rule(builder: ModelBuilder, place: str) -> None:
             place,
             "load the MJCF scene alone, or pass --gap and --gap-rule for all of them",
         )
-    builder.gap_rule = "sum"
+    builder.gap_rule, builder.material_rule = "sum", "mujoco"
 
 
 def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
@@ -233,7 +234,7 @@ def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> S
     return ShapeConfig(
         margin=float(margin),
         gap=float(mj_model.geom_gap[geom]),
-        friction=float(mj_model.geom_friction[geom, 0]),
+        material=geom_material(mj_model, geom),
         mask_either=masks,
         disabled_rule=disabled,
     )

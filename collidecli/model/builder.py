@@ -11,6 +11,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.finalize import build_model, rows_by_template
+from collidecli.model.material import PairMaterial, check_pair_material
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.scene_records import (
     BodyRecord,
@@ -40,13 +41,15 @@ class ModelBuilder(ShapeAdders):
     are none, it is the one world. Poses are xyz, qxyzw; a body's is its resting pose in the world, in metres.
 
     default_shape_cfg: for shapes added without a config. default_gap: of shapes that state no gap [m].
-    gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". source: names of the files that the scene came from.
+    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the files
+    that the scene came from.
     """
 
     def __init__(self) -> None:
         self.default_shape_cfg = ShapeConfig()
         self.default_gap = DEFAULT_GAP
         self.gap_rule = "max"
+        self.material_rule = "combine"
         self.up_axis = "Z"
         self.source: list[str] = []
         self._records = SceneRecords()
@@ -160,10 +163,18 @@ class ModelBuilder(ShapeAdders):
         self._check_pair(a, b, "filtered pair")
         self._records.filter_pairs.append(PairRecord(int(a), int(b), rule))
 
-    def add_shape_forced_pair(self, a: int, b: int, gap: float | None = None, margin: float | None = None) -> None:
+    def add_shape_forced_pair(
+        self,
+        a: int,
+        b: int,
+        gap: float | None = None,
+        margin: float | None = None,
+        material: PairMaterial | None = None,
+    ) -> None:
         """Lets two shapes touch whatever the rules say.
 
-        gap: of the pair [m]; margin: of the pair, both shapes' together [m]; None keeps what the shapes give.
+        gap: of the pair [m]; margin: of the pair, both shapes' together [m]; material: of the pair, under the material
+        rule "mujoco"; None keeps what the shapes give.
         """
         where = self._check_pair(a, b, "forced pair")
         shapes = [self._records.shapes[i] for i in (a, b)]
@@ -174,8 +185,10 @@ class ModelBuilder(ShapeAdders):
         for name, value in (("gap", gap), ("margin", margin)):
             if value is not None:
                 check_length(name, value, where)
-        kept = [math.nan if value is None else float(value) for value in (gap, margin)]
-        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), *kept))
+        if material is not None:
+            check_pair_material(material, where)
+        own_gap, own_margin = (math.nan if value is None else float(value) for value in (gap, margin))
+        self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
         """Keeps the shapes of two UsdPhysics groups from touching; a group may be filtered with itself."""
@@ -208,7 +221,7 @@ class ModelBuilder(ShapeAdders):
             raise InputError(
                 "xform moves the world", "add_world", "leave it out: worlds never meet and need no spacing"
             )
-        for name in ("gap_rule", "up_axis"):
+        for name in ("gap_rule", "material_rule", "up_axis"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 raise InputError(f"{name} is {theirs!r} there, {ours!r} here", "add_world", f"give both one {name}")
@@ -251,6 +264,7 @@ class ModelBuilder(ShapeAdders):
             world_template,
             default_gap=self.default_gap,
             gap_rule=self.gap_rule,
+            material_rule=self.material_rule,
             up_axis=self.up_axis,
             source=tuple(self.source),
             static_pairs=static_pairs,

@@ -41,6 +41,21 @@ RIGID_COLUMNS = (
 )
 """Columns of /rigid_contacts besides cell_start, in the order they are written."""
 
+OPTIONAL_COLUMNS = (
+    _column("friction", "float32", 1, "", "dynamic friction coefficient"),
+    _column("static_friction", "float32", 1, "", "static friction coefficient"),
+    _column("torsional_friction", "float32", 1, "m", "about the normal"),
+    _column("rolling_friction", "float32", 1, "m", "about the tangents"),
+    _column("restitution", "float32", 1, "", "coefficient of restitution"),
+    _column("condim", "int32", 1, "", "dimension of the contact's force: 1, 3, 4 or 6"),
+    _column("friction5", "float32", 5, "", "two of sliding, torsional [m], two of rolling [m]"),
+    _column("solref", "float32", 2, "", "time constant [s] and damping ratio, or negative stiffness and damping"),
+    _column("solimp", "float32", 5, "", "impedance"),
+    _column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
+    _column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
+)
+"""Columns of /rigid_contacts that are there when asked for, in the order they are written."""
+
 KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 
 
@@ -48,7 +63,8 @@ KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
 
-    cell_counts: int64[cells]. columns: name to array [n] or [n, 3], as `RIGID_COLUMNS` lists them.
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and what was chosen of
+    OPTIONAL_COLUMNS.
     """
 
     first_cell: int

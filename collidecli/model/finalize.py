@@ -11,9 +11,10 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.choices import GAP_RULES
 from collidecli.model.lower_filter import lower_filter
+from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
 from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord
-from collidecli.model.shape_config import check_length
+from collidecli.model.shape_config import check_length, resolved_material
 
 UP_AXES = ("X", "Y", "Z")
 
@@ -32,6 +33,7 @@ def build_model(
     *,
     default_gap: float,
     gap_rule: str,
+    material_rule: str,
     up_axis: str,
     source: tuple[str, ...],
     static_pairs: bool,
@@ -44,6 +46,8 @@ def build_model(
     """
     if gap_rule not in GAP_RULES:
         raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
+    if material_rule not in MATERIAL_RULES:
+        raise InputError(f"material_rule is {material_rule!r}", fix=f"choose one of {', '.join(MATERIAL_RULES)}")
     if up_axis not in UP_AXES:
         raise InputError(f"up_axis is {up_axis!r}", fix=f"choose one of {', '.join(UP_AXES)}")
     check_length("default_gap", default_gap, "")
@@ -60,8 +64,12 @@ def build_model(
         source=source,
         forced_gap=np.array([p.gap for p in records.forced_pairs], np.float64),
         forced_margin=np.array([p.margin for p in records.forced_pairs], np.float64),
+        forced_material=_pair_materials(records, material_rule),
+        material_rule=material_rule,
     )
-    for part in (model, model.bodies, model.shapes, model.pair_filter):
+    for part in (
+        model, model.bodies, model.shapes, model.shapes.material, model.pair_filter, model.forced_material,
+    ):  # fmt: skip
         _freeze(part)
     return model
 
@@ -97,9 +105,10 @@ def _merged(forced: list[ForcedRecord], shapes: list[ShapeRecord]) -> list[Force
     merged: list[ForcedRecord] = []
     for record in forced:
         if merged and (merged[-1].a, merged[-1].b) == (record.a, record.b):
-            if not np.array_equal([merged[-1].gap, merged[-1].margin], [record.gap, record.margin], equal_nan=True):
+            lengths = [[p.gap, p.margin] for p in (merged[-1], record)]
+            if merged[-1].material != record.material or not np.array_equal(*lengths, equal_nan=True):
                 where = f"shapes {_shown(shapes, record.a)} and {_shown(shapes, record.b)}"
-                raise InputError("forced twice with different gap or margin", where, "keep one of the two")
+                raise InputError("forced twice with different gap, margin or material", where, "keep one of the two")
             continue
         merged.append(record)
     return merged
@@ -163,8 +172,16 @@ def _shapes(records: list[ShapeRecord], default_gap: float) -> Shapes:
         size=_stacked([s.size for s in records], 3),
         margin=np.array([s.cfg.margin or 0.0 for s in records], np.float64),
         gap=np.array(gaps, np.float64),
-        friction=np.array([s.cfg.friction for s in records], np.float64),
+        material=Materials.of([resolved_material(s.cfg) for s in records]),
     )
+
+
+def _pair_materials(records: SceneRecords, material_rule: str) -> PairMaterials:
+    given = [pair for pair in records.forced_pairs if pair.material is not None]
+    if given and material_rule != "mujoco":
+        where = f"shapes {_shown(records.shapes, given[0].a)} and {_shown(records.shapes, given[0].b)}"
+        raise InputError("a forced pair has a material of its own", where, 'that needs material_rule = "mujoco"')
+    return PairMaterials.of([pair.material for pair in records.forced_pairs] if given else [])
 
 
 def _paths(records: Sequence[BodyRecord | ShapeRecord]) -> tuple[str, ...]:
@@ -175,7 +192,7 @@ def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
     return np.array(rows, np.float64).reshape(-1, width)
 
 
-def _freeze(part: Model | Bodies | Shapes | PairFilter) -> None:
+def _freeze(part: Model | Bodies | Shapes | Materials | PairFilter | PairMaterials) -> None:
     assert is_dataclass(part)
     for item in fields(part):
         value = getattr(part, item.name)

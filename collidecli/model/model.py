@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.model.filter_rules import FilterClass, RuleContext
+from collidecli.model.material import Materials, PairMaterials
 from collidecli.model.shape_types import ShapeType
 
 STATIC_BODY = -1
@@ -39,7 +40,7 @@ class Shapes:
     template: int32[S]; -1 is in every world.
     pose: float64[S, 7]; shape frame in body frame (in world when static), xyzw.
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
-    friction: float64[S], sliding friction coefficient.
+    material: their surfaces.
     """
 
     path: tuple[str, ...]
@@ -50,13 +51,18 @@ class Shapes:
     size: np.ndarray
     margin: np.ndarray
     gap: np.ndarray
-    friction: np.ndarray
+    material: Materials
 
     def __len__(self) -> int:
         return len(self.path)
 
     def types(self) -> list[ShapeType]:
         return [ShapeType(t) for t in self.type]
+
+    @property
+    def friction(self) -> np.ndarray:
+        """float64[S], dynamic friction coefficient."""
+        return self.material.friction
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ class Model:
     up_axis: "X", "Y" or "Z", as recorded by the scene. source: file names it came from.
     forced_gap, forced_margin: float64[M], what a forced pair has in place of its shapes' own; NaN keeps those. A
         forced pair's margin is the pair's whole margin (both shapes' together).
+    forced_material: what forced pairs have in place of what their surfaces give; of no pair where none has any.
+    material_rule: "combine" or "mujoco", how a contact's parameters follow from its two surfaces.
     """
 
     bodies: Bodies
@@ -101,6 +109,8 @@ class Model:
     source: tuple[str, ...] = ()
     forced_gap: np.ndarray = field(default_factory=lambda: np.zeros(0))
     forced_margin: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    forced_material: PairMaterials = field(default_factory=lambda: PairMaterials.of([]))
+    material_rule: str = "combine"
 
     @property
     def world_count(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.model.filter_rules import UsdGroup
+from collidecli.model.material import PairMaterial
 from collidecli.model.model import GLOBAL_TEMPLATE
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
@@ -55,12 +56,13 @@ class PairRecord:
 
 @dataclass(frozen=True)
 class ForcedRecord:
-    """Two shapes that no rule keeps apart. gap, margin: what the pair has in place of its shapes' own; NaN keeps."""
+    """Two shapes that no rule keeps apart. gap, margin, material: in place of its shapes' own; NaN or None keeps."""
 
     a: int
     b: int
     gap: float
     margin: float
+    material: PairMaterial | None = None
 
 
 @dataclass

@@ -1,11 +1,12 @@
-"""What a shape says of itself besides its geometry: filter attributes, margin, gap, friction."""
+"""What a shape says of itself besides its geometry: filter attributes, margin, gap, material."""
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from collidecli.errors import InputError
+from collidecli.model.material import DEFAULT_MATERIAL, Material, check_material
 from collidecli.model.shape_types import LENGTH_LIMIT
 
 MASK_BITS = 64
@@ -27,7 +28,7 @@ class ShapeConfig:
     has_shape_collision: False touches no shape. has_particle_collision: False touches no particle.
     margin: inflation of the surface [m]; None is 0.
     gap: how far ahead contacts are reported [m]; None is the builder's `default_gap`.
-    friction: sliding friction coefficient.
+    material: the surface. friction: dynamic friction coefficient in place of the material's; None keeps that.
     mask_either: (contype, conaffinity); one of the two directions must match.
     mask_both: (group, mask); both directions must match. None in place of the group is bit 0, or bit 63 for a static
         shape; None in place of the mask is every bit.
@@ -42,7 +43,8 @@ class ShapeConfig:
     has_particle_collision: bool = True
     margin: float | None = None
     gap: float | None = None
-    friction: float = 0.5
+    friction: float | None = None
+    material: Material = DEFAULT_MATERIAL
     mask_either: tuple[int, int] | None = None
     mask_both: tuple[int | None, int | None] | None = None
     usd_groups: AbstractSet[str] | None = None
@@ -57,18 +59,26 @@ def check_config(cfg: ShapeConfig, where: str) -> None:
         masks = getattr(cfg, name)
         if masks is not None:
             _check_masks(name, masks, where)
-    for name in ("margin", "gap", "friction"):
+    for name in ("margin", "gap"):
         value = getattr(cfg, name)
         if value is not None:
             check_length(name, value, where)
     if isinstance(cfg.usd_groups, str):
         raise InputError("usd_groups is one string", where, "give a set of group names")
+    if not isinstance(cfg.material, Material):
+        raise InputError(f"material is {cfg.material!r}", where, "give a Material")
+    check_material(resolved_material(cfg), where)
 
 
 def check_length(name: str, value: float, where: str) -> None:
     """Raises InputError for a number that is not between zero and LENGTH_LIMIT."""
     if not 0.0 <= value <= LENGTH_LIMIT:
         raise InputError(f"{name} is {value!r}", where, f"{name} must be at least zero and at most {LENGTH_LIMIT:g}")
+
+
+def resolved_material(cfg: ShapeConfig) -> Material:
+    """The surface, with the config's own friction in it."""
+    return cfg.material if cfg.friction is None else replace(cfg.material, friction=cfg.friction)
 
 
 def mask_bits(value: int) -> int:

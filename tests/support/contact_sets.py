@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.files.contacts_h5 import ContactWriter
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.material import Material, Materials
 from collidecli.model.model import Bodies, Model, PairFilter, Shapes
 from collidecli.model.shape_types import ShapeType
 
@@ -35,7 +36,7 @@ def small_model(world_count: int = 3, forced: bool = False) -> Model:
             size=np.ones((shape_count, 3)),
             margin=np.array([0.0, 0.01, 0.02, 0.0, 0.125]),
             gap=np.array([0.1, 0.2, 0.05, 0.1, 0.1]),
-            friction=np.ones(shape_count),
+            material=Materials.of([Material(friction=1.0)] * shape_count),
         ),
         PairFilter(np.zeros(shape_count, np.int32), np.ones((1, 1), bool), np.zeros((0, 2), np.int32), (), pairs),
         np.zeros(world_count, np.int32),
