@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.trajectory_bodies import norms_and_faults, pose_fault
+from collidecli.files.trajectory_bodies import normalize, pose_fault
 
 FLOAT_TYPES = ("float32", "float64")
 
@@ -37,15 +37,14 @@ class PoseArray:
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), worlds, bodies, 7], every quaternion normalized; see `Motion.read`."""
         poses = self._poses[frames.start : frames.stop].astype(np.float64)
-        norm, bad = norms_and_faults(poses)
-        if bad.any():
+        bad = normalize(poses)
+        if bad is not None:
             frame, world, body = (int(k) for k in np.argwhere(bad)[0])
             raise InputError(
                 pose_fault(poses[frame, world, body]),
                 f"body_q, frame {frames[frame]}, world {world}, body '{self._body_path[body]}'",
                 "give seven finite numbers, x y z and a unit quaternion xyzw",
             )
-        poses[..., 3:] /= norm[..., None]
         return poses
 
     def close(self) -> None:
