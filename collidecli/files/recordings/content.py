@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import h5py
-import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.h5_input import open_h5
@@ -137,34 +136,3 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
         while block := stream.read(_HASH_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def frame_range_fault(frames: range, frame_count: int, where: str) -> InputError | None:
-    """The error to raise where `frames` reaches out of a recording of `frame_count`; None where it does not."""
-    if frames and (frames[0] < 0 or frames[-1] >= frame_count or frames.step < 1):
-        what = f"frames {frames[0]} to {frames[-1]} are asked for, the recording has {frame_count}"
-        return InputError(what, where)
-    return None
-
-
-def as_rows(frames: range) -> slice:
-    """The slice of a dataset's first extent that holds `frames`."""
-    return slice(frames.start, max(frames.start, frames.stop), frames.step)
-
-
-def finite_time(time: np.ndarray, where: str) -> np.ndarray:
-    """float64[F], the times of a recording. Raises InputError naming the frame: not finite, or running back."""
-    time = np.asarray(time, np.float64)
-    bad = ~np.isfinite(time)
-    if bad.any():
-        frame = int(np.argmax(bad))
-        raise InputError(f"the time is {time[frame]:g}", f"{where}, frame {frame}", "give the rate with --fps")
-    back = np.diff(time) < 0.0
-    if back.any():
-        frame = int(np.argmax(back)) + 1
-        raise InputError(
-            f"time runs back from {time[frame - 1]:.9g} to {time[frame]:.9g}",
-            f"{where}, frame {frame}",
-            "give the rate with --fps, or cut the recording with --frames",
-        )
-    return time

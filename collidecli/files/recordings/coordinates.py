@@ -1,0 +1,171 @@
+"""A motion of MuJoCo's generalized coordinates, each world through its own scene's forward kinematics."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.files.kinematics import Kinematics
+from collidecli.files.recordings.content import file_sha256
+from collidecli.files.recordings.target import Target
+from collidecli.files.trajectory_bodies import BodyMatch
+
+RECORDED_FROM = "run it with the scene that it was recorded from"
+
+
+class WorldCoordinates(Protocol):
+    """The recorded coordinates of one world."""
+
+    @property
+    def place(self) -> str:
+        """Where they are in the file, for messages."""
+        ...
+
+    @property
+    def has_mocap(self) -> bool:
+        """Whether poses of mocap bodies are recorded."""
+        ...
+
+    def read(self, frames: range) -> tuple[np.ndarray, np.ndarray | None]:
+        """qpos float64[n, nq], and poses of the mocap bodies float64[n, nmocap, 7] xyzw where they are recorded.
+
+        Raises InputError for frames that cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The worlds that share one scene. worlds: their indices in the recording. rows: of its bodies among all names."""
+
+    kinematics: Kinematics
+    worlds: list[int]
+    rows: np.ndarray
+
+
+class CoordinateMotion:
+    """A motion (see `model.motion.Motion`) of generalized coordinates.
+
+    Worlds of one scene go through its kinematics together. warnings: for a person, in the order found.
+    kinematics_seconds: how much of the reading so far that took.
+
+    Args:
+        worlds: one for each recorded world, in order; one alone is played in every world of the scene.
+        time: float64[F] [s]. warnings: for a person. close: what to do at the end.
+    Raises:
+        InputError: as many worlds as neither 1 nor the model's, one world for different scenes, a scene without
+            kinematics.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        target: Target,
+        worlds: Sequence[WorldCoordinates],
+        time: np.ndarray,
+        warnings: tuple[str, ...] = (),
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        check_world_count(len(worlds), target, path)
+        self.time, self.step = time, np.arange(len(time), dtype=np.int64)
+        self.world_count, self.float_type = len(worlds), np.dtype(np.float64)
+        self.kinematics_seconds = 0.0
+        self._path, self._worlds, self._close = path, worlds, close
+        names: dict[str, int] = {}
+        self._scenes = []
+        for index, held in _by_scene(target, len(worlds), path).items():
+            kinematics = scene_kinematics(target.imports[index], worlds[held[0]].place)
+            rows = [names.setdefault(name, len(names)) for name in kinematics.body_path]
+            self._scenes.append(_Scene(kinematics, held, np.array(rows, np.intp)))
+        self._names = list(names)
+        self._match = BodyMatch(self._names, target.model, path)
+        self.warnings = (*warnings, *self._match.warnings, *self._mocap_warnings())
+
+    def read(self, frames: range) -> np.ndarray:
+        """float64[len(frames), W, B, 7], see `Motion.read`."""
+        if len(self._scenes) == 1:
+            recorded = self._forward(self._scenes[0], frames)
+        else:
+            # A body of another scene's is put back to rest where poses are matched.
+            recorded = np.zeros((len(frames), self.world_count, len(self._names), 7))
+            recorded[..., 6] = 1.0
+            for scene in self._scenes:
+                recorded[:, np.array(scene.worlds)[:, None], scene.rows] = self._forward(scene, frames)
+        return self._match.checked(recorded, frames, self._path, "states")
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes; worked out when first asked for."""
+        return self._sha256
+
+    @cached_property
+    def _sha256(self) -> str:
+        return file_sha256(self._path)
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+
+    def _mocap_warnings(self) -> tuple[str, ...]:
+        resting = [s.kinematics.mocap_count for s in self._scenes if not self._worlds[s.worlds[0]].has_mocap]
+        if not any(resting):
+            return ()
+        return (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
+
+    def _forward(self, scene: _Scene, frames: range) -> np.ndarray:
+        """float64[n, worlds of the scene, its bodies, 7]."""
+        blocks = [self._worlds[world].read(frames) for world in scene.worlds]
+        start = clock.perf_counter()
+        qpos = np.stack([block for block, _ in blocks], axis=1)
+        counts = qpos.shape[:2]
+        flat = qpos.reshape(counts[0] * counts[1], -1)
+        placed = [mocap for _, mocap in blocks if mocap is not None]
+        mocap = np.stack(placed, axis=1).reshape(len(flat), -1, 7) if placed else None
+        for bad in (
+            scene.kinematics.first_bad_coordinate(flat) if len(flat) else None,
+            scene.kinematics.first_bad_mocap(mocap) if mocap is not None and len(flat) else None,
+        ):
+            if bad is not None:
+                row, body, what = bad
+                frame, world = divmod(row, counts[1])
+                place = self._worlds[scene.worlds[world]].place
+                raise InputError(what, f"{place}, frame {frames[frame]}, body '{body}'", "record this pose again")
+        poses = scene.kinematics.poses(flat, mocap).reshape(*counts, len(scene.rows), 7)
+        self.kinematics_seconds += clock.perf_counter() - start
+        return poses
+
+
+def check_world_count(count: int, target: Target, where: str) -> None:
+    """Raises InputError for a recording of `count` worlds that is neither one nor as many as the scene has."""
+    if count not in (1, target.model.world_count):
+        raise InputError(
+            f"the recording has {count} worlds, the scene {target.model.world_count}",
+            where,
+            f"run with --worlds {count}, or with one world of the recording",
+        )
+
+
+def scene_kinematics(scene: Any, where: str) -> Kinematics:
+    """MuJoCo's kinematics of one imported scene. Raises InputError at `where`: the scene is not MuJoCo's."""
+    kinematics = getattr(scene, "kinematics", None)
+    if getattr(scene, "mj_model", None) is None or kinematics is None:
+        raise InputError(
+            "MuJoCo's coordinates need an MJCF or URDF scene", where, "run it with the .xml that it was recorded from"
+        )
+    return kinematics
+
+
+def _by_scene(target: Target, world_count: int, where: str) -> dict[int, list[int]]:
+    """Recorded worlds by the index of their scene."""
+    if world_count == 1 and len(set(target.world_import)) > 1:
+        raise InputError("one recorded world cannot move different scenes", where, "run it with one scene")
+    found: dict[int, list[int]] = {}
+    for world in range(world_count):
+        found.setdefault(target.world_import[world], []).append(world)
+    return found
