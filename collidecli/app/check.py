@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from collidecli.errors import InputError
+from collidecli.files.activity import reading
 from collidecli.files.contacts_check import check_file
 from collidecli.files.contacts_schema import FORMAT
 from collidecli.files.h5_input import open_h5
@@ -20,6 +21,11 @@ def check(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
     """
+    with reading("file", path):
+        return _check(path)
+
+
+def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
     kind = file_format(path)
     checks = {FORMAT: check_file, TRAJECTORY_FORMAT: check_trajectory}
     if kind not in checks:

@@ -13,6 +13,7 @@ from collidecli.engine.build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.files.activity import reading
 from collidecli.model.contacts import ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
@@ -70,7 +71,8 @@ def prepare_collision(
 def sample_poses(motion: Motion) -> np.ndarray:
     """A few frames, evenly spread: float64[samples, recorded worlds, B, 7]."""
     picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
-    return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
+    with reading("motion"):
+        return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
 
 
 def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
@@ -82,7 +84,7 @@ def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingRep
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
         if frames != held:
             before = getattr(motion, "kinematics_seconds", 0.0)
-            with timing.stage("read"):
+            with timing.stage("read"), reading("motion"):
                 held, poses = frames, motion.read(frames)
             timing.move("read", "kinematics", getattr(motion, "kinematics_seconds", 0.0) - before)
         yield PoseBatch(first, count, frames.start, poses)

@@ -15,6 +15,7 @@ import numpy as np
 
 from collidecli.app.record_control import Control, control_of
 from collidecli.errors import InputError, OutputError
+from collidecli.files.activity import reading
 from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
 from collidecli.files.mujoco_messages import collected_messages
 from collidecli.files.scene_mjcf import body_name, compile_mjcf, static_bodies
@@ -82,7 +83,8 @@ def record(
     """
     place = os.fspath(scene)
     _check_arguments(frames, every, worlds, seed, noise, float_type)
-    mj_model, messages = compile_mjcf(place)
+    with reading("scene", place):
+        mj_model, messages = compile_mjcf(place)
     if Path(output).exists() and Path(output).samefile(place):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
     with collected_messages() as step_messages:

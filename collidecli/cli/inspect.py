@@ -27,12 +27,14 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     from functools import partial
 
     from collidecli.app.inspect import inspect_file
+    from collidecli.files.activity import reading
     from collidecli.model.options import SceneOptions
     from collidecli.report.inspect_tables import inspect_table
 
     streams = streams_of(ctx)
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
-    facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
+    with reading("file", file):
+        facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
     for warning in facts.get("warnings", ()):
         streams.warn(warning)
     streams.result(facts, partial(inspect_table, every=values["all"]))

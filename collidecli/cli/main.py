@@ -96,7 +96,10 @@ def group(ctx: click.Context) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code. args: without the program's name; sys.argv's where None."""
+    """Runs the command line in this process; returns the exit code. `guard.command` is what `collide` calls.
+
+    args: without the program's name; sys.argv's where None.
+    """
     streams = Streams()
     streams.prepare()
     stop = StopHandler()
@@ -111,4 +114,6 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from collidecli.cli.guard import command
+
+    sys.exit(command())

@@ -14,6 +14,8 @@ from types import FrameType
 GRACE_SECONDS = 0.5
 """For an orderly end: workers finish their chunk, files are closed and removed."""
 
+INTERRUPTED = 130
+
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -55,14 +57,19 @@ def stopping_in_time() -> Iterator[StopHandler]:
 
 
 class StopHandler:
-    """Raises the first time; later signals must not break into the cleaning up. stopping: whether it has."""
+    """Raises the first time; later signals must not break into the cleaning up.
+
+    stopping: whether it has. any_stopped: whether any in this process has.
+    """
+
+    any_stopped = False
 
     def __init__(self) -> None:
         self.stopping = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if not self.stopping:
-            self.stopping = True
+            self.stopping = StopHandler.any_stopped = True
             raise Stopped
 
 
@@ -80,4 +87,4 @@ def _watch(read_end: int, ended: threading.Event) -> None:
         outputs.remove_partial_files()
     with contextlib.suppress(OSError):
         os.write(2, b"error: interrupted\n")
-    os._exit(130)
+    os._exit(INTERRUPTED)

@@ -2,7 +2,7 @@
 
 Bytes go to a file of another name in the destination's folder. `commit` flushes it to the disk and moves it into place;
 leaving without `commit`, by an error or a signal, removes it. A process killed outright leaves that other file,
-`.<name>.<random>.partial`, and the destination as it was.
+`.<name>.<random>.partial`, and the destination as it was; whoever watches over the process knows of it (`activity`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from collidecli.errors import Interrupted, OutputError
+from collidecli.files.activity import show_outputs
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()
@@ -53,6 +54,7 @@ class AtomicOutput:
         except OSError as error:
             raise self._refused_folder(error) from error
         _PARTIAL.add(self._partial)
+        show_outputs(_PARTIAL)
 
     def _refuse_existing(self) -> None:
         if not os.path.lexists(self._target):
@@ -120,6 +122,7 @@ class AtomicOutput:
         self._close()
         self._partial.unlink(missing_ok=True)
         _PARTIAL.discard(self._partial)
+        show_outputs(_PARTIAL)
         while self._handlers:
             number, handler = self._handlers.popitem()
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,219 @@
+"""The parent that waits: what it says and does when the child that works crashes, is killed, stopped or interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from collidecli.files.activity import Board, reading, show_on
+
+CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
+LASTING = """
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def script(work: str, before: str = "") -> list[str]:
+    """A process whose guarded work is `work`."""
+    start = "import os, signal, sys, time\nfrom collidecli.cli.guard import guarded\n"
+    start += "from collidecli.files.activity import reading\nfrom collidecli.files.atomic_output import AtomicOutput\n"
+    body = textwrap.indent(textwrap.dedent(work).strip() + "\nreturn 0", "    ")
+    return [sys.executable, "-c", f"{start}{before}\ndef work():\n{body}\nsys.exit(guarded(work))"]
+
+
+def answer(work: str, before: str = "", args: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    done = subprocess.run([*script(work, before), *args], capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 70])
+def test_the_childs_exit_code_and_output_are_the_commands(code):
+    work = f"print('out'); print('err', file=sys.stderr)\nreturn {code}"
+    assert answer(work) == (code, "out\n", "err\n")
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS"])
+def test_a_crash_while_reading_is_the_inputs_fault(name):
+    work = f"with reading('scene', 'some/pile.usdc'):\n    os.kill(os.getpid(), signal.{name})"
+    code, out, err = answer(work)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: some/pile.usdc: reading the scene crashed the library that reads it ({name})\n  ")
+    assert len(err.splitlines()) == 2
+
+
+def test_a_library_that_ends_the_process_is_a_crash():
+    code, out, err = answer("with reading('scene', 'a.xml'):\n    os._exit(1)")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: a.xml: reading the scene crashed the library that reads it (exit code 1)\n")
+
+
+def test_a_crash_elsewhere_is_our_own():
+    code, _, err = answer(f"with reading('scene', 'a.xml'):\n    pass\n{CRASH}")
+    assert code == 70
+    assert err.startswith("error: internal error: collide crashed (SIGSEGV)\n  please report it")
+    assert "a.xml" not in err
+
+
+def test_a_crash_of_the_engine_is_our_own_though_frames_are_being_read():
+    # The trace of the crashed thread names the engine's files.
+    crash = "exec(compile('import os, signal; ' + CRASH, '/x/collidecli/engine/pipeline.py', 'exec'))"
+    assert answer(f"with reading('motion', 'a.h5'):\n    {crash}", f"CRASH = {CRASH!r}")[0] == 70
+    assert (
+        answer(f"with reading('motion', 'a.h5'):\n    {crash.replace('engine', 'files')}", f"CRASH = {CRASH!r}")[0] == 2
+    )
+
+
+def test_verbose_shows_where_it_crashed():
+    work = f"with reading('scene', 'a.xml'):\n    {CRASH}"
+    assert "Current thread" not in answer(work)[2]
+    code, _, err = answer(work, args=("-v",))
+    assert code == 2
+    assert "Current thread" in err
+    assert "in work" in err
+
+
+def test_killed_means_out_of_memory():
+    code, _, err = answer("with reading('scene', 'a.xml'):\n    os.kill(os.getpid(), signal.SIGKILL)")
+    assert code == 2
+    assert err.startswith(
+        "error: a.xml: collide was killed while reading the scene, most likely because the system ran"
+    )
+    assert "--memory-limit" in err
+
+
+def test_what_fails_after_the_end_takes_nothing_back():
+    code, _, err = answer(f"import atexit\natexit.register(lambda: {CRASH})\nreturn 1")
+    assert (code, err) == (1, "")
+
+
+def test_a_half_written_output_is_removed(tmp_path: Path):
+    target = tmp_path / "out.h5"
+    work = f"output = AtomicOutput({str(target)!r}); output.write(b'half')\nprint(os.listdir({str(tmp_path)!r}))\n"
+    code, out, _ = answer(work + "sys.stdout.flush()\n" + CRASH)
+    assert code == 70
+    assert ".partial" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("to_group", [False, True])
+def test_a_signal_is_told_of_once(name, to_group):
+    process = started(LASTING)
+    number = getattr(signal, name)
+    os.killpg(process.pid, number) if to_group else process.send_signal(number)
+    _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (130, b"error: interrupted\n")
+
+
+def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
+    scene = tmp_path / "scene.xml"
+    scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
+    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", str(scene)]
+    for wait in (0.08, 0.12, 0.2, 0.4):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        time.sleep(wait)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+        if process.returncode in (0, -signal.SIGINT):
+            continue  # it had ended already, or Python itself had only begun
+        # Click ends the line that the terminal shows ^C on.
+        assert (process.returncode, err.lstrip(b"\n")) == (130, b"error: interrupted\n")
+
+
+def test_an_ignored_signal_stays_ignored():
+    process = started("print('ready', flush=True)\ntime.sleep(0.5)\nreturn 5", "signal.signal(1, signal.SIG_IGN)\n")
+    os.killpg(process.pid, signal.SIGHUP)
+    process.communicate(timeout=10)
+    assert process.returncode == 5
+
+
+def test_children_ignored_by_whoever_started_it_are_still_waited_for():
+    assert answer("return 3", "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")[0] == 3
+
+
+def test_a_pause_stops_both_and_a_continue_wakes_both():
+    process = started("print('ready', flush=True)\ntime.sleep(1.5)\nreturn 4")
+    child = psutil.Process(process.pid).children()[0]
+    process.send_signal(signal.SIGTSTP)
+    expect(lambda: states(process, child) == ["stopped", "stopped"])
+    process.send_signal(signal.SIGCONT)
+    expect(lambda: "stopped" not in states(process, child))
+    process.communicate(timeout=10)
+    assert process.returncode == 4
+
+
+def test_a_child_does_not_outlive_its_parent():
+    process = started(LASTING)
+    child = psutil.Process(process.pid).children()[0]
+    process.kill()
+    process.communicate(timeout=10)
+    expect(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_help_needs_no_child():
+    code = "import os, sys; os.fork = None\nfrom collidecli.cli.guard import command\n"
+    for args in ([], ["--help"], ["run", "--help"], ["--version"]):
+        done = subprocess.run([sys.executable, "-c", f"{code}sys.exit(command())", *args], capture_output=True)
+        assert done.returncode == (0 if args else 2), done.stderr
+
+
+def test_without_fork_the_work_is_done_in_process():
+    code = "import os, sys; del os.fork\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run([sys.executable, "-c", code, "check", "none.h5"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: none.h5: there is no such file")
+
+
+def test_the_board_tells_what_is_read():
+    board = Board()
+    show_on(board)
+    try:
+        assert board.reading == ("", "")
+        with reading("scene", "a\nb.xml"):
+            with reading("recording", os.fsdecode(b"\xff.h5")):
+                assert board.reading == ("recording", os.fsdecode(b"\xff.h5"))
+            assert board.reading == ("scene", "a\nb.xml")
+        with reading("motion"):
+            assert board.reading == ("motion", os.fsdecode(b"\xff.h5"))
+        assert board.reading == ("", "")
+        with reading("scene", "x" * 100_000):
+            assert board.reading[1].startswith("xxx")
+        board.note_outputs([Path("a"), Path("b")])
+        assert board.outputs == ["a", "b"]
+        board.note_outputs([])
+        assert board.outputs == []
+        assert board.code is None
+        board.finish(0)
+        assert board.code == 0
+    finally:
+        show_on(None)
+
+
+def started(work: str, before: str = "") -> subprocess.Popen[bytes]:
+    """The guarded work in a process group of its own, once it has said that it is ready."""
+    command = script(work, before)
+    # Not a session of its own: nothing pauses a process group that no shell looks after.
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def states(process: subprocess.Popen[bytes], child: psutil.Process) -> list[str]:
+    return [psutil.Process(process.pid).status(), child.status()]
+
+
+def expect(condition) -> None:
+    deadline = time.monotonic() + 5.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
