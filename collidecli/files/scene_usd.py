@@ -18,12 +18,14 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.usd_filters import CollisionGroups, PairFilters
-from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape, friction_of
+from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape
+from collidecli.files.usd_materials import PhysicsMaterials
 from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
 from collidecli.files.usd_stage import REST_TIME, Physics, diagnostics, open_stage, parse_physics
 from collidecli.files.usd_transform import pose_of
 from collidecli.model.builder import ModelBuilder, ShapeConfig
 from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.shape_config import resolved_material
 
 MARGIN_NAMES = ("newton:contactMargin", "newton:contact_thickness")
 GAP_NAMES = ("newton:contactGap",)
@@ -112,6 +114,7 @@ class _Scene:
         groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
+        self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
@@ -184,15 +187,14 @@ class _Scene:
         cfg = replace(self._builder.default_shape_cfg, usd_groups=groups.of_shape(path))
         margin, gap = self._newton(path, MARGIN_NAMES), self._newton(path, GAP_NAMES)
         group = self._newton(path, ("newton:collision_group",))
-        friction = friction_of(self._physics, path)
+        surface = self.materials.of_shape(path, resolved_material(cfg))
+        cfg = replace(cfg, friction=None, material=surface)
         if margin is not None:
             cfg = replace(cfg, margin=margin * self.metres_per_unit)
         if gap is not None:
             cfg = replace(cfg, gap=gap * self.metres_per_unit)
         if group is not None:
             cfg = replace(cfg, collision_group=group)
-        if friction is not None:
-            cfg = replace(cfg, friction=friction)
         if not self._physics.shapes[path].collisionEnabled:
             cfg = replace(cfg, disabled_rule="physics:collisionEnabled = false")
         return cfg

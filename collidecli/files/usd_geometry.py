@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
 from collidecli.files.usd_stage import REST_TIME, SHAPES_TO_USE, Physics
@@ -165,19 +165,3 @@ class ShapeReader:
         if value is None:
             raise InputError(f"{name} has no value", self._physics.where(str(prim.GetPath())), "author it")
         return value
-
-
-def friction_of(physics: Physics, path: str) -> float | None:
-    """Dynamic friction of the physics material bound to a collider; None where none is bound."""
-    for material_path in physics.shapes[path].materials:
-        prim = physics.prim(str(material_path))
-        if prim and prim.HasAPI(UsdPhysics.MaterialAPI):
-            value = float(UsdPhysics.MaterialAPI(prim).GetDynamicFrictionAttr().Get(REST_TIME))
-            if not (np.isfinite(value) and value >= 0.0):
-                raise InputError(
-                    f"physics:dynamicFriction is {value:g}",
-                    physics.where(str(material_path)),
-                    "friction must be finite and at least zero",
-                )
-            return value
-    return None
