@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
+from collidecli.engine.device_model import LANES, PLACED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.workspace import Workspace
 
 LANE_COUNT = wp.constant(LANES)
+SHIFTED = wp.constant(PLACED_BY_WORLD)
 BOUND_NUMBERS = 10
 NUMBERS = wp.constant(BOUND_NUMBERS)
 CENTER = wp.constant(0)
@@ -83,9 +84,13 @@ def set_bound_vector(instances: Instances, instance: int, number: int, value: wp
 
 @wp.struct
 class ChunkCells:
-    """The cells of a chunk. cell_template: the template of each. first_pose: where each cell's body poses begin."""
+    """The cells of a chunk.
+
+    cell_template, cell_world: the template and the world of each. first_pose: where each cell's body poses begin.
+    """
 
     cell_template: wp.array[wp.int32]
+    cell_world: wp.array[wp.int32]
     first_pose: wp.array[wp.int32]
     body_pose: wp.array[Pose]
 
@@ -120,13 +125,19 @@ def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Works
     if workspace.cell_layout is None or workspace.cell_layout[0] != layout:
         frame, world = np.divmod(np.arange(first, first + batch.cell_count), len(world_template))
         first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
-        arrays = (world_template[world].astype(np.int32), first_pose.astype(np.int32))
+        arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
         workspace.cell_layout = (
             layout,
             tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
         )
-    cell_template, first_pose = workspace.cell_layout[1]
-    return workspace.struct(ChunkCells, cell_template=cell_template, first_pose=first_pose, body_pose=body_pose)
+    cell_template, cell_world, first_pose = workspace.cell_layout[1]
+    return workspace.struct(
+        ChunkCells,
+        cell_template=cell_template,
+        cell_world=cell_world,
+        first_pose=first_pose,
+        body_pose=body_pose,
+    )
 
 
 @wp.func
@@ -159,6 +170,8 @@ def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: 
     body = rows.body[row]
     if body >= 0:
         pose = body_pose_of(chunk, instance // layout.width, body) * pose
+    elif body == SHIFTED:
+        pose = layout.world_shift[chunk.cell_world[instance // layout.width]] * pose
     instances.pose[instance] = pose
     inflation = rows.inflation[row]
     center = wp.vec3f(wp.transform_get_translation(pose))

@@ -12,17 +12,21 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.model.model import Model
+from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.placement import is_identity
 from collidecli.model.shape_types import ShapeType
 
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""
+PLACED_BY_WORLD = -2
+"""In place of a body: the shape is static, and moves with the origin of its world."""
 
 
 @wp.struct
 class ShapeRows:
     """Shapes, one row each as in the model, and the filter's lists by row.
 
+    body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
     radius: of the bounding ball about the shape's origin. inflation: see reach_share.
     """
 
@@ -51,12 +55,13 @@ class Layout:
     """Where the shapes of each cell stand.
 
     width: places a cell. place_row: row of each place, template-major; -1 beyond the template's shapes.
-    place_count: shapes of each template.
+    place_count: shapes of each template. world_shift: `Model.world_shift`; not used where no world is shifted.
     """
 
     width: int
     place_row: wp.array[wp.int32]
     place_count: wp.array[wp.int32]
+    world_shift: wp.array[Pose]
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     )
     rows = ShapeRows()
     rows.type = put(shapes.type, wp.int32)
-    rows.body = put(shapes.body, wp.int32)
+    rows.body = put(_body_or_world(model), wp.int32)
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
@@ -113,7 +118,18 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
         place_row[template, : len(rows_here)] = rows_here
     layout.place_row = put(place_row.ravel(), wp.int32)
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
+    layout.world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
     return DeviceModel(model, device, rows, layout, places)
+
+
+def _body_or_world(model: Model) -> np.ndarray:
+    """int32[S]: each shape's body, or what places it."""
+    shapes = model.shapes
+    if model.world_shift is None:
+        return shapes.body
+    moved = np.unique(model.world_template[~is_identity(model.world_shift)])
+    placed = (shapes.body == STATIC_BODY) & np.isin(shapes.template, moved)
+    return np.where(placed, PLACED_BY_WORLD, shapes.body).astype(np.int32)
 
 
 def reach_share(model: Model) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from collidecli.model.scene_records import (
     PairRecord,
     SceneRecords,
     ShapeRecord,
+    WorldOrigin,
     may_meet,
 )
 from collidecli.model.shape_adders import ShapeAdders
@@ -55,6 +57,8 @@ class ModelBuilder(ShapeAdders):
         self._records = SceneRecords()
         self._articulated: set[int] = set()
         self._world_template: list[int] = []
+        self._world_origin: list[WorldOrigin] = []
+        self._origin = WorldOrigin()
         self._template_count = 0
         self._open_template = GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
@@ -194,12 +198,41 @@ class ModelBuilder(ShapeAdders):
         """Keeps the shapes of two UsdPhysics groups from touching; a group may be filtered with itself."""
         self._records.usd_filtered.append(((0, group_a), (0, group_b)))
 
-    def begin_world(self, key: str | None = None) -> int:
-        """Opens a new world, a template by itself; returns its index. `key` is for messages only."""
+    def set_origin(self, path: str, xform: Sequence[float]) -> None:
+        """Says where the one world of a builder without worlds stands; see `begin_world`."""
+        self._origin = WorldOrigin(path, _pose(xform, "set_origin"))
+
+    def begin_world(self, key: str | None = None, xform: Sequence[float] | None = None) -> int:
+        """Opens a new world, a template by itself; returns its index.
+
+        key: its name, such as the root prim of an environment. xform: where its origin stands; poses that are added
+        are not relative to it.
+        """
         self._check_closed("begin_world" if key is None else f"begin_world '{key}'")
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
+        self._world_origin.append(WorldOrigin(key or "", _pose(xform, f"world '{key}'")))
         return self.world_count - 1
+
+    def repeat_world(self, world: int, key: str, xform: Sequence[float]) -> int:
+        """Adds a world that shares the template of another, its origin elsewhere; returns its index.
+
+        What stands in that template stands in this world as far from its origin.
+        """
+        self._check_index(world, self.world_count, "world", f"world '{key}'")
+        self._world_template.append(self._world_template[world])
+        self._world_origin.append(WorldOrigin(key, _pose(xform, f"world '{key}'")))
+        return self.world_count - 1
+
+    @contextmanager
+    def in_world(self, world: int) -> Iterator[None]:
+        """What is added within goes to a world that was begun before; with -1 to all worlds."""
+        self._check_closed("in_world")
+        self._open_template = self._template_of(world, f"world {world}")
+        try:
+            yield
+        finally:
+            self._open_template = GLOBAL_TEMPLATE
 
     def end_world(self) -> None:
         """Closes the world that `begin_world` opened."""
@@ -234,6 +267,7 @@ class ModelBuilder(ShapeAdders):
             # Held with its builder, so that no later builder takes the same id.
             self._replicas[revision] = (template, other)
         self._world_template += [self._replicas[revision][0]] * count
+        self._world_origin += [other._origin] * count
         return self.world_count - count
 
     def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
@@ -246,9 +280,10 @@ class ModelBuilder(ShapeAdders):
         self._check_closed("finalize")
         if world_count is not None and operator.index(world_count) < 1:
             raise InputError(f"world_count is {world_count}", fix="ask for at least one world")
-        records, world_template = self._records, self._world_template
+        records, world_template, origins = self._records, self._world_template, self._world_origin
         if not world_template:
             world_template = [0] * (world_count or 1)
+            origins = [self._origin] * len(world_template)
             records = replace(
                 records,
                 bodies=[replace(b, template=0) for b in records.bodies],
@@ -262,6 +297,7 @@ class ModelBuilder(ShapeAdders):
         return build_model(
             records,
             world_template,
+            origins,
             default_gap=self.default_gap,
             gap_rule=self.gap_rule,
             material_rule=self.material_rule,

@@ -13,7 +13,8 @@ from collidecli.model.choices import GAP_RULES
 from collidecli.model.lower_filter import lower_filter
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
-from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord
+from collidecli.model.placement import origins
+from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.model.shape_config import check_length, resolved_material
 
 UP_AXES = ("X", "Y", "Z")
@@ -30,6 +31,7 @@ def rows_by_template(templates: Sequence[int]) -> np.ndarray:
 def build_model(
     records: SceneRecords,
     world_template: Sequence[int],
+    world_origin: Sequence[WorldOrigin],
     *,
     default_gap: float,
     gap_rule: str,
@@ -40,7 +42,7 @@ def build_model(
 ) -> Model:
     """The frozen model of `records`.
 
-    world_template: template of each world. default_gap: of shapes that state no gap [m]. static_pairs: two static
+    world_template, world_origin: of each world. default_gap: of shapes that state no gap [m]. static_pairs: two static
     shapes may touch.
     Raises InputError for names that are not unique, conflicting forced pairs, and options that are not known.
     """
@@ -59,6 +61,8 @@ def build_model(
         shapes=_shapes(records.shapes, default_gap),
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
+        world_pose=origins([origin.pose for origin in world_origin]),
+        world_path=tuple(origin.path for origin in world_origin),
         gap_rule=gap_rule,
         up_axis=up_axis,
         source=source,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from collidecli.model.filter_rules import FilterClass, RuleContext
 from collidecli.model.material import Materials, PairMaterials
+from collidecli.model.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
 from collidecli.model.shape_types import ShapeType
 
 STATIC_BODY = -1
@@ -20,7 +22,8 @@ class Bodies:
 
     path: unique within a template.
     template: int32[B]; -1 is in every world.
-    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw.
+    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw; of a template whose worlds stand at
+        different places, in the first of them (`Model.resting_poses` has all).
     """
 
     path: tuple[str, ...]
@@ -38,7 +41,8 @@ class Shapes:
     path: unique within a template.
     type: int32[S], `ShapeType`. body: int32[S], row of `Bodies` or -1 for the static world.
     template: int32[S]; -1 is in every world.
-    pose: float64[S, 7]; shape frame in body frame (in world when static), xyzw.
+    pose: float64[S, 7]; shape frame in body frame, xyzw; of a static shape in world, in the first world of its
+        template (`Model.world_shift` takes it to the others).
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
     material: their surfaces.
     """
@@ -92,6 +96,9 @@ class Model:
     """A scene in many worlds.
 
     world_template: int32[W], the template of each world.
+    world_pose: float64[W, 7], xyzw: where each world's origin stands in the coordinates that all poses are in, as an
+        environment's root prim does; the identity where nothing is said. Poses are not relative to it.
+    world_path: root prim of the environment that each world is; "" for none.
     gap_rule: "max" or "sum", how a pair's gap follows from its two shapes' gaps.
     up_axis: "X", "Y" or "Z", as recorded by the scene. source: file names it came from.
     forced_gap, forced_margin: float64[M], what a forced pair has in place of its shapes' own; NaN keeps those. A
@@ -111,10 +118,41 @@ class Model:
     forced_margin: np.ndarray = field(default_factory=lambda: np.zeros(0))
     forced_material: PairMaterials = field(default_factory=lambda: PairMaterials.of([]))
     material_rule: str = "combine"
+    world_pose: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
+    world_path: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not len(self.world_pose):
+            object.__setattr__(self, "world_pose", np.tile(IDENTITY_POSE, (self.world_count, 1)))
+        if not self.world_path:
+            object.__setattr__(self, "world_path", ("",) * self.world_count)
 
     @property
     def world_count(self) -> int:
         return len(self.world_template)
+
+    @cached_property
+    def world_shift(self) -> np.ndarray | None:
+        """float64[W, 7]: the motion from the first world of w's template to world w; None where none moves anything."""
+        shift = shift_between(self.world_pose, first_worlds(self.world_template))
+        return None if is_identity(shift).all() else shift
+
+    def resting_poses(self) -> np.ndarray:
+        """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] where it is the same in all.
+
+        A body of another template has some pose there that nothing looks at.
+        """
+        return self.moved_with_worlds(self.bodies.pose[None])
+
+    def moved_with_worlds(self, poses: np.ndarray) -> np.ndarray:
+        """float64[..., W, B, 7] of poses[..., 1, B, 7] that hold in the first world of each body's template.
+
+        What a template holds moves with its worlds; a global body stays. As given where all worlds stand alike.
+        """
+        if self.world_shift is None:
+            return poses
+        moved = compose(self.world_shift[:, None], poses)
+        return np.where((self.bodies.template == GLOBAL_TEMPLATE)[:, None], poses, moved)
 
     def template_shapes(self, template: int) -> np.ndarray:
         """Rows of the shapes that a world of `template` holds, global ones included, ascending."""

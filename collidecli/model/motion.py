@@ -35,15 +35,18 @@ class Motion(Protocol):
 
 
 class RestingMotion:
-    """The scene's one resting pose, as a motion of one frame at time 0."""
+    """The scene's one resting pose, as a motion of one frame at time 0.
 
-    def __init__(self, body_pose: np.ndarray) -> None:
+    poses: float64[1 or W, B, 7], of each world, or of one that stands for all (`Model.resting_poses`).
+    """
+
+    def __init__(self, poses: np.ndarray) -> None:
         self.time = np.zeros(1)
         self.step = np.zeros(1, np.int64)
-        self.world_count = 1
+        self.world_count = len(poses)
         self.float_type = np.dtype(np.float64)
         self.sha256 = ""
-        self._pose = np.ascontiguousarray(body_pose)[None, None]
+        self._pose = np.ascontiguousarray(poses)[None]
 
     def read(self, frames: range) -> np.ndarray:
         return np.repeat(self._pose, len(frames), axis=0)

@@ -65,6 +65,14 @@ class ForcedRecord:
     material: PairMaterial | None = None
 
 
+@dataclass(frozen=True)
+class WorldOrigin:
+    """Where a world stands. path: root prim of the environment that it is; "" for none. pose: float64[7], None none."""
+
+    path: str = ""
+    pose: np.ndarray | None = None
+
+
 @dataclass
 class SceneRecords:
     """Everything added, in order; indices are places in these lists.

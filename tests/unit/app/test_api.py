@@ -125,7 +125,7 @@ def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given(tmp_path):
     contacts = collidecli.collide(model)
     assert (contacts.frame_count, contacts.world_count, contacts.rigid_contact_count) == (1, 1, 1)
     np.testing.assert_allclose(contacts.distance, [-0.1], atol=1e-7)
-    again = collidecli.collide(model, RestingMotion(model.bodies.pose))
+    again = collidecli.collide(model, RestingMotion(model.resting_poses()))
     np.testing.assert_array_equal(again.point0, contacts.point0)
 
 
