@@ -41,7 +41,8 @@ class Collision:
         """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
         world_count = self.pipeline.device_model.model.world_count
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
-            for block, report in pool.collide(pose_batches(self.motion, world_count, self.chunk_cells, timing)):
+            batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
+            for block, report in pool.collide(batches, len(self.motion.time) * world_count):
                 timing.add_chunk(report)
                 yield block
 

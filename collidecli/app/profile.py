@@ -208,7 +208,7 @@ def _one_pass(
 ) -> TimingReport:
     report = TimingReport()
     start = time.perf_counter()
-    for block, chunk in pool.collide(pose_batches(motion, world_count, cells, report)):
+    for block, chunk in pool.collide(pose_batches(motion, world_count, cells, report), len(motion.time) * world_count):
         report.add_chunk(chunk)
         if digest is not None:
             digest.add(block)

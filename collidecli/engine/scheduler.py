@@ -19,11 +19,13 @@ from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
-CPU_CHUNK_INSTANCES = 49152
-"""Shapes of all cells of a chunk: enough to hide the cost of launches, few enough for memory to stay small."""
+CPU_CHUNK_INSTANCES = 24576
+"""Shapes of all cells of a chunk: enough to hide the cost of launches, few enough to stay near a core's cache."""
 CUDA_CHUNK_INSTANCES = 1 << 20
+LEAST_INSTANCES = 6144
+"""The last pieces of a run are smaller, so that no worker waits long for the last, but not smaller than this."""
 CHUNKS_PER_WORKER = 4
-"""A short run is cut into at least this many chunks a worker, so that none waits for the last."""
+"""A short run is cut into at least this many chunks a worker."""
 
 
 def worker_count(threads: int, is_cuda: bool) -> int:
@@ -80,20 +82,25 @@ class Workers:
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
-    def collide(self, batches: Iterable[PoseBatch]) -> Iterator[tuple[ContactBlock, ChunkReport]]:
+    def collide(
+        self, batches: Iterable[PoseBatch], cell_count: int | None = None
+    ) -> Iterator[tuple[ContactBlock, ChunkReport]]:
         """Blocks in the order of `batches`; at most a few chunks are in memory at a time.
 
-        Raises InputError when even a single cell does not fit the memory limit.
+        cell_count: of all batches, where it is known: the last pieces are then small, so that no worker waits long for
+        another's. Raises InputError when even a single cell does not fit the memory limit.
         """
         pending: deque[Future[tuple[ContactBlock, ChunkReport]]] = deque()
+        left = cell_count or sys.maxsize
         try:
             for batch in batches:
                 done = 0
                 while done < batch.cell_count:
-                    count = min(self._most_cells, batch.cell_count - done)
+                    count = min(self._piece_cells(left), batch.cell_count - done)
                     piece = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
                     pending.append(self._pool.submit(self._collide_one, piece))
                     done += count
+                    left -= count
                     if len(pending) > self._count + 1:
                         yield self._weighed(pending.popleft().result())
             while pending:
@@ -101,6 +108,13 @@ class Workers:
         finally:
             for future in pending:
                 future.cancel()
+
+    def _piece_cells(self, left: int) -> int:
+        """Cells of the next piece, of `left` that are to be done: half of a worker's share of these, in bounds."""
+        if self._count == 1:
+            return self._most_cells
+        width = self._pipeline.device_model.layout.width
+        return max(1, min(self._most_cells, max(left // (2 * self._count), LEAST_INSTANCES // width)))
 
     def _weighed(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
         """Cuts the chunks to come by what the heaviest so far weighs: memory then levels off early in a run."""

@@ -57,6 +57,7 @@ class Ours:
         made = prepare_collision(model, motion, contact, engine, find_device("cpu"), timing)
         self.choice = made.choice
         self.frame_count = len(poses)
+        self._cell_count = len(poses) * model.world_count
         self._batches = list(pose_batches(motion, model.world_count, made.chunk_cells, timing))
         self._workers = Workers(made.pipeline, made.workers, made.memory_limit)
         self._clock = clock
@@ -67,7 +68,7 @@ class Ours:
 
     def measure(self) -> Measured:
         start = self._clock()
-        reports: list[ChunkReport] = [report for _, report in self._workers.collide(self._batches)]
+        reports: list[ChunkReport] = [report for _, report in self._workers.collide(self._batches, self._cell_count)]
         seconds = self._clock() - start
         return Measured(
             seconds,

@@ -12,18 +12,18 @@ import warp as wp
 from collidecli.engine.build import find_device
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.scheduler import WAITING_BLOCKS, Workers
+from collidecli.engine.scheduler import LEAST_INSTANCES, WAITING_BLOCKS, Workers
 from collidecli.engine.workspace import Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
 
 class Stub:
-    """A pipeline whose cell c has c contacts and needs `needs[c]`: array names and their bytes."""
+    """A pipeline whose cell c has c contacts, or none, and needs `needs[c]`: array names and their bytes."""
 
-    def __init__(self, needs: list[dict[str, int]]) -> None:
+    def __init__(self, needs: list[dict[str, int]], contacts: bool = True) -> None:
         self.device_model: Any = SimpleNamespace(device=find_device("cpu"), layout=SimpleNamespace(width=8))
-        self.needs = needs
+        self.needs, self.contacts = needs, contacts
         self.sizes: list[int] = []
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
@@ -31,7 +31,7 @@ class Stub:
         for name in sorted({name for cell in cells for name in self.needs[cell]}):
             workspace.array(name, sum(self.needs[cell].get(name, 0) for cell in cells), wp.uint8)
         self.sizes.append(batch.cell_count)
-        counts = np.array(cells, np.int64)
+        counts = np.array(cells, np.int64) * self.contacts
         return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), ChunkReport(len(cells))
 
 
@@ -56,6 +56,20 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     assert max(stub.sizes) == 2
     # Those on their way when the first was halved are joined again; those after them are cut to size at once.
     assert max(sizes[threads + 2 :]) == 2
+
+
+def test_the_last_pieces_of_several_workers_are_smaller():
+    cells, step = 12000, 2000
+    batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
+    sizes = {}
+    for known in (None, cells):
+        stub = Stub([{"x": 1}] * cells, contacts=False)
+        with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+            sizes[known] = [len(block.cell_counts) for block, _ in pool.collide(batches, known)]
+        assert sum(sizes[known]) == cells
+    least = LEAST_INSTANCES // 8
+    assert sizes[None][-1] > least
+    assert sizes[cells][-1] <= least
 
 
 def test_reports_of_halves_add_up():
