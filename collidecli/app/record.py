@@ -16,9 +16,10 @@ import numpy as np
 from collidecli.app.record_control import Control, control_of
 from collidecli.errors import InputError, OutputError
 from collidecli.files.activity import reading
+from collidecli.files.mjcf_compile import compile_mjcf
 from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
 from collidecli.files.mujoco_messages import collected_messages
-from collidecli.files.scene_mjcf import body_name, compile_mjcf, static_bodies
+from collidecli.files.scene_mjcf import body_name, static_bodies
 from collidecli.files.trajectory_writer import TrajectoryWriter
 
 _BLOCK_BYTES = 8 << 20
@@ -84,7 +85,8 @@ def record(
     place = os.fspath(scene)
     _check_arguments(frames, every, worlds, seed, noise, float_type)
     with reading("scene", place):
-        mj_model, messages = compile_mjcf(place)
+        compiled = compile_mjcf(place, strict=True)
+    mj_model, messages = compiled.mj_model, compiled.warnings
     if Path(output).exists() and Path(output).samefile(place):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
     with collected_messages() as step_messages:

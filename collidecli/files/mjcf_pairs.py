@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
 
 import mujoco
 import numpy as np
@@ -25,17 +26,25 @@ def collision_disabled(mj_model: mujoco.MjModel) -> str | None:
     return None
 
 
-def add_pair_rules(builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray) -> list[str]:
+def add_pair_rules(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    shape_row: np.ndarray,
+    disabled: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> list[str]:
     """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
 
     Shapes of one body and of the static world are left to the builder's own rules, and so are masks: a pair that
     masks keep apart is not listed.
 
     shape_row: int32[ngeom], -1 for a geom left out.
+    disabled: pairs of shapes, lower row first, that may not touch even where the scene forces them, with their rules.
     """
     warnings = _option_warnings(mj_model)
     if collision_disabled(mj_model) is None:
-        warnings += _force_pairs(builder, mj_model, shape_row)
+        warnings += _force_pairs(builder, mj_model, shape_row, disabled)
+    for pair, rule in disabled.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
     seen: set[tuple[int, int]] = set()
     for first, second, rule in _ruled_groups(mj_model):
         for pair in _mask_compatible(mj_model, shape_row, first, second):
@@ -106,7 +115,9 @@ def _mask_compatible(
                 yield (a, b) if a < b else (b, a)
 
 
-def _force_pairs(builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray) -> list[str]:
+def _force_pairs(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
+) -> list[str]:
     """Forces the shapes of every <pair>; of several for the same geoms, the one that reaches furthest."""
     reach: dict[tuple[int, int], tuple[float, float, int]] = {}
     warnings = []
@@ -120,6 +131,8 @@ def _force_pairs(builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.
         margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
         gap = float(mj_model.pair_gap[row])
         a, b = sorted(int(shape_row[g]) for g in geoms)
+        if (a, b) in disabled:
+            continue
         if (a, b) in reach:
             warnings.append(f"<pair> of {shown} is given more than once; the one that reaches furthest stands")
             if sum(reach[a, b][:2]) >= margin + gap:

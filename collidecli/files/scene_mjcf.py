@@ -1,4 +1,4 @@
-"""The MJCF door: a MuJoCo scene, compiled by MuJoCo itself, into a model builder.
+"""The MJCF and URDF door: a scene that MuJoCo compiles, into a model builder.
 
 What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision` in the tests):
 
@@ -8,6 +8,7 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
 - Geoms of bodies welded to the world are static. A mocap body is a body, though no degree of freedom moves it; as in
   MuJoCo it meets nothing that has none either.
 - `<pair>` overrides masks, excludes and welds, with its own margin and gap.
+- Geoms that no mask and no pair lets touch anything are left out: they are only seen.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -16,7 +17,7 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -24,13 +25,16 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.mjcf_compile import CompiledScene, compile_mjcf
 from collidecli.files.mjcf_materials import geom_material, material_warnings
 from collidecli.files.mjcf_pairs import add_pair_rules, collision_disabled
 from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
-from collidecli.files.mujoco_messages import collected_messages
+from collidecli.files.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.files.trajectory_bodies import BodyMatch
+from collidecli.files.urdf import urdf_shape_names
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.options import SceneOptions
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
 
@@ -55,7 +59,8 @@ class MjcfImport:
     path: the file. mj_model: compiled by MuJoCo.
     body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
     shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
-    left_out: names of geoms that are only looked at. warnings: what MuJoCo or this door has to say.
+    left_out: names of geoms that are only seen. warnings: what MuJoCo or this door has to say.
+    files: every file that may decide a contact, the scene's first. text: of a scene that is no file.
     """
 
     path: str
@@ -65,24 +70,12 @@ class MjcfImport:
     shape_row: np.ndarray
     left_out: tuple[str, ...]
     warnings: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    text: str = ""
 
     def keyframes(self, model: Model) -> KeyframeMotion | None:
         """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
-
-
-def compile_mjcf(path: str | os.PathLike[str]) -> tuple[mujoco.MjModel, tuple[str, ...]]:
-    """The model that MuJoCo compiles from a file, and its warnings. Raises InputError with MuJoCo's own words."""
-    place = os.fspath(path)
-    if not os.path.isfile(place):
-        raise InputError("there is no such file", place, "give the path of an MJCF file")
-    with collected_messages() as messages:
-        try:
-            mj_model = mujoco.MjModel.from_xml_path(place)
-        except (ValueError, mujoco.FatalError) as error:
-            what = " ".join(str(error).split())
-            raise InputError(f"MuJoCo cannot compile the scene: {what}", place, "correct the MJCF file") from error
-    return mj_model, tuple(messages)
 
 
 def body_name(mj_model: mujoco.MjModel, body: int) -> str:
@@ -95,24 +88,22 @@ def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
     return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
 
 
-def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str]) -> MjcfImport:
-    """Adds a compiled scene's bodies, geoms and pair rules to `builder`.
+def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> MjcfImport:
+    """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
     Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
     Raises InputError: a file that MuJoCo cannot compile; a mesh, hfield or sdf geom or a flex that may collide.
     """
-    mj_model, messages = compile_mjcf(path)
-    builder.source.append(os.path.basename(os.fspath(path)))
-    return add_mj_model(builder, mj_model, os.fspath(path), messages)
+    options = options or SceneOptions()
+    compiled = compile_mjcf(path, options=options)
+    builder.source.append(os.path.basename(compiled.place))
+    return add_compiled(builder, compiled, options)
 
 
-def add_mj_model(
-    builder: ModelBuilder, mj_model: mujoco.MjModel, place: str, messages: tuple[str, ...] = ()
-) -> MjcfImport:
-    """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that is no file of its own.
-
-    place: what errors name. messages: the compiler's warnings.
-    """
+def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions) -> MjcfImport:
+    """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that may be no file of its own."""
+    mj_model, place = compiled.mj_model, compiled.place
+    names = urdf_shape_names(mj_model) if compiled.urdf else None
     _check_flexes(mj_model, place)
     _set_gap_rule(builder, place)
 
@@ -124,11 +115,44 @@ def add_mj_model(
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
-        shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place)
-        warnings = [*messages, *add_pair_rules(builder, mj_model, shape_row), *material_warnings(mj_model)]
-    names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
-    kinematics = MujocoKinematics(mj_model, names, static[1:])
-    return MjcfImport(place, mj_model, kinematics, body_row, shape_row, left_out, tuple(warnings))
+        shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place, names)
+        links = _shapes_of_links(mj_model, shape_row)
+        disabled = disabled_pairs(read_srdf(options.disabled_pairs), links) if options.disabled_pairs else NOTHING
+        warnings = [
+            *compiled.warnings,
+            *add_pair_rules(builder, mj_model, shape_row, disabled.rule),
+            *disabled.warnings,
+            *material_warnings(mj_model),
+        ]
+    kinematics = MujocoKinematics(
+        mj_model, tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody)), static[1:]
+    )
+    return MjcfImport(
+        place,
+        mj_model,
+        kinematics,
+        body_row,
+        shape_row,
+        left_out,
+        tuple(warnings),
+        files=compiled.files,
+        text=compiled.text,
+    )
+
+
+def add_mj_model(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, place: str, messages: tuple[str, ...] = ()
+) -> MjcfImport:
+    """Adds a compiled model as it is. place: what errors name. messages: the compiler's warnings."""
+    return add_compiled(builder, CompiledScene(mj_model, place, (), "", False, tuple(messages)), SceneOptions())
+
+
+def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:
+    """Rows of the shapes of each body, by its name; the world's too."""
+    shapes: dict[str, list[int]] = {body_name(mj_model, body): [] for body in range(mj_model.nbody)}
+    for geom in np.flatnonzero(shape_row != LEFT_OUT):
+        shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))
+    return shapes
 
 
 @contextmanager
@@ -181,26 +205,27 @@ def _add_geoms(
     static: np.ndarray,
     body_row: np.ndarray,
     place: str,
+    names: Sequence[str] | None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Shape row of each geom, -1 for those left out, and the names of those."""
+    """Shape row of each geom, -1 for those left out, and the names of those. names: of the geoms, if not MuJoCo's."""
     shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
     left_out = []
     paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
     disabled = collision_disabled(mj_model)
     for geom in range(mj_model.ngeom):
-        name = geom_name(mj_model, geom)
+        name = names[geom] if names is not None else geom_name(mj_model, geom)
+        if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
+            left_out.append(name)
+            continue
         kind = int(mj_model.geom_type[geom])
         shape_type = _SHAPE_OF.get(kind)
         if shape_type is None:
-            if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired:
-                raise InputError(
-                    f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
-                    "which is not handled",
-                    place,
-                    'replace it by primitives, or give it contype="0" conaffinity="0" if it is only to be seen',
-                )
-            left_out.append(name)
-            continue
+            raise InputError(
+                f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
+                "which is not handled",
+                place,
+                'replace it by primitives, or give it contype="0" conaffinity="0" if it is only to be seen',
+            )
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
         shape_row[geom] = builder.add_shape(

@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.files.scene_mjcf import compile_mjcf
+from collidecli.files.mjcf_compile import compile_mjcf
 from tests.support.piles import pile_xml
 
 FOLDER = Path("out/bench")
@@ -30,7 +30,7 @@ class BenchScene:
 def humanoid(frame_count: int) -> BenchScene:
     """dm_control's humanoid, or this project's sample where that is not installed, under random controls."""
     path = _suite_humanoid() or SAMPLE
-    model, _ = compile_mjcf(path)
+    model = compile_mjcf(path).mj_model
     name = "dm_control's humanoid" if path != SAMPLE else "the sample humanoid"
     cache = FOLDER / f"humanoid_{'sample' if path == SAMPLE else 'suite'}_{frame_count}.npy"
     return BenchScene(name, path, model, _cached(cache, model, frame_count, every=1, start=0))
@@ -57,7 +57,7 @@ def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "pile.xml"
     path.write_text(pile_xml(shape_count))
-    model, _ = compile_mjcf(path)
+    model = compile_mjcf(path).mj_model
     qpos = _cached(folder / f"qpos_{frame_count}.npy", model, frame_count, every=3, start=START[shape_count])
     return BenchScene(f"pile of {shape_count}", path, model, qpos)
 

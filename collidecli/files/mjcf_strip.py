@@ -1,0 +1,144 @@
+"""What a scene can lose without a change of its contacts, for scenes that MuJoCo does not compile whole."""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+_GEOM = mujoco.mjtGeom
+_STAND_IN_RADIUS = 0.01
+_FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Elements that no contact depends on.
+
+    strip: takes them out of a spec and returns how many there were.
+    """
+
+    name: str
+    strip: Callable[[mujoco.MjSpec], int]
+
+
+def parted_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
+    """Geoms that masks or a <pair> let touch something, and those that are only seen."""
+    paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
+    colliding, seen = [], []
+    for geom in spec.geoms:
+        collides = geom.contype or geom.conaffinity or (geom.name and geom.name in paired)
+        (colliding if collides else seen).append(geom)
+    return colliding, seen
+
+
+def drop_wrong_keys(spec: mujoco.MjSpec, mj_model: mujoco.MjModel) -> int:
+    """Deletes keyframes whose sizes are not the model's; returns how many."""
+    count = 0
+    for key in list(spec.keys):
+        sizes = {
+            "qpos": mj_model.nq,
+            "qvel": mj_model.nv,
+            "act": mj_model.na,
+            "ctrl": mj_model.nu,
+            "mpos": 3 * mj_model.nmocap,
+            "mquat": 4 * mj_model.nmocap,
+        }
+        if any(np.size(getattr(key, name)) not in (0, size) for name, size in sizes.items()):
+            spec.delete(key)
+            count += 1
+    return count
+
+
+def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
+    def strip(spec: mujoco.MjSpec) -> int:
+        elements = [element for name in lists for element in getattr(spec, name)]
+        for element in elements:
+            spec.delete(element)
+        return len(elements)
+
+    return strip
+
+
+def _strip_looks(spec: mujoco.MjSpec) -> int:
+    """Textures and materials, and every mention of them."""
+    mentions = 0
+    for element in (*spec.geoms, *spec.sites, *spec.skins, *spec.tendons, *spec.flexes, *spec.meshes):
+        if element.material:
+            element.material = ""
+            mentions += 1
+    return _delete("textures", "materials")(spec) or mentions
+
+
+def _strip_actuators(spec: mujoco.MjSpec) -> int:
+    for key in spec.keys:
+        key.ctrl, key.act = [], []
+    return _delete("actuators")(spec)
+
+
+def _replace_seen_meshes(spec: mujoco.MjSpec) -> int:
+    """Makes small spheres of geoms that are only seen and come from an asset, and deletes assets nothing then uses.
+
+    They stay in the scene, so that geom numbers, which unnamed shapes are named by, do not change, and are left out of
+    the model later as all geoms that touch nothing.
+    """
+    if _frames_follow_inertia(spec):
+        return 0
+    seen = [g for g in parted_geoms(spec)[1] if g.meshname or g.type in _FILE_TYPES]
+    for geom in (*seen, *(site for site in spec.sites if site.meshname)):
+        geom.type, geom.meshname, geom.size = _GEOM.mjGEOM_SPHERE, "", [_STAND_IN_RADIUS] * 3
+    for geom in seen:
+        geom.hfieldname, geom.fromto = "", [np.nan] * 6
+    used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
+    for assets, names in zip((spec.meshes, spec.hfields), used, strict=True):
+        for asset in list(assets):
+            if asset.name not in names:
+                spec.delete(asset)
+    return len(seen)
+
+
+def _replace_inertias(spec: mujoco.MjSpec) -> int:
+    """Gives every body the same inertia."""
+    if _frames_follow_inertia(spec):
+        return 0
+    bodies = spec.bodies[1:]
+    spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+    for body in bodies:
+        body.explicitinertial, body.mass, body.inertia = True, 1.0, [1.0, 1.0, 1.0]
+        body.fullinertia, body.ipos, body.iquat = [np.nan] * 6, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+        body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    return len(bodies)
+
+
+def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
+    """Whether a free body's frame, and with it the meaning of qpos, is where its inertia puts it."""
+    align = mujoco.mjtAlignFree
+    free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
+    aligned = {int(align.mjALIGNFREE_TRUE)}
+    if spec.compiler.alignfree:
+        aligned.add(int(align.mjALIGNFREE_AUTO))
+    return any(int(joint.align) in aligned for joint in free)
+
+
+KEYFRAMES = "keyframes"
+
+FAMILIES = (
+    Family("textures and materials", _strip_looks),
+    Family("skins", _delete("skins")),
+    Family("mesh geoms that are only seen", _replace_seen_meshes),
+    Family("inertias", _replace_inertias),
+    Family("lights and cameras", _delete("lights", "cameras")),
+    Family("custom numbers and texts", _delete("numerics", "texts")),
+    Family("tendons", _delete("tendons")),
+    Family("equalities", _delete("equalities")),
+    Family("actuators", _strip_actuators),
+    Family("sensors", _delete("sensors")),
+    Family("tuples", _delete("tuples")),
+    Family(KEYFRAMES, _delete("keys")),
+)
+"""In the order in which they are put back: each depends only on those before it."""

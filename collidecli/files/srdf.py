@@ -1,0 +1,119 @@
+"""SRDF: which pairs of a robot's links are not to be tested for contacts.
+
+A file of a few flat elements that MuJoCo does not read, so expat does, here, and only the attributes of those elements
+are taken. A document type, the way in for entities that grow without end or name other files, is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import product
+from xml.parsers import expat
+
+from collidecli.errors import InputError
+
+LinkPair = tuple[str, str]
+
+
+@dataclass
+class LinkRules:
+    """What an SRDF file says of pairs of links.
+
+    silent: links that touch no other link (`disable_default_collisions`). enabled: pairs that may touch all the same.
+    disabled: pairs that may not, which counts most, each with its reason. Pairs are in alphabetical order.
+    """
+
+    path: str
+    silent: dict[str, None] = field(default_factory=dict)
+    enabled: set[LinkPair] = field(default_factory=set)
+    disabled: dict[LinkPair, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DisabledPairs:
+    """Pairs of shapes that may not touch, lower row first, each with its rule; warnings name links that are unknown."""
+
+    rule: dict[tuple[int, int], str]
+    warnings: tuple[str, ...]
+
+
+NOTHING = DisabledPairs({}, ())
+
+
+def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
+    """The rules of an SRDF file. Raises InputError for what is no SRDF, with the line."""
+    place = os.fspath(path)
+    rules = LinkRules(place)
+    parser = expat.ParserCreate()
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        where = f"{place}: line {parser.CurrentLineNumber}, <{name}>"
+        if not rules_seen and name != "robot":
+            raise InputError(f"is no SRDF: its root element is <{name}>", place, "give a file whose root is <robot>")
+        rules_seen.append(name)
+        if name == "disable_default_collisions":
+            rules.silent[_attribute(attributes, "link", where)] = None
+        elif name in ("enable_collisions", "disable_collisions"):
+            first, second = sorted(_attribute(attributes, key, where) for key in ("link1", "link2"))
+            if name == "enable_collisions":
+                rules.enabled.add((first, second))
+            else:
+                rules.disabled[first, second] = attributes.get("reason", "")
+
+    def refuse_doctype(*_: object) -> None:
+        raise InputError(
+            "has a document type, which is not read", f"{place}: line {parser.CurrentLineNumber}", "remove <!DOCTYPE>"
+        )
+
+    rules_seen: list[str] = []
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse_doctype
+    try:
+        with open(place, "rb") as file:
+            parser.ParseFile(file)
+    except OSError as error:
+        raise InputError(
+            f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}", place, "see --disabled-pairs"
+        ) from error
+    except expat.ExpatError as error:
+        raise InputError(f"is not XML: {error}", place, "give an SRDF file") from error
+    return rules
+
+
+def _attribute(attributes: Mapping[str, str], name: str, where: str) -> str:
+    if not attributes.get(name):
+        raise InputError(f"has no attribute '{name}'", where, "name the link")
+    return attributes[name]
+
+
+def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]) -> DisabledPairs:
+    """The rules for the shapes of a scene's links; of two rules for a pair, the one that names both links stands.
+
+    shapes_of_link: rows of the shapes of each link that a name may mean.
+    """
+    named = [*rules.silent, *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair)]
+    unknown = [link for link in dict.fromkeys(named) if link not in shapes_of_link]
+    found: dict[tuple[int, int], str] = {}
+
+    def disable(first: str, second: str, rule: str) -> None:
+        for a, b in product(shapes_of_link.get(first, ()), shapes_of_link.get(second, ())):
+            if a != b:
+                found.setdefault((min(a, b), max(a, b)), rule)
+
+    for (first, second), reason in rules.disabled.items():
+        disable(first, second, f"<disable_collisions> of '{first}' and '{second}'" + (f": {reason}" if reason else ""))
+    for link in rules.silent:
+        for other in shapes_of_link:
+            pair = (min(link, other), max(link, other))
+            if other != link and pair not in rules.enabled:
+                disable(link, other, f"<disable_default_collisions> of '{link}'")
+    return DisabledPairs(found, tuple(_unknown_links(rules.path, unknown, shapes_of_link)))
+
+
+def _unknown_links(path: str, unknown: Sequence[str], known: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    for link in unknown:
+        close = get_close_matches(link, known, n=1)
+        yield f"{path}: the scene has no link '{link}'" + (f"; did you mean '{close[0]}'?" if close else "")
