@@ -9,10 +9,12 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files import contacts_schema as schema
+from collidecli.files.contacts_materials import tables_of
 from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet, is_complete, read_error, require_version
 from collidecli.files.contacts_rules import Finding, row_findings, table_findings
 from collidecli.files.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
 from collidecli.files.h5_input import DAMAGE, damaged, open_h5
+from collidecli.model.contacts import OPTIONAL_COLUMNS
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Finding]:
@@ -54,13 +56,17 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     """Datasets that are missing or have another type or shape than the format says."""
     findings = []
     lengths: dict[str, int] = {}
+    model = file.get("/model")
+    rule = str(model.attrs.get("material_rule", "")) if isinstance(model, h5py.Group) else ""
+    optional = [column for column in OPTIONAL_COLUMNS if rule and schema.column_path(column) in file]
     expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
-        (table.path, (table.dtype,), (), table.extent) for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES)
+        (table.path, (table.dtype,), schema.row_shape(table), table.extent)
+        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__))
     ]
     if "/model/forced_pair" in file:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
     expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
-    for column in schema.RIGID_COLUMNS:
+    for column in (*schema.RIGID_COLUMNS, *optional):
         types = (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
         expected.append((schema.column_path(column), types, schema.row_shape(column), "contacts"))
     for path, types, row_shape, extent in expected:

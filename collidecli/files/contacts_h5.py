@@ -1,4 +1,4 @@
-"""Writes contact sets, format `collide-contacts` 1.0 (docs/file-formats.md)."""
+"""Writes contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from collidecli.errors import OutputError
 from collidecli.files import contacts_schema as schema
 from collidecli.files.atomic_output import AtomicOutput
+from collidecli.files.contacts_materials import material_values
 from collidecli.files.content_hash import DatasetDigest, content_hash
 from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn
 from collidecli.files.h5_input import DAMAGE
@@ -106,11 +107,14 @@ class ContactWriter:
         for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
             if table.path in values:
                 self._write_table(table, values[table.path])
+        for table, held in material_values(model).values():
+            self._write_table(table, held)
         file["/model"].attrs["gap_rule"] = model.gap_rule
         file["/model"].attrs["up_axis"] = model.up_axis
+        file["/model"].attrs["material_rule"] = model.material_rule
 
     def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
-        digest = DatasetDigest(table.path, table.dtype)
+        digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
         if table.dtype is None:
             digest.update_strings(list(values))
             dataset = self._open_file().create_dataset(table.path, (len(values),), h5py.string_dtype())

@@ -14,8 +14,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files import contacts_schema as schema
+from collidecli.files.contacts_materials import read_materials, read_pair_materials, tables_of
 from collidecli.files.h5_input import DAMAGE, damaged, open_h5
-from collidecli.model.contacts import ContactBlock
+from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
+from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 
 BLOCK_ROWS = 262144
 
@@ -59,8 +61,10 @@ class ContactSet:
 
     scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options that made it.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
+    materials: the surfaces, None in a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
+        "mujoco" or, in a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
-    column_names: of /rigid_contacts, the required ones first.
+    column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
     """
 
     def __init__(self, file: h5py.File, path: str) -> None:
@@ -87,6 +91,8 @@ class ContactSet:
         model = file["/model"]
         self.gap_rule = str(model.attrs.get("gap_rule", "max"))
         self.up_axis = str(model.attrs.get("up_axis", "Z"))
+        self.material_rule = self._material_rule()
+        self.materials, self.forced_materials = self._materials()
         self._cell_start = self._dataset(schema.CELL_START)
         self._check_shapes()
 
@@ -123,11 +129,11 @@ class ContactSet:
     def _table(self, table: schema.Table) -> Any:
         dataset = self._dataset(table.path)
         is_string = h5py.check_string_dtype(dataset.dtype) is not None
-        if dataset.ndim != 1 or is_string != (table.dtype is None):
+        row_shape = schema.row_shape(table)
+        if not dataset.shape or dataset.shape[1:] != row_shape or is_string != (table.dtype is None):
             kind = "strings" if table.dtype is None else f"{table.dtype}"
-            raise InputError(
-                f"is {dataset.dtype}{dataset.shape}, not {kind} of one extent", f"{self.path}: {table.path}"
-            )
+            extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
+            raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", f"{self.path}: {table.path}")
         values = self._read(dataset, slice(None))
         if table.dtype is not None:
             return values.astype(table.dtype)
@@ -142,6 +148,24 @@ class ContactSet:
             return ForcedPairs(none.astype(np.int32), none.astype(np.int32), none, none)
         return ForcedPairs(*(self._table(table) for table in schema.FORCED_TABLES))
 
+    def _material_rule(self) -> str:
+        rule = str(self._file["/model"].attrs.get("material_rule", ""))
+        if rule and rule not in MATERIAL_RULES:
+            known = ", ".join(MATERIAL_RULES)
+            raise InputError(f"material_rule is '{rule}'", f"{self.path}: /model", f"rules known here: {known}")
+        return rule
+
+    def _materials(self) -> tuple[Materials | None, PairMaterials]:
+        tables = tables_of(self.material_rule, self._file.__contains__)
+        held = {table.path: self._table(table) for table in tables}
+        expected = {"shapes": len(self.shapes), "forced pairs": len(self.forced)}
+        for table in tables:
+            if len(held[table.path]) != expected[table.extent]:
+                what = f"has {len(held[table.path])} rows for {expected[table.extent]} {table.extent}"
+                raise InputError(what, f"{self.path}: {table.path}")
+        pairs = read_pair_materials(len(self.forced), held)
+        return (read_materials(len(self.shapes), held) if self.material_rule else None), pairs
+
     def _check_shapes(self) -> None:
         group = self._file[schema.RIGID_GROUP]
         if not isinstance(group, h5py.Group):
@@ -149,7 +173,9 @@ class ContactSet:
         extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
         self.column_names = schema.COLUMN_NAMES + tuple(extra)
         rows = self._dataset(f"{schema.RIGID_GROUP}/shape0").shape[0]
-        for column in schema.RIGID_COLUMNS:
+        given = [c for c in OPTIONAL_COLUMNS if self.material_rule and c.name in extra]
+        self.optional_columns = tuple(column.name for column in given)
+        for column in (*schema.RIGID_COLUMNS, *given):
             expected = (rows, *schema.row_shape(column))
             shape = self._dataset(schema.column_path(column)).shape
             if shape != expected:
@@ -189,7 +215,7 @@ class ContactSet:
             raise read_error(self.path, dataset, rows, error) from error
 
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
-        """Rows of one column, [n] or [n, 3]. Raises InputError for one that is not there or fails its checksum."""
+        """Rows of one column, [n] or [n, width]. Raises InputError for one that is not there or fails its checksum."""
         return self._read(self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows)
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from collidecli.files import contacts_schema as schema
 from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet
-from collidecli.model.contacts import KIND_PATCH, ContactBlock
+from collidecli.model.contacts import KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
+from collidecli.model.material import CONTACT_DIMENSIONS, Materials, PairMaterials
+from collidecli.model.mixing import RULE_COLUMNS, ContactMixing
 
 SHAPE_TYPES = (
     "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "mesh", "convex_mesh", "heightfield",
@@ -52,12 +55,30 @@ def table_findings(contacts: ContactSet) -> list[Finding]:
         ("/model/forced_pair/shape1", "is no row of /model/shape", _outside(forced.shape1, 0, len(shapes))),
         ("/model/forced_pair/shape0", "is not less than shape1", forced.shape0 >= forced.shape1),
     ]
+    if contacts.materials is not None:
+        rules += _material_rules(contacts.materials, contacts.forced_materials)
     found = [
         Finding(f"{contacts.path}: {path}, row {int(np.argmax(broken))}", f"{what}{_times(broken)}")
         for path, what, broken in rules
         if broken.any()
     ]
     return found + _cell_start_findings(contacts)
+
+
+def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[str, str, np.ndarray]]:
+    """NaN stands for what is not stated, in penalty parameters and in what pairs have of their own."""
+    rules = []
+    for name, values in vars(materials).items():
+        path = f"/model/shape/{name}"
+        if name.endswith("_combine"):
+            rules.append((path, "is no combine mode", values < 0))
+        elif name == "condim":
+            rules.append((path, "is not 1, 3, 4 or 6", ~np.isin(values, CONTACT_DIMENSIONS)))
+        elif not name.startswith("contact_"):
+            broken = ~np.isfinite(values).reshape(len(materials), -1).all(axis=1)
+            rules.append((path, "is not finite", broken))
+    known = np.isin(pairs.condim, (0, *CONTACT_DIMENSIONS))
+    return [*rules, ("/model/forced_pair/condim", "is not 0, 1, 3, 4 or 6", ~known)]
 
 
 def _outside(values: np.ndarray, low: int, end: int) -> np.ndarray:
@@ -90,11 +111,13 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
     first_place: dict[str, str] = {}
     counts: dict[str, int] = {}
     pair_margin, pair_gap = _pair_values(contacts)
-    for block in contacts.blocks(names=schema.COLUMN_NAMES):
+    mixing = _mixing(contacts)
+    for block in contacts.blocks(names=schema.COLUMN_NAMES + contacts.optional_columns):
         if block.contact_count == 0:
             continue
         cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
-        for what, broken in _row_rules(contacts, block, cell, pair_margin, pair_gap):
+        rules = _row_rules(contacts, block, cell, pair_margin, pair_gap)
+        for what, broken in chain(rules, _mixing_rules(contacts, block, mixing)):
             if broken.any():
                 row = int(np.argmax(broken))
                 frame, world = divmod(int(cell[row]), contacts.world_count)
@@ -105,6 +128,33 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
         Finding(place, what + (f" ({counts[what]} contacts)" if counts[what] > 1 else ""))
         for what, place in first_place.items()
     ]
+
+
+def _mixing(contacts: ContactSet) -> ContactMixing | None:
+    """How the file's own tables mix; None where it has no tables of surfaces."""
+    if contacts.materials is None:
+        return None
+    shapes, forced = contacts.shapes, contacts.forced
+    pairs = np.stack([forced.shape0, forced.shape1], axis=1)
+    return ContactMixing(
+        contacts.material_rule, contacts.materials, shapes.margin, pairs, forced.margin, contacts.forced_materials
+    )
+
+
+def _mixing_rules(
+    contacts: ContactSet, block: ContactBlock, mixing: ContactMixing | None
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Optional columns against the tables that they follow from, to the bit: both are mixed alike, in float64."""
+    if mixing is None or not contacts.optional_columns:
+        return
+    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    if _outside(np.concatenate([shape0, shape1]), 0, len(contacts.shapes)).any():
+        return
+    names = [name for name in contacts.optional_columns if name in RULE_COLUMNS[mixing.rule]]
+    wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
+    for name, expected in mixing.columns(wanted, shape0, shape1).items():
+        broken = (block.columns[name] != expected).reshape(block.contact_count, -1).any(axis=1)
+        yield f"{name} is not what the pair's two surfaces give", broken
 
 
 PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]

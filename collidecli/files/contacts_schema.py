@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.model.contacts import RIGID_COLUMNS, Column
 
 FORMAT = "collide-contacts"
-VERSION = (1, 0)
+VERSION = (1, 1)
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 
@@ -22,12 +22,13 @@ COLUMN_NAMES = tuple(column.name for column in RIGID_COLUMNS)
 
 @dataclass(frozen=True)
 class Table:
-    """A small dataset of one extent, held in memory. dtype None is a string. extent names what it counts."""
+    """A small dataset held in memory, a row for each of what `extent` names. dtype None is a string."""
 
     path: str
     dtype: np.dtype | None
     extent: str
     unit: str = ""
+    width: int = 1
 
 
 def _table(path: str, dtype: str | None, extent: str, unit: str = "") -> Table:
@@ -63,8 +64,8 @@ def column_path(column: Column) -> str:
     return f"{RIGID_GROUP}/{column.name}"
 
 
-def row_shape(column: Column) -> tuple[int, ...]:
-    """Shape of one row of a column: () or (width,)."""
+def row_shape(column: Column | Table) -> tuple[int, ...]:
+    """Shape of one row of a column or table: () or (width,)."""
     return () if column.width == 1 else (column.width,)
 
 

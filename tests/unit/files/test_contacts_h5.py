@@ -134,7 +134,7 @@ def test_the_hash_is_what_the_format_says(tmp_path):
             else:
                 kind, data = values.dtype.str, values.tobytes()
             lines.append(f"{name}\t{kind}\t{shape}\t{hashlib.sha256(data).hexdigest()}\n")
-        assert len(lines) == 2 + 8 + 4 + 1 + len(RIGID_COLUMNS)
+        assert len(lines) == 2 + 8 + 7 + 4 + 1 + len(RIGID_COLUMNS)
         assert file.attrs["content_sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -146,7 +146,7 @@ def test_the_header_and_the_timing_report(tmp_path):
     with h5py.File(path) as file:
         assert file.attrs["format"] == "collide-contacts"
         assert file.attrs["format_version"].dtype == np.int32
-        assert list(file.attrs["format_version"]) == [1, 0]
+        assert list(file.attrs["format_version"]) == [1, 1]
         assert file.attrs["creator"].startswith("collide")
         assert file.attrs["complete"] == 1
         assert list(file["/timing/stage"].asstr()) == ["load", "write"]
