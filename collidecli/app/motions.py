@@ -56,6 +56,10 @@ class SlicedMotion:
     def kinematics_seconds(self) -> float:
         return getattr(self._motion, "kinematics_seconds", 0.0)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return getattr(self._motion, "warnings", ())
+
     def close(self) -> None:
         self._motion.close()
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from collidecli.app.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
+from collidecli.files.activity import reading
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, RecordingOptions, SceneOptions
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
-MJCF_ENDINGS = (".xml", ".mjcf")
+MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 _HASH_BLOCK = 1 << 20
 
 
@@ -55,8 +56,10 @@ class LoadedScene:
             from collidecli.files.recordings.target import Target
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
-            return kind_of(trajectory).open_motion(os.fspath(trajectory), target, recording or RecordingOptions())
-        own = [_own_motion(scene, self.model) for scene in self.imports]
+            with reading("recording", trajectory):
+                return kind_of(trajectory).open_motion(os.fspath(trajectory), target, recording or RecordingOptions())
+        with reading("motion", self.name):
+            own = [_own_motion(scene, self.model) for scene in self.imports]
         moving = [motion for motion in own if motion is not None]
         if not moving:
             return RestingMotion(self.model.resting_poses())
@@ -93,21 +96,25 @@ def load_scene(
 ) -> LoadedScene:
     """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself.
 
-    worlds: None is as many as `trajectory` has, 1 without one.
+    paths: none stands for the scene that `trajectory` carries. worlds: None is as many as `trajectory` has, 1 without.
 
     Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
     """
     options = options or SceneOptions()
+    if not paths:
+        return _carried_scene(trajectory, worlds, static_pairs, options, recording or RecordingOptions())
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
-        imports.append(add_scene(builder, path, options))
+        with reading("scene", path):
+            imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
         if worlds is None and trajectory is not None:
             from collidecli.files.recordings.kinds import kind_of
 
-            worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording or RecordingOptions())
+            with reading("recording", trajectory):
+                worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording or RecordingOptions())
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
     else:
         if worlds not in (None, len(builders)):
@@ -123,11 +130,20 @@ def load_scene(
     return LoadedScene(
         model=model,
         name=" ".join(model.source),
-        sha256=_scene_hash(imports),
+        sha256=_scene_hash(imports, options),
         imports=tuple(imports),
         warnings=tuple(w for scene in imports for w in scene.warnings),
         world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
     )
+
+
+def _carried_scene(trajectory, worlds, static_pairs, options, recording) -> LoadedScene:
+    if trajectory is None:
+        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
+    from collidecli.app.carried_scenes import load_carried_scene
+
+    with reading("recording", trajectory):
+        return load_carried_scene(trajectory, worlds, static_pairs, options, recording)
 
 
 def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions):
@@ -135,21 +151,21 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):
         what = "is a folder, not a scene" if os.path.isdir(path) else "there is no such file"
-        raise InputError(what, os.fspath(path), "give a USD or MJCF file")
+        raise InputError(what, os.fspath(path), "give a USD, MJCF or URDF file")
     if os.path.getsize(path) == 0:
-        raise InputError("the file is empty", os.fspath(path), "give a USD or MJCF file")
+        raise InputError("the file is empty", os.fspath(path), "give a USD, MJCF or URDF file")
     if ending in USD_ENDINGS:
         from collidecli.files.scene_usd import add_usd
 
-        return add_usd(builder, path)
-    if ending in MJCF_ENDINGS:
+        return add_usd(builder, path, options)
+    if ending in MUJOCO_ENDINGS:
         from collidecli.files.scene_mjcf import add_mjcf
 
-        return add_mjcf(builder, path)
+        return add_mjcf(builder, path, options)
     raise InputError(
         f"no scene format has the ending '{ending}'",
         os.fspath(path),
-        f"known endings: {', '.join(USD_ENDINGS + MJCF_ENDINGS)}",
+        f"known endings: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
     )
 
 
@@ -157,12 +173,12 @@ def _own_motion(scene, model: Model) -> Motion | None:
     return scene.motion(model) if hasattr(scene, "motion") else scene.keyframes(model)
 
 
-def _scene_hash(imports: Sequence) -> str:
+def _scene_hash(imports: Sequence, options: SceneOptions) -> str:
+    """Of every file that may decide a contact, in order: the scenes' own, and the pairs that are disabled."""
     digest = hashlib.sha256()
-    for scene in imports:
-        # MuJoCo does not tell which files an MJCF includes: its own file stands for all.
-        for path in getattr(scene, "files", None) or (scene.path,):
-            with open(path, "rb") as file:
-                while block := file.read(_HASH_BLOCK):
-                    digest.update(block)
+    more = (options.disabled_pairs,) if options.disabled_pairs else ()
+    for path in (*(path for scene in imports for path in scene.files), *more):
+        with open(path, "rb") as file:
+            while block := file.read(_HASH_BLOCK):
+                digest.update(block)
     return digest.hexdigest()

@@ -21,6 +21,7 @@ VERBS = {
     "profile": "Time every broad phase on the same motion, and say which to choose.",
     "inspect": "Show a scene, a trajectory or a contact set as tables.",
     "record": "Step an MJCF scene in MuJoCo and record its motion.",
+    "traj": "Work on recordings: convert one of any known kind to a trajectory.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""

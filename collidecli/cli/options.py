@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +52,7 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         given = sorted(name for name in os.environ if name.startswith(PREFIX))
-        known = {name for verb in _verbs(ctx).values() for name in _variables(verb)} if given else set()
+        known = {name for words, verb in _verbs(ctx).items() for name in _variables(verb, words)} if given else set()
         for name in given:
             if name not in known:
                 close = get_close_matches(name, known, n=1)
@@ -131,7 +131,12 @@ def motion_options(command: Callable) -> Callable:
     """Which motion moves the scene: trajectory, worlds, frames."""
     return _decorated(
         command,
-        setting("-t", "--trajectory", metavar="FILE", help="A recorded trajectory. [default: the scene's own motion]"),
+        setting(
+            "-t",
+            "--trajectory",
+            metavar="FILE",
+            help="A recording of any known kind. [default: the scene's own motion]",
+        ),
         setting("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded]"),
         setting("--frames", default="", metavar="A:B:S", help="A slice of the frames, as in Python. [default: all]"),
     )
@@ -216,6 +221,13 @@ def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
     return kind(**{name: values[name] for name in names if values.get(name) is not None})
 
 
+def named_after(scenes: Sequence[str], trajectory: str | None) -> str:
+    """The input whose name a default output takes: the first scene, else the recording that carries it."""
+    if not scenes and trajectory is None:
+        raise click.UsageError("Missing argument 'SCENE...': only a trajectory that carries its scene needs none.")
+    return scenes[0] if scenes else str(trajectory)
+
+
 def _decorated(command: Callable, *decorators: Callable) -> Callable:
     for decorate in reversed(decorators):
         command = decorate(command)
@@ -254,8 +266,8 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
     if path is None and not os.path.exists(CONFIG_FILE):
         return
     path = path or CONFIG_FILE
-    table = _toml(path)
     verbs = _verbs(ctx)
+    table = _by_verb(_toml(path), verbs)
     shared = {
         name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
     }
@@ -265,7 +277,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
     for key, value in table.items():
         if isinstance(value, dict):
             if key not in verbs:
-                _refuse(path, f"[{key}] is no verb", key, list(verbs))
+                _refuse(path, f"[{key.replace(' ', '.')}] is no verb", key, [name.replace(" ", ".") for name in verbs])
             options = _settable(verbs[key])
             for name, entry in value.items():
                 text = _entry(path, f"[{key}] {name}", name, entry, options)
@@ -277,6 +289,18 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
                 values[_plain(key)] = text
     ctx.default_map = {**values, **own}
     ctx.meta["collide.config"] = path
+
+
+def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[str, Any]:
+    """The table with [group.verb] under "group verb", as the verb is called."""
+    groups = {name.split()[0] for name in verbs if " " in name}
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in groups and isinstance(value, dict):
+            flat |= {f"{key} {name}" if isinstance(entry, dict) else key: entry for name, entry in value.items()}
+        else:
+            flat[key] = value
+    return flat
 
 
 def _toml(path: str) -> dict[str, Any]:
@@ -312,11 +336,20 @@ def _plain(key: str) -> str:
 
 
 def _verbs(ctx: click.Context) -> dict[str, click.Command]:
-    group = ctx.parent.command if ctx.parent else None
-    if not isinstance(group, click.Group) or ctx.parent is None:
+    """Every verb by the words that call it: `run`, and of a group of verbs `traj convert`."""
+    root = ctx.find_root()
+    if not isinstance(root.command, click.Group):
         return {ctx.command.name or "": ctx.command}
-    found = {name: group.get_command(ctx.parent, name) for name in group.list_commands(ctx.parent)}
-    return {name: command for name, command in found.items() if command is not None}
+    return dict(_verbs_of(root.command, root, ""))
+
+
+def _verbs_of(group: click.Group, ctx: click.Context, before: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from _verbs_of(command, ctx, f"{before}{name} ")
+        elif command is not None:
+            yield before + name, command
 
 
 def _settable(verb: click.Command) -> dict[str, click.Option]:
@@ -324,7 +357,7 @@ def _settable(verb: click.Command) -> dict[str, click.Option]:
     return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
 
 
-def _variables(verb: click.Command) -> list[str]:
+def _variables(verb: click.Command, words: str) -> list[str]:
     options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
-    own = [f"{PREFIX}{(verb.name or '').upper()}_{str(option.name).upper()}" for option in options]
+    own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
     return own + [option.envvar for option in options if isinstance(option.envvar, str)]

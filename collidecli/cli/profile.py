@@ -14,6 +14,7 @@ from collidecli.cli.options import (
     device_options,
     force_option,
     motion_options,
+    named_after,
     option_group,
     recording_options,
     scene_options,
@@ -28,7 +29,7 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 
 
 @click.command("profile", cls=Verb, epilog=EPILOG)
-@click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @motion_options
 @recording_options
 @scene_options
@@ -55,7 +56,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.report.profile_table import profile_table
 
     streams = streams_of(ctx)
-    output = values["output"] or f"{Path(scenes[0]).stem}.profile.h5"
+    output = values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.profile.h5"
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
         raise InputError("the HDF5 and the JSON file are one and the same", output, "choose two with -o and --json-out")

@@ -14,6 +14,7 @@ from collidecli.cli.options import (
     contact_options,
     device_options,
     motion_options,
+    named_after,
     option_group,
     recording_options,
     scene_options,
@@ -31,7 +32,7 @@ collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 
 
 @click.command("run", cls=Verb, epilog=EPILOG)
-@click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
+@click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @motion_options
 @recording_options
 @scene_options
@@ -46,7 +47,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Find every contact of a scene in motion, in every frame of every world, and write them as one HDF5 file.
 
     SCENE is an OpenUSD (.usd, .usda, .usdc, .usdz) or MJCF (.xml) file; each of several is a world of its own. Without
-    a trajectory the scene's own animation or keyframes move it, or it rests.
+    a trajectory the scene's own animation or keyframes move it, or it rests. Without SCENE the trajectory must carry
+    its scene, as robosuite's demonstrations do.
     """
     from collidecli.app.run import RunRequest, run
     from collidecli.app.run_facts import run_facts
@@ -56,7 +58,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     streams = streams_of(ctx)
     request = RunRequest(
         scenes=scenes,
-        output=values["output"] or f"{Path(scenes[0]).stem}.contacts.h5",
+        output=values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.contacts.h5",
         trajectory=values["trajectory"],
         worlds=values["worlds"],
         frames=values["frames"],

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.cli.options import _variables
+from collidecli.cli.options import _variables, _verbs
 from collidecli.engine import build
 from collidecli.engine.narrow_phase.dispatch import CLOSED_FORM
 from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
@@ -60,8 +60,17 @@ def verb(name: str) -> click.Command:
 
 def context_of(name: str, arguments: list[str]) -> click.Context:
     """A verb's options as they would be for these arguments; nothing is run."""
-    parent = click.Context(cli.group, info_name="collide")
-    return verb(name).make_context(name, list(arguments), parent=parent)
+    parent, command = click.Context(cli.group, info_name="collide"), verb(name)
+    while isinstance(command, click.Group):
+        parent = click.Context(command, info_name=name, parent=parent)
+        name, *arguments = arguments
+        command = command.commands[name]
+    return command.make_context(name, list(arguments), parent=parent)
+
+
+def every_verb() -> dict[str, click.Command]:
+    """The verbs, and those of groups, by the words that call them."""
+    return _verbs(click.Context(cli.group))
 
 
 def commands(text: str) -> list[str]:
@@ -100,7 +109,8 @@ def test_commands_parse(path, line, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_options_named_in_the_text_exist(path):
-    known = {name for v in cli.VERBS for option in verb(v).params for name in option.opts} | {"--help", "--version"}
+    known = {name for v in every_verb().values() for option in v.params for name in option.opts}
+    known |= {"--help", "--version"}
     if path.name == "performance.md":
         known |= {
             name
@@ -167,7 +177,7 @@ def test_configuration_example(tmp_path, monkeypatch):
 
 
 def test_variables_named_exist():
-    known = {name for v in cli.VERBS for name in _variables(verb(v))}
+    known = {name for words, v in every_verb().items() for name in _variables(v, words)}
     named = {name for path in PAGES for name in re.findall(r"COLLIDE_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))}
     assert named
     assert named <= known

@@ -1,0 +1,75 @@
+"""The scene that a recording brings along, where none is given."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from collidecli.app.scenes import LoadedScene
+from collidecli.errors import InputError
+from collidecli.files.recordings.kinds import kind_of
+from collidecli.files.recordings.robosuite import CarriedScene
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.options import RecordingOptions, SceneOptions
+
+
+def load_carried_scene(
+    trajectory: str | os.PathLike[str],
+    worlds: int | None,
+    static_pairs: bool,
+    options: SceneOptions,
+    recording: RecordingOptions,
+) -> LoadedScene:
+    """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
+
+    worlds: None is as many as are recorded; another number must fit.
+    Raises InputError: a recording that carries no scene, or one that MuJoCo cannot compile.
+    """
+    path = os.fspath(trajectory)
+    kind = kind_of(path)
+    find = getattr(kind, "carried_scenes", None)
+    if find is None:
+        raise InputError(
+            f"this is {kind.LABEL}, which carries no scene", path, "give the scene that it was recorded in"
+        )
+    carried = find(path, recording)
+    builders, imports = [], []
+    for scene in carried.scenes:
+        builder = ModelBuilder()
+        builder.source.append(os.path.basename(path))
+        imports.append(add_carried_scene(builder, scene, options))
+        builders.append(builder)
+    world_import = carried.world_scene
+    if len(builders) == 1:
+        model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
+        world_import = (0,) * model.world_count
+    else:
+        if worlds not in (None, len(world_import)):
+            raise InputError(
+                f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
+                path,
+                "each demonstration is one world: leave --worlds out, or choose some with --demos",
+            )
+        together = ModelBuilder()
+        together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
+        together.material_rule = builders[0].material_rule
+        for index in world_import:
+            together.add_world(builders[index])
+        model = together.finalize(static_pairs=static_pairs)
+    digest = hashlib.sha256(b"".join(hashlib.sha256(scene.text.encode()).digest() for scene in carried.scenes))
+    return LoadedScene(
+        model=model,
+        name=os.path.basename(path),
+        sha256=digest.hexdigest(),
+        imports=tuple(imports),
+        warnings=tuple(dict.fromkeys(w for scene in imports for w in scene.warnings)),
+        world_import=world_import,
+    )
+
+
+def add_carried_scene(builder: ModelBuilder, scene: CarriedScene, options: SceneOptions):
+    """Adds a carried MJCF scene to a builder; returns what the door says. Its assets are looked for by --asset-map."""
+    from collidecli.files.mjcf_compile import compile_mjcf
+    from collidecli.files.scene_mjcf import add_compiled
+
+    return add_compiled(builder, compile_mjcf(scene.place, scene.text, options), options)

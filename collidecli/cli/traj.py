@@ -1,0 +1,75 @@
+"""collide traj: work on recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.options import (
+    Verb,
+    WholeNumber,
+    force_option,
+    option_group,
+    recording_options,
+    scene_options,
+    setting,
+    streams_of,
+)
+
+EPILOG = """\b
+collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
+collide traj convert states.npy -o motion.h5 --scene robot.xml --state-spec FULLPHYSICS
+"""
+
+
+@click.group("traj", invoke_without_command=True, subcommand_metavar="VERB ...")
+@click.pass_context
+def verb(ctx: click.Context) -> int:
+    """Work on recordings."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        return 2
+    return 0
+
+
+@verb.command("convert", cls=Verb, epilog=EPILOG)
+@click.argument("recording")
+@click.option("-o", "--output", metavar="FILE", help="The trajectory. [default: <recording>.motion.h5 in this folder]")
+@click.option("--scene", "scenes", multiple=True, metavar="FILE", help="The scene. [default: the recording's own]")
+@setting("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded]")
+@setting("--frames", default="", metavar="A:B:S", help="A slice of the frames, as in Python. [default: all]")
+@recording_options
+@scene_options
+@click.option("--compression", type=click.Choice(("none", "gzip")), default="none", show_default=True)
+@force_option
+@click.pass_context
+def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
+    """Turn a recording of any known kind into a trajectory: the world poses of the scene's bodies, as float64.
+
+    What kind RECORDING is, its content says. Several --scene are worlds, in order.
+    """
+    from collidecli.app.convert import convert as convert_recording
+    from collidecli.app.scenes import SceneRequest
+    from collidecli.model.options import RecordingOptions, SceneOptions
+    from collidecli.report.convert_table import convert_table
+
+    streams = streams_of(ctx)
+    output = output or f"{Path(recording).stem}.motion.h5"
+    request = SceneRequest(
+        scenes=scenes,
+        trajectory=recording,
+        worlds=values["worlds"],
+        frames=values["frames"],
+        scene_options=option_group(SceneOptions, values),
+        recording=option_group(RecordingOptions, values),
+    )
+    with streams.progress("converting", "loading") as progress:
+        summary = convert_recording(
+            request, output, compression=values["compression"], force=values["force"], progress=progress
+        )
+    for warning in summary.warnings:
+        streams.warn(warning)
+    streams.result(summary.facts(), convert_table)
+    return 0
