@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ from collidecli.engine.build import find_device
 from collidecli.errors import InputError
 from collidecli.model import builder as model_builder
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.mixing import OptionalColumns
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, EngineOptions
@@ -64,6 +65,7 @@ class Contacts:
     offset0, offset1: float32[n, 3], the same points in the frames of the shapes' bodies [m].
     feature0, feature1: int32[n], vertex, edge or face of each shape; -1 where it has none.
     kind: uint8[n], 0 point, 1 edge, 2 face.
+    columns: the optional columns that were asked for, by name, [n] or [n, width].
     """
 
     frame_count: int
@@ -80,6 +82,7 @@ class Contacts:
     feature0: np.ndarray
     feature1: np.ndarray
     kind: np.ndarray
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def rigid_contact_count(self) -> int:
@@ -96,7 +99,8 @@ class Contacts:
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])
         columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
-        return Contacts(1, 1, np.array([0, last - first], np.int64), **columns)
+        optional = {name: values[first:last] for name, values in self.columns.items()}
+        return Contacts(1, 1, np.array([0, last - first], np.int64), **columns, columns=optional)
 
 
 def collide(
@@ -108,6 +112,7 @@ def collide(
     margin: float | None = None,
     gap_rule: str | None = None,
     max_contacts_per_pair: int = 0,
+    columns: Sequence[str] = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
     device: str = "",
@@ -123,6 +128,7 @@ def collide(
         narrow_phase: "gjk" or "mpr".
         gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
         max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+        columns: names of optional columns, such as "friction"; docs/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
             empty or 0 lets the engine choose.
     Raises:
@@ -130,11 +136,12 @@ def collide(
     """
     contact = ContactOptions(narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair).checked()
     engine = EngineOptions(pipeline, broad_phase, device, threads, memory_limit, chunk_cells).checked()
+    optional = OptionalColumns.of(contact.apply(model), columns)
     motion = _motion_of(model, body_q)
     timing = TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(device), timing)
     with closing(collision.blocks(timing)) as blocks:
-        return joined_contacts(blocks, len(motion.time), model.world_count)
+        return joined_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
@@ -165,7 +172,8 @@ def joined_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_coun
     held = list(blocks)
     counts = np.concatenate([block.cell_counts for block in held])
     columns = {}
-    for column in RIGID_COLUMNS:
+    for name in list(held[0].columns):
         # Taken out of the blocks one by one, so that no more than one column is held twice.
-        columns[column.name] = np.concatenate([block.columns.pop(column.name) for block in held])
-    return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **columns)
+        columns[name] = np.concatenate([block.columns.pop(name) for block in held])
+    required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
+    return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **required, columns=columns)

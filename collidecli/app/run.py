@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 
@@ -18,7 +18,8 @@ from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, find_device
 from collidecli.files.contacts_h5 import ContactWriter
-from collidecli.model.contacts import ContactBlock
+from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.mixing import OptionalColumns, check_column_names
 from collidecli.model.motion import Motion
 from collidecli.model.options import EngineOptions
 
@@ -27,10 +28,11 @@ WAITING_WRITES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(SceneRequest):
-    """What to run, on what, to where."""
+    """What to run, on what, to where. columns: names of the optional columns of contacts to write."""
 
     output: str
     engine: EngineOptions = field(default_factory=EngineOptions)
+    columns: Sequence[str] = ()
     compression: str = "gzip"
     force: bool = False
 
@@ -61,6 +63,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     """Runs the whole job. Raises CollideError; then no output file is left or changed."""
     timing = TimingReport()
     request.engine.checked()
+    check_column_names(request.columns)
     check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
@@ -80,6 +83,7 @@ def _run(
     progress: Progress | None,
 ) -> RunSummary:
     model = scene.model
+    optional = OptionalColumns.of(request.contact.apply(model), request.columns)
     collision = prepare_collision(model, motion, request.contact, request.engine, device, timing)
     tally = Tally(len(model.shapes))
     attributes = {
@@ -94,13 +98,13 @@ def _run(
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
-            threads=collision.workers,
+            columns=(*RIGID_COLUMNS, *optional.columns), threads=collision.workers,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
     ):  # fmt: skip
         for block in blocks:
-            sink.put(block)
+            sink.put(optional.added(block))
             tally.add(block)
             if progress:
                 progress((block.first_cell + len(block.cell_counts)) // model.world_count, len(motion.time))
@@ -137,7 +141,7 @@ def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
 def result_config(request: RunRequest) -> dict[str, object]:
     """Every option that can change the contact set."""
     doors = {**asdict(request.scene_options), **asdict(request.recording)}
-    given = {name: value for name, value in doors.items() if value}
+    given = {name: value for name, value in {**doors, "columns": request.columns}.items() if value}
     return {**asdict(request.contact), **given, "frames": request.frames, "worlds": request.worlds}
 
 

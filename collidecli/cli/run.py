@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from collidecli.cli.options import (
+    NameList,
     Verb,
     algorithm_options,
     compression_option,
@@ -38,6 +39,7 @@ collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 @scene_options
 @setting("-o", "--output", metavar="FILE", help="The contact set. [default: <scene>.contacts.h5 in this folder]")
 @contact_options
+@setting("--columns", type=NameList(), metavar="NAME,...", help="Further columns, as friction. [default: none]")
 @algorithm_options
 @device_options
 @compression_option
@@ -66,6 +68,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         engine=option_group(EngineOptions, values),
         scene_options=option_group(SceneOptions, values),
         recording=option_group(RecordingOptions, values),
+        columns=values["columns"] or (),
         compression=values["compression"],
         force=values["force"],
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.model.contacts import OPTIONAL_COLUMNS, Column
+from collidecli.model.contacts import OPTIONAL_COLUMNS, Column, ContactBlock
 from collidecli.model.material import Materials, PairMaterials
 from collidecli.model.model import Model
 
@@ -51,6 +51,26 @@ def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
                 f"choose among: {', '.join(RULE_COLUMNS[rule])}",
             )
     return tuple(column for column in OPTIONAL_COLUMNS if column.name in names)
+
+
+@dataclass(frozen=True)
+class OptionalColumns:
+    """The optional columns that were asked for, to be put into blocks of contacts."""
+
+    columns: tuple[Column, ...]
+    mixing: ContactMixing
+
+    @classmethod
+    def of(cls, model: Model, names: Sequence[str]) -> OptionalColumns:
+        """Those called `names`. Raises InputError as `chosen_columns` does."""
+        return cls(chosen_columns(names, model.material_rule), ContactMixing.of_model(model))
+
+    def added(self, block: ContactBlock) -> ContactBlock:
+        """The block with these columns besides its own; itself where there are none."""
+        if not self.columns:
+            return block
+        found = self.mixing.columns(self.columns, block.columns["shape0"], block.columns["shape1"])
+        return replace(block, columns={**block.columns, **found})
 
 
 @dataclass(frozen=True)

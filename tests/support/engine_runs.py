@@ -106,3 +106,7 @@ def assert_identical(first: Contacts, second: Contacts) -> None:
         assert ours.dtype == theirs.dtype
         # As bytes: -0.0 is not 0.0 then.
         assert ours.tobytes() == theirs.tobytes(), column.name
+    assert list(first.columns) == list(second.columns)
+    for name, values in first.columns.items():
+        assert values.dtype == second.columns[name].dtype
+        assert values.tobytes() == second.columns[name].tobytes(), name
