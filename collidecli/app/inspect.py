@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.app.check import file_format
 from collidecli.app.inspect_scene import scene_facts
-from collidecli.app.tally import Tally
+from collidecli.app.tally import ColumnRanges, Tally
 from collidecli.errors import InputError
 from collidecli.files.contacts_reader import ContactSet
 from collidecli.files.contacts_schema import FORMAT
@@ -72,8 +72,10 @@ def contact_set_facts(path: str) -> dict[str, Any]:
     with ContactSet.open(path) as contacts:
         tally = Tally(len(contacts.shapes))
         touching = 0
-        for block in contacts.blocks(names=("shape0", "shape1", "distance")):
+        ranges = ColumnRanges(contacts.optional_columns)
+        for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
             tally.add(block)
+            ranges.add(block)
             touching += _touching(block.cell_counts, block.columns["shape0"], block.columns["shape1"])
         pair_contacts = tally.pairs()
         types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
@@ -96,6 +98,8 @@ def contact_set_facts(path: str) -> dict[str, Any]:
             "end": float(contacts.time[-1]) if contacts.frame_count else None,
             "float_type": str(contacts.float_type),
             "columns": list(contacts.column_names),
+            "material_rule": contacts.material_rule,
+            "optional_columns": ranges.facts(),
             "contacts": contacts.contact_count,
             "touching_pairs": touching,
             "deepest": _deepest(contacts, tally),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,6 +14,7 @@ from collidecli.app.scenes import LoadedScene, load_scene
 from collidecli.errors import InputError
 from collidecli.model.explain import allowed_pairs, explain
 from collidecli.model.filter_rules import FilterClass
+from collidecli.model.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.model.model import STATIC_BODY, Model
 from collidecli.model.options import SceneOptions
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
@@ -40,6 +42,7 @@ def scene_facts(
         "sha256": scene.sha256,
         "up_axis": model.up_axis,
         "gap_rule": model.gap_rule,
+        "material_rule": model.material_rule,
         "worlds": model.world_count,
         "templates": len(templates),
         "motion": _motion_facts(scene),
@@ -115,8 +118,16 @@ def _shape_facts(model: Model, row: int) -> dict[str, Any]:
         "template": int(shapes.template[row]),
         "margin": float(shapes.margin[row]),
         "gap": float(shapes.gap[row]),
+        "material": _material_facts(model, row),
         "filter": _filter_words(model, row),
     }
+
+
+def _material_facts(model: Model, row: int) -> dict[str, Any]:
+    """What of the surface enters a contact under the model's rule, and penalty parameters that are stated."""
+    material = asdict(model.shapes.material.row(row))
+    names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
+    return {name: material[name] for name in names}
 
 
 def _filter_words(model: Model, row: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from collidecli.model.contacts import ContactBlock
@@ -39,4 +41,26 @@ class Tally:
         return {
             (int(key) // self._shape_count, int(key) % self._shape_count): int(count)
             for key, count in zip(self._keys[order], self._counts[order], strict=True)
+        }
+
+
+class ColumnRanges:
+    """The least and the greatest value of columns, of vectors a component at a time, block by block."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._ends: dict[str, list[np.ndarray]] = {name: [] for name in names}
+
+    def add(self, block: ContactBlock) -> None:
+        if not block.contact_count:
+            return
+        for name, ends in self._ends.items():
+            values = block.columns[name].reshape(block.contact_count, -1)
+            both = np.concatenate([values, *ends])
+            self._ends[name] = [both.min(axis=0, keepdims=True), both.max(axis=0, keepdims=True)]
+
+    def facts(self) -> dict[str, dict[str, list[float]]]:
+        """Name to {"least": [...], "most": [...]}, a number a component; empty lists without a contact."""
+        return {
+            name: {"least": ends[0][0].tolist(), "most": ends[1][0].tolist()} if ends else {"least": [], "most": []}
+            for name, ends in self._ends.items()
         }

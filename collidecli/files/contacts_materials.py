@@ -9,11 +9,11 @@ import numpy as np
 
 from collidecli.files.contacts_schema import Table
 from collidecli.model.material import (
-    COEFFICIENTS,
     COMBINE_FIELDS,
     COMBINE_MODES,
     PAIR_WIDTHS,
     PENALTY_PARAMETERS,
+    RULE_FIELDS,
     WIDTHS,
     Material,
     Materials,
@@ -39,12 +39,7 @@ def _shape_tables(names: Iterable[str]) -> tuple[Table, ...]:
     return tuple(_table(SHAPE_GROUP, name, "shapes", WIDTHS.get(name, 1)) for name in names)
 
 
-MATERIAL_TABLES = {
-    "combine": _shape_tables((*COEFFICIENTS, "restitution", *COMBINE_FIELDS)),
-    "mujoco": _shape_tables(
-        ("friction", "torsional_friction", "rolling_friction", "condim", "priority", "solmix", "solref", "solimp")
-    ),
-}
+MATERIAL_TABLES = {rule: _shape_tables(names) for rule, names in RULE_FIELDS.items()}
 """Tables of the surfaces, by material rule: what enters a contact's parameters."""
 PENALTY_TABLES = _shape_tables(PENALTY_PARAMETERS)
 """There where any shape states one of them; NaN where it states none."""

@@ -72,6 +72,13 @@ COEFFICIENTS = ("friction", "static_friction", "torsional_friction", "rolling_fr
 PENALTY_PARAMETERS = ("contact_ke", "contact_kd", "contact_kf", "contact_ka")
 COMBINE_FIELDS = ("friction_combine", "restitution_combine")
 WIDTHS = {"solref": 2, "solimp": 5}
+RULE_FIELDS = {
+    "combine": (*COEFFICIENTS, "restitution", *COMBINE_FIELDS),
+    "mujoco": (
+        "friction", "torsional_friction", "rolling_friction", "condim", "priority", "solmix", "solref", "solimp",
+    ),
+}  # fmt: skip
+"""The fields that enter a contact's parameters, by material rule."""
 PAIR_WIDTHS = {"friction": 5, **WIDTHS}
 
 

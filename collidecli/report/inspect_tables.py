@@ -74,6 +74,8 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
         columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
     if any(s["gap"] for s in shapes):
         columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
+    if len({s["material"]["friction"] for s in shapes}) > 1:
+        columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
     if any(s["filter"] for s in shapes):
         columns.append(("filter", "left", lambda s: ", ".join(s["filter"])))
     table = listing(*(column[:2] for column in columns))
@@ -115,7 +117,8 @@ _OPTIONAL = (("mocap bodies", "mocap_bodies"), ("particles", "particles"))
 def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
     """Of schema collide.inspect.contacts/1."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())
-    changed = {name: value for name, value in facts["config"].items() if value not in (None, False, "", 0)}
+    config = {name: value for name, value in facts["config"].items() if name != "columns"}  # they have a table
+    changed = {name: value for name, value in config.items() if value not in (None, False, "", 0)}
     rows = [
         ("contact set", f"{facts['file']}, version {facts['version']}, by {facts['creator']}"),
         ("scene", facts["scene"]),
@@ -130,9 +133,18 @@ def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableTyp
     parts: list[RenderableType] = [facts_table(rows)]
     if facts["top_pairs"]:
         parts.append(pair_table(facts["top_pairs"], facts["contact_pair_count"]))
+    if facts["optional_columns"]:
+        parts.append(_ranges_table(facts["optional_columns"]))
     if facts["timing"].get("stages"):
         parts.append(_timing_table(facts["timing"]))
     return Group(*parts)
+
+
+def _ranges_table(ranges: Mapping[str, Any]) -> Table:
+    table = listing(("column", "left"), ("least", "left"), ("most", "left"))
+    for name, ends in ranges.items():
+        table.add_row(name, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
+    return table
 
 
 def _timing_table(timing: Mapping[str, Any]) -> Table:
