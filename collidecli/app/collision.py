@@ -19,6 +19,9 @@ from collidecli.model.model import Model
 from collidecli.model.motion import Motion
 from collidecli.model.options import ContactOptions, EngineOptions
 
+IO_BYTES = 20 << 20
+"""Of the memory limit, what reading and writing take: HDF5's caches, a chunk of poses, a chunk of every column."""
+
 SAMPLE_FRAMES = 8
 """Frames, evenly spread, that a sweep is planned from."""
 
@@ -59,13 +62,14 @@ def prepare_collision(
     with timing.stage("compile"):
         pipeline, choice = build_pipeline(model, contact, engine, device, sample_poses(motion), motion.float_type)
     workers = worker_count(engine.threads, device.is_cuda)
+    limit = engine.memory_limit or free_memory_share()
     return Collision(
         motion=motion,
         pipeline=pipeline,
         choice=choice,
         workers=workers,
         chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
-        memory_limit=engine.memory_limit or free_memory_share(),
+        memory_limit=max(limit - IO_BYTES, limit // 2),
     )
 
 
