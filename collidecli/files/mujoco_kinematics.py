@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from collidecli.files.kinematics import BadPlace
+from collidecli.files.mujoco_articulations import MujocoArticulations
 from collidecli.files.trajectory_bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
 
 WXYZ_TO_XYZW = [1, 2, 3, 0]
@@ -20,6 +21,7 @@ class MujocoKinematics:
 
     body_path: name of each body. welded: bool[B], bodies that are part of the static world.
     coordinate_count: length of qpos. mocap_count: number of mocap bodies.
+    articulated: the same by articulation, with joints by name.
     """
 
     def __init__(self, mj_model: mujoco.MjModel, body_path: tuple[str, ...], welded: np.ndarray) -> None:
@@ -30,6 +32,7 @@ class MujocoKinematics:
         self._model = mj_model
         self._data = mujoco.MjData(mj_model)
         self._quaternions = _quaternion_joints(mj_model)
+        self.articulated = MujocoArticulations(mj_model, self)
 
     def poses(self, qpos: np.ndarray, mocap: np.ndarray | None = None) -> np.ndarray:
         """World pose of every body in every frame, each frame on its own.

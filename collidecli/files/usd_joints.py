@@ -95,7 +95,7 @@ class JointReader:
 
     def _joint(self, path: str, descriptor: Any) -> UsdJoint:
         prim = self._physics.prim(path)
-        schemas = [str(name) for name in prim.GetAppliedSchemas()]
+        schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]  # those unknown to pxr too
         mimic = next((name for name in schemas if name.split(":")[0] in MIMIC), "")
         sides = [self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1)]
         return UsdJoint(

@@ -86,7 +86,7 @@ class Twins:
         parts = []
         for link in self.links:
             if link.type == "spherical":
-                parts.append(Rotation.random(count, rng=rng).as_quat())
+                parts.append(Rotation.from_quat(rng.normal(size=(count, 4))).as_quat())
                 continue
             half = [np.pi if axis.startswith("rot") else 0.5 for axis in link.axes]
             parts.append(rng.uniform(-1.0, 1.0, (count, len(half))) * half)
@@ -176,7 +176,7 @@ def write_twins(
 def _local(rng: np.random.Generator, unit: float, turned: bool) -> Pose:
     """In stage units, as float32 holds it."""
     position = (rng.uniform(-0.4, 0.4, 3) / unit).astype(np.float32).astype(np.float64)
-    quaternion = Rotation.random(rng=rng).as_quat()
+    quaternion = rng.normal(size=4)
     for _ in range(5):  # until its normalized digits, which the file gets, round to itself
         quaternion = (quaternion / np.linalg.norm(quaternion)).astype(np.float32).astype(np.float64)
     return Pose(position, Rotation.from_quat(quaternion) if turned else Rotation.identity())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.files.kinematics import Kinematics
+from collidecli.files.kinematics import ArticulatedScene, Kinematics
 from collidecli.model.model import Model
 
 
@@ -42,3 +42,20 @@ class Target:
         """The forward kinematics of the one scene that all worlds have, if there is one."""
         used = set(self.world_import)
         return getattr(self.imports[used.pop()], "kinematics", None) if len(used) == 1 else None
+
+    def articulated(self, where: str) -> ArticulatedScene:
+        """The articulations and free bodies of the one scene that all worlds have, their joints by name.
+
+        Raises InputError at `where`: the scene has none, or there are several scenes.
+        """
+        used = set(self.world_import)
+        scene = self.imports[next(iter(used))] if len(used) == 1 else None
+        found = getattr(scene, "articulated", None) or getattr(self.find_kinematics(), "articulated", None)
+        if found is None:
+            raise InputError(
+                "the recording names articulations and joints"
+                + (", and there are several scenes" if len(used) > 1 else ", and this scene has none"),
+                where,
+                "run it with the one scene that it was recorded from",
+            )
+        return found
