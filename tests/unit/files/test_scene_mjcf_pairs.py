@@ -1,18 +1,15 @@
 """Which pairs of an MJCF scene may touch, and how near: MuJoCo itself is the judge."""
 
 import itertools
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
 from collidecli.files.scene_mjcf import add_mjcf
-from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.explain import explain
-
-FAR = 1e6
+from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 
 def load(tmp_path, text):
@@ -21,34 +18,6 @@ def load(tmp_path, text):
     builder = ModelBuilder()
     scene = add_mjcf(builder, path)
     return scene, builder.finalize()
-
-
-def our_pairs(scene, model):
-    """Pairs of geom ids that our filters leave."""
-    geom_of = {int(row): geom for geom, row in enumerate(scene.shape_row) if row >= 0}
-    return {tuple(sorted((geom_of[a], geom_of[b]))) for a, b in allowed_pairs(model, 0).tolist()}
-
-
-def mujocos_pairs(path):
-    """Pairs of geom ids that MuJoCo reports when all it has is spheres (planes stay) with an endless margin.
-
-    Spheres, since MuJoCo's box-box test gives up on boxes that are far apart, whatever the margin.
-    """
-    model = mujoco.MjModel.from_xml_path(str(path))
-    handled = model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE
-    handled &= (model.geom_contype | model.geom_conaffinity) != 0
-    handled |= np.isin(np.arange(model.ngeom), [*model.pair_geom1, *model.pair_geom2]) & (model.geom_type != 0)
-    model.geom_type[handled] = mujoco.mjtGeom.mjGEOM_SPHERE
-    model.geom_size[handled] = 0.05
-    model.geom_rbound[handled] = 0.05
-    model.geom_margin[:] = FAR / 2
-    model.pair_margin[:] = FAR
-    model.body_margin[:] = FAR
-    data = mujoco.MjData(model)
-    mujoco.mj_kinematics(model, data)
-    mujoco.mj_comPos(model, data)
-    mujoco.mj_collision(model, data)
-    return {tuple(sorted((int(c.geom1), int(c.geom2)))) for c in data.contact}
 
 
 def scene_text(bodies, contact="", option=""):
@@ -107,14 +76,14 @@ SCENES = {
 @pytest.mark.parametrize("text", SCENES.values(), ids=SCENES.keys())
 def test_hand_made_scenes_allow_what_mujoco_does(tmp_path, text):
     scene, model = load(tmp_path, text)
-    assert our_pairs(scene, model) == mujocos_pairs(tmp_path / "scene.xml")
+    mj_model = mujoco.MjModel.from_xml_string(text)
+    assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model)
 
 
-def test_the_judge_sees_pairs_and_not_all_of_them(tmp_path):
-    path = tmp_path / "scene.xml"
-    path.write_text(SCENES["welds and parents"])
-    found = mujocos_pairs(path)
-    everything = set(itertools.combinations(range(mujoco.MjModel.from_xml_path(str(path)).ngeom), 2))
+def test_the_judge_sees_pairs_and_not_all_of_them():
+    mj_model = mujoco.MjModel.from_xml_string(SCENES["welds and parents"])
+    found = reported_pairs(mj_model)
+    everything = set(itertools.combinations(range(mj_model.ngeom), 2))
     assert found
     assert found < everything
 
@@ -142,35 +111,10 @@ def test_random_trees_allow_what_mujoco_does(tmp_path):
         pairs = {tuple(sorted(rng.choice(total, 2, replace=False))) for _ in range(3)}
         contact += "".join(f'<pair geom1="g{a}_0" geom2="g{b}_0"/>' for a, b in pairs)
         option = NO_PARENT if case % 4 == 0 else ""
-        scene, model = load(tmp_path, scene_text(WORLD + bodies, contact, option))
-        assert our_pairs(scene, model) == mujocos_pairs(tmp_path / "scene.xml"), f"case {case}"
-
-
-@pytest.mark.parametrize("name", ["humanoid", "humanoid_CMU", "dog", "cheetah", "manipulator", "stacker", "fish"])
-def test_dm_control_scenes_allow_what_mujoco_does(name):
-    folder = _dm_control_suite()
-    builder = ModelBuilder()
-    scene = add_mjcf(builder, folder / f"{name}.xml")
-    assert our_pairs(scene, builder.finalize()) == mujocos_pairs(folder / f"{name}.xml")
-
-
-def _dm_control_suite() -> Path:
-    """The folder of its scenes, without importing the package, which wants a display."""
-    import importlib.util
-
-    found = importlib.util.find_spec("dm_control")
-    if found is None or not found.submodule_search_locations:
-        pytest.skip("dm_control is not installed")
-    return Path(found.submodule_search_locations[0]) / "suite"
-
-
-def test_sample_allows_what_mujoco_does():
-    path = Path(__file__).parents[3] / "samples/02_humanoid/humanoid.xml"
-    builder = ModelBuilder()
-    scene = add_mjcf(builder, path)
-    pairs = our_pairs(scene, builder.finalize())
-    assert pairs == mujocos_pairs(path)
-    assert len(pairs) > 100
+        text = scene_text(WORLD + bodies, contact, option)
+        scene, model = load(tmp_path, text)
+        mj_model = mujoco.MjModel.from_xml_string(text)
+        assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model), f"case {case}"
 
 
 def rule(scene, model, a, b):
