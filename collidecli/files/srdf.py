@@ -7,6 +7,7 @@ are taken. A document type, the way in for entities that grow without end or nam
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -111,6 +112,23 @@ def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]
             if other != link and pair not in rules.enabled:
                 disable(link, other, f"<disable_default_collisions> of '{link}'")
     return DisabledPairs(found, tuple(_unknown_links(rules.path, unknown, shapes_of_link)))
+
+
+def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> dict[str, list[int]]:
+    """Rows of the shapes of each body of a stage, by the last part of its path, or by its path where several end alike.
+
+    body_of, shape_of: prim path to index. A shape belongs to the nearest body above it.
+    """
+    last = Counter(path.rpartition("/")[2] for path in body_of)
+    name_of = {path: path.rpartition("/")[2] if last[path.rpartition("/")[2]] == 1 else path for path in body_of}
+    shapes: dict[str, list[int]] = {name: [] for name in name_of.values()}
+    for path, row in shape_of.items():
+        owner = path
+        while owner and owner not in body_of:
+            owner = owner.rpartition("/")[0]
+        if owner:
+            shapes[name_of[owner]].append(row)
+    return shapes
 
 
 def _unknown_links(path: str, unknown: Sequence[str], known: Mapping[str, Sequence[int]]) -> Iterator[str]:
