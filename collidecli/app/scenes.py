@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collidecli.app.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
@@ -15,6 +16,9 @@ from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, RecordingOptions, SceneOptions
+
+if TYPE_CHECKING:
+    from collidecli.files.scene_usd import UsdImport
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
@@ -103,6 +107,8 @@ def load_scene(
     options = options or SceneOptions()
     if not paths:
         return _carried_scene(trajectory, worlds, static_pairs, options, recording or RecordingOptions())
+    if trajectory is not None:
+        options = _with_layer(options, trajectory)
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
@@ -137,6 +143,15 @@ def load_scene(
     )
 
 
+def _with_layer(options: SceneOptions, trajectory: str | os.PathLike[str]) -> SceneOptions:
+    """The options, with a recording that is a USD layer as one that the scene is composed with."""
+    from collidecli.files.recordings.kinds import kind_of
+
+    with reading("recording", trajectory):
+        is_layer = kind_of(trajectory).NAME == "usd-layer"
+    return replace(options, motion_layer=os.fspath(trajectory)) if is_layer else options
+
+
 def _carried_scene(trajectory, worlds, static_pairs, options, recording) -> LoadedScene:
     if trajectory is None:
         raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
@@ -157,7 +172,8 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
     if ending in USD_ENDINGS:
         from collidecli.files.scene_usd import add_usd
 
-        return add_usd(builder, path, options)
+        imported = add_usd(builder, path, options)
+        return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
         from collidecli.files.scene_mjcf import add_mjcf
 
@@ -167,6 +183,15 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
         os.fspath(path),
         f"known endings: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
     )
+
+
+def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
+    from collidecli.files.srdf import disabled_pairs, read_srdf, shapes_of_prims
+
+    disabled = disabled_pairs(read_srdf(options.disabled_pairs), shapes_of_prims(imported.body_of, imported.shape_of))
+    for pair, rule in disabled.rule.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    return replace(imported, warnings=(*imported.warnings, *disabled.warnings))
 
 
 def _own_motion(scene, model: Model) -> Motion | None:

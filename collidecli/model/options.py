@@ -92,12 +92,14 @@ class SceneOptions:
     variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are worlds of
     their own; "" is the door's default, "none" takes the stage as one world. asset_map: each `OLD=NEW`, the start of
     an asset's path and what to look under instead. disabled_pairs: an SRDF file whose `disable_collisions` hold.
+    motion_layer: a USD layer that the scene is composed with; set where a recording is one.
     """
 
     variants: tuple[str, ...] = ()
     environments: str = ""
     asset_map: tuple[str, ...] = ()
     disabled_pairs: str = ""
+    motion_layer: str = ""
 
 
 @dataclass(frozen=True)
