@@ -23,12 +23,12 @@ _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str | None, place: str) -> list[str]:
     """Points a spec's asset files to where `asset_map` says that they are; returns warnings.
 
-    A path is compared as it is written, then with the mesh or texture folder before it. The first entry that fits
+    A path is compared as it is written, then with the mesh or texture folder before it. The longest entry that fits
     counts, and fits whole parts of a path only.
 
     asset_map: each `OLD=NEW`. folder: where relative paths of a scene that is no file begin; None for a file.
     """
-    entries = [_entry(text, place) for text in asset_map]
+    entries = sorted((_entry(text, place) for text in asset_map), key=lambda entry: -len(entry[0]))
     used: set[str] = set()
     # MuJoCo would strip the folder of a mapped path too, so the stripping is done here.
     strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not entries
@@ -65,6 +65,8 @@ def _entry(text: str, place: str) -> tuple[str, str]:
 
 def _under(path: str, old: str) -> str | None:
     """What follows `old` in a path that begins with it at a part's end; else None."""
+    # MuJoCo's parser writes package:// with one slash in MJCF, and leaves it be in URDF.
+    path, old = (re.sub("/+", "/", text) for text in (path, old))
     if not path.startswith(old):
         return None
     rest = path[len(old) :]

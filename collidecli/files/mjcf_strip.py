@@ -13,6 +13,7 @@ import numpy as np
 
 _GEOM = mujoco.mjtGeom
 _STAND_IN_RADIUS = 0.01
+_SIZES = ("memory", "nstack", "njmax", "nconmax")
 _FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
 
 
@@ -95,11 +96,15 @@ def _replace_seen_meshes(spec: mujoco.MjSpec) -> int:
     for geom in seen:
         geom.hfieldname, geom.fromto = "", [np.nan] * 6
     used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
-    for assets, names in zip((spec.meshes, spec.hfields), used, strict=True):
-        for asset in list(assets):
-            if asset.name not in names:
-                spec.delete(asset)
-    return len(seen)
+    unused = [
+        asset
+        for assets, names in zip((spec.meshes, spec.hfields), used, strict=True)
+        for asset in assets
+        if asset.name not in names
+    ]
+    for asset in unused:
+        spec.delete(asset)
+    return max(len(seen), len(unused))
 
 
 def _replace_inertias(spec: mujoco.MjSpec) -> int:
@@ -113,6 +118,14 @@ def _replace_inertias(spec: mujoco.MjSpec) -> int:
         body.fullinertia, body.ipos, body.iquat = [np.nan] * 6, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
         body.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
     return len(bodies)
+
+
+def _free_sizes(spec: mujoco.MjSpec) -> int:
+    """Lets MuJoCo choose how much memory a simulation gets."""
+    given = [name for name in _SIZES if getattr(spec, name) != -1]
+    for name in given:
+        setattr(spec, name, -1)
+    return len(given)
 
 
 def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
@@ -130,9 +143,10 @@ KEYFRAMES = "keyframes"
 FAMILIES = (
     Family("textures and materials", _strip_looks),
     Family("skins", _delete("skins")),
-    Family("mesh geoms that are only seen", _replace_seen_meshes),
+    Family("meshes that are only seen", _replace_seen_meshes),
     Family("inertias", _replace_inertias),
     Family("lights and cameras", _delete("lights", "cameras")),
+    Family("sizes of memory", _free_sizes),
     Family("custom numbers and texts", _delete("numerics", "texts")),
     Family("tendons", _delete("tendons")),
     Family("equalities", _delete("equalities")),
