@@ -19,8 +19,9 @@ class CollideError(Exception):
         self.what, self.where, self.fix = what, where, fix
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        return f"{place}{self.what}" + (f"\n  {self.fix}" if self.fix else "")
+        """One line of where and what, and one of what to do: names that come from files may be anything."""
+        place = f"{one_line(self.where)}: " if self.where else ""
+        return f"{place}{one_line(self.what)}" + (f"\n  {one_line(self.fix)}" if self.fix else "")
 
 
 class InputError(CollideError):
@@ -37,3 +38,10 @@ class Interrupted(CollideError):
     """The run was stopped by a signal; nothing was left behind."""
 
     exit_code = 130
+
+
+def one_line(text: str, most: int = 1200) -> str:
+    """`text` with its line ends spelled out, and its middle left out where it has more than `most` letters."""
+    if len(text) > most:
+        text = f"{text[: most * 3 // 4]} ... {text[-most // 4 :]}"
+    return "".join(repr(c)[1:-1] if c in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from collidecli.errors import CollideError, OutputError
+from collidecli.errors import CollideError, OutputError, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -58,7 +58,7 @@ class Streams:
 
     def warn(self, text: str) -> None:
         if not self.quiet:
-            print(f"warning: {printable(text)}", file=sys.stderr)
+            print(f"warning: {printable(one_line(text))}", file=sys.stderr)
 
     @contextmanager
     def progress(self, doing: str, before: str = "") -> Iterator[Callable[[int, int], None] | None]:

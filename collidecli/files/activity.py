@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from collidecli.errors import InputError
+
 _READING, _OUTPUTS, _END = slice(8, 8192), slice(8192, 32768), 32768
 _LENGTH_BYTES = 4
 _BETWEEN = b"\0"
@@ -62,6 +64,10 @@ class Board:
         return self._memory[first : first + int.from_bytes(self._memory[place.start : first], "little")]
 
 
+DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError)
+LIBRARIES = ("h5py/", "zipfile.py", "zipfile/", "numpy/lib/")
+"""Part of the file name of every module that reads files for us and is seen in a traceback."""
+
 _board: Board | None = None
 _now: list[tuple[str, str]] = []
 _last = ""
@@ -75,7 +81,10 @@ def show_on(board: Board | None) -> None:
 
 @contextmanager
 def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Marks that an input is being read: what it is, in a word or two, and which file; None is the last one named."""
+    """Marks that an input is being read: what it is, in a word or two, and which file; None is the last one named.
+
+    What a reading library raises inside the block, and nobody nearer to the place explains, becomes an InputError.
+    """
     global _last
     _last = _last if path is None else os.fspath(path)
     mark = (what, _last)
@@ -83,9 +92,24 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
     _show()
     try:
         yield
+    except DAMAGE as error:
+        if not _from_library(error):
+            raise
+        words = " ".join(str(error).split()) or type(error).__name__
+        fault = "asks for more memory than there is" if isinstance(error, MemoryError) else "is damaged"
+        raise InputError(f"the {what} {fault}: {words}", _last, "copy it again, or make it again") from error
     finally:
         _now.remove(mark)
         _show()
+
+
+def _from_library(error: BaseException) -> bool:
+    """Whether a reading library raised it, not code of ours: its type alone, such as KeyError, does not tell."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    file = trace.tb_frame.f_code.co_filename.replace(os.sep, "/") if trace is not None else ""
+    return any(f"/{library}" in f"/{file}" for library in LIBRARIES)
 
 
 def _show() -> None:

@@ -10,9 +10,11 @@ import textwrap
 import time
 from pathlib import Path
 
+import h5py
 import psutil
 import pytest
 
+from collidecli.errors import InputError
 from collidecli.files.activity import Board, reading, show_on
 
 CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
@@ -217,3 +219,14 @@ def expect(condition) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_path: Path):
+    with h5py.File(tmp_path / "loop.h5", "w") as file:
+        file["a"] = h5py.SoftLink("/a")
+    with h5py.File(tmp_path / "loop.h5") as file:
+        said = r"loop.h5: the recording is damaged: .*links"
+        with pytest.raises(InputError, match=said), reading("recording", "loop.h5"):
+            _ = file["a"]
+        with pytest.raises(KeyError), reading("recording", "loop.h5"):
+            _ = {}["a"]
