@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
 from collidecli.files.usd_instances import Instances
@@ -29,6 +29,11 @@ QUATERNION_ROUNDING = 1e-2
 """How far an orientation's norm may be from 1: half precision gives 1e-3 a component."""
 
 FOLDER = "instances"
+VALUE_TYPE = {
+    "translate": Sdf.ValueTypeNames.Float3,
+    "orient": Sdf.ValueTypeNames.Quatd,
+    "scale": Sdf.ValueTypeNames.Float3,
+}
 BINDINGS = ("material:binding:physics", "material:binding")
 MOTION_HINTS = ("velocities", "accelerations", "angularVelocities")
 
@@ -52,7 +57,7 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         where = f"{file} <{path}>"
         if depth > NESTING_LIMIT:
             raise InputError("point instancers hold each other without end", where, "take the loop out of prototypes")
-        instancer = _Instancer.read(UsdGeom.PointInstancer(editable(stage, str(path))), where, warnings)
+        instancer = _Instancer.read(UsdGeom.PointInstancer(editable(stage, str(path), below=True)), where, warnings)
         if len(instances.prototype_of) + len(instancer.names) > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
         _keep_time(stage, file)
@@ -144,11 +149,11 @@ class _Instancer:
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
         """Makes the instances, adds them to `instances`, and returns the path of the prim that they are below."""
         path = self.schema.GetPath()
-        children = [child.GetName() for child in self.schema.GetPrim().GetAllChildren()]
+        children = self.schema.GetPrim().GetAllChildrenNames()
         name = FOLDER
         while name in children:
             name += "_"
-        samples = [(op, attribute, _samples(attribute)) for op, attribute in self.placing]
+        samples = [(operation, _samples(operation, attribute)) for operation, attribute in self.placing]
         roots = [_prototype_root(prototype) if prototype else None for prototype in self.prototypes]
         session = stage.GetSessionLayer()
         with Sdf.ChangeBlock():
@@ -205,17 +210,14 @@ def _prototype_root(prototype: Usd.Prim) -> _Root:
     return _Root(prototype.GetPath(), [op for op in order or () if op != "!resetXformStack!"], bindings)
 
 
-def _place(
-    spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, Usd.Attribute, dict]], of_prototype: list[str]
-) -> None:
+def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]) -> None:
     """Gives an instance its element of the instancer's arrays as operations above those of its prototype.
 
-    The array's own element type is kept, so that USD interpolates between samples as it does in the array.
+    Between samples USD interpolates these as it does the array's elements, quaternions along the arc.
     """
     names = []
-    for operation, attribute, values in samples:
-        value_type = attribute.GetTypeName().scalarType
-        made = Sdf.AttributeSpec(spec, f"xformOp:{operation}:instance", value_type)
+    for operation, values in samples:
+        made = Sdf.AttributeSpec(spec, f"xformOp:{operation}:instance", VALUE_TYPE[operation])
         for time, value in values.items():
             if time is None:
                 made.default = value[row]
@@ -301,10 +303,15 @@ def _inactive_ids(prim: Usd.Prim) -> list[int]:
     return list(listed.GetAppliedItems()) if listed else []
 
 
-def _samples(attribute: Usd.Attribute) -> dict:
-    """Values by time code; the default value under None where there are no time samples."""
-    times = attribute.GetTimeSamples()
-    return {time: attribute.Get(time) for time in times} or {None: attribute.Get()}
+def _samples(operation: str, attribute: Usd.Attribute) -> dict:
+    """Values by time code; the default value under None where there are no time samples.
+
+    Quaternions are normalized in double precision: those in half precision are a thousandth off unit length.
+    """
+    values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {None: attribute.Get()}
+    if operation == "orient":
+        return {time: [Gf.Quatd(q).GetNormalized() for q in value] for time, value in values.items()}
+    return values
 
 
 def _warn_of_left_out(schema: UsdGeom.PointInstancer, prototypes: list[Usd.Prim | None], warnings: list[str]) -> None:

@@ -85,7 +85,7 @@ def _collections(stage: Usd.Stage) -> Iterator[tuple[str, Usd.UsdCollectionMembe
 
 def _is_excluded(members: Usd.UsdCollectionMembershipQuery, path: str) -> bool:
     """Whether the nearest word on a prim or those above it is that it is no member."""
-    rules = members.GetAsPathExpansionRuleMap()
+    rules = {str(known): rule for known, rule in members.GetAsPathExpansionRuleMap().items()}
     for above in _upwards(path):
         if above in rules:
             return rules[above] == "exclude"

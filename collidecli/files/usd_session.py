@@ -47,13 +47,14 @@ def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> Non
         Sdf.CreatePrimInLayer(stage.GetSessionLayer(), path).variantSelections[name] = value
 
 
-def editable(stage: Usd.Stage, path: str) -> Usd.Prim:
+def editable(stage: Usd.Stage, path: str, below: bool = False) -> Usd.Prim:
     """A prim that the session layer can speak of: the instances that it lies in are taken apart; invalid if none.
 
     What is said below an instanceable prim has no effect; its prims and their paths are the same without sharing.
+    below: the prims below it too.
     """
     prim = stage.GetPrimAtPath(path)
-    while prim and prim.IsInstanceProxy():
+    while prim and (prim.IsInstanceProxy() or (below and prim.IsInstance())):
         above = prim
         while not above.IsInstance() or above.IsInstanceProxy():
             above = above.GetParent()
