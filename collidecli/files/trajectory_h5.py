@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.trajectory_bodies import BodyMatch
-from collidecli.files.trajectory_header import dataset, header_of, open_file
+from collidecli.files.trajectory_header import cached_dataset, dataset, header_of, open_file
 from collidecli.model.model import Model
 
 _HASH_BLOCK = 1 << 20
@@ -62,8 +62,8 @@ class TrajectoryMotion:
             still = () if kinematics is None else np.flatnonzero(kinematics.welded)
             welded = frozenset(kinematics.body_path[k] for k in still) if kinematics is not None else frozenset()
         self._match = BodyMatch(list(names), model, f"{path}: /body_name", welded)
-        self._data = dataset(file, self.header.kind, path)
-        self._mocap = dataset(file, "mocap_q", path) if self.header.mocap_count >= 0 else None
+        self._data = cached_dataset(file, self.header.kind, path)
+        self._mocap = cached_dataset(file, "mocap_q", path) if self.header.mocap_count >= 0 else None
         self.warnings = tuple(self._match.warnings)
         if self.header.kind == "body_q" and "mocap_q" in file:
             self.warnings += ("/mocap_q is not used: it belongs to /joint_q",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import h5py
 import numpy as np
+from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 
@@ -16,8 +18,9 @@ TRAJECTORY_FORMAT = "collide-trajectory"
 TRAJECTORY_VERSION = (1, 0)
 JOINT_LAYOUT = "mujoco-qpos"
 
-_CACHE_BYTES = 16 << 20
-"""HDF5's cache of decoded chunks: a frame range that ends inside a chunk must not decode it twice."""
+
+_CACHE_SLOTS = 521
+"""Of the cache's hash table: a prime, many times the two chunks that it holds."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def open_file(path: str | os.PathLike[str]) -> h5py.File:
     if not os.path.isfile(place):
         raise InputError("there is no such file", place, "give the path of a recorded trajectory")
     try:
-        return h5py.File(place, "r", rdcc_nbytes=_CACHE_BYTES)
+        return h5py.File(place, "r")
     except OSError as error:
         words = str(error)
         if "truncated" in words:
@@ -167,6 +170,20 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
     if found.is_virtual:
         raise InputError("the dataset is virtual, a view of others", where, "put the data into the file itself")
     return found
+
+
+def cached_dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+    """`dataset`, with a cache that holds two of its chunks.
+
+    A range of frames that ends inside a chunk must not decode it twice, and no more than that should be in memory.
+    """
+    found = dataset(file, name, place)
+    if found.chunks is None:
+        return found
+    access = h5p.create(h5p.DATASET_ACCESS)
+    access.set_chunk_cache(_CACHE_SLOTS, 2 * math.prod(found.chunks) * found.dtype.itemsize, 1.0)
+    del found  # HDF5 keeps the cache of a dataset that is open already
+    return h5py.Dataset(h5d.open(file.id, name.encode(), access))
 
 
 def _floats(file: h5py.File, name: str, place: str) -> h5py.Dataset:
