@@ -145,7 +145,7 @@ def write_twins(
     folder.mkdir(parents=True, exist_ok=True)
     frames: dict[str, tuple[Pose, Pose]] = {}
     world: dict[str, Pose] = {"world": Pose(np.zeros(3), Rotation.identity())}
-    usd, texts = [], {}
+    usd, alone, texts = [], [], {}
     for link in links:
         locals_ = [_local(rng, metres_per_unit, turned=not simple) for _ in (0, 1)]
         scales = [1.0, 1.0]
@@ -162,14 +162,15 @@ def write_twins(
             world[link.name] = world[link.parent] @ near @ far.inverse()
             texts[link.name] = _mjcf_joints(link, far)
             usd.append(_usd_joint(link, locals_))
-        usd.append(_usd_body(link, world[link.name], metres_per_unit))
+        lonely = link.parent == "" and all(other.parent != link.name for other in links)
+        (alone if lonely else usd).append(_usd_body(link, world[link.name], metres_per_unit, lonely))
     xml = _mjcf_bodies(links, world, texts, "", geom) + _mjcf_bodies(links, world, texts, "world", geom)
     plane = '<geom name="ground" type="plane" size="0 0 1"/>' if ground else ""
     (folder / "robot.xml").write_text(
         f'<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>{plane}{xml}</worldbody></mujoco>'
     )
     held = all(link.parent for link in links)
-    (folder / "robot.usda").write_text(_usd_stage("\n".join(usd), metres_per_unit, ground, held))
+    (folder / "robot.usda").write_text(_usd_stage("\n".join(usd), "".join(alone), metres_per_unit, ground, held))
     return Twins(folder / "robot.usda", folder / "robot.xml", tuple(links), frames)
 
 
@@ -214,12 +215,12 @@ def _mjcf_bodies(
     return out
 
 
-def _usd_body(link: Link, pose: Pose, unit: float) -> str:
+def _usd_body(link: Link, pose: Pose, unit: float, alone: bool) -> str:
     columns = pose.rotation.as_matrix() * link.scale
     rows = [*columns.T.tolist(), (pose.position / unit).tolist()]
     matrix = ", ".join(f"({', '.join(map(repr, row))}, {int(k == 3)})" for k, row in enumerate(rows))
     radius = 0.05 / unit / link.scale
-    api = ', "PhysicsArticulationRootAPI"' if link.parent == "" else ""
+    api = ', "PhysicsArticulationRootAPI"' if link.parent == "" and not alone else ""
     return f"""
         def Xform "{link.name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI"{api}])
         {{
@@ -263,7 +264,7 @@ def _usd_joint(link: Link, local: list[Pose]) -> str:
         }}"""
 
 
-def _usd_stage(text: str, unit: float, ground: bool, held: bool) -> str:
+def _usd_stage(text: str, alone: str, unit: float, ground: bool, held: bool) -> str:
     plane = """
     def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     {
@@ -280,7 +281,7 @@ def Xform "World"
 {{{plane if ground else ""}
     def Xform "robot"{' (prepend apiSchemas = ["PhysicsArticulationRootAPI"])' if held else ""}
     {{{text}
-    }}
+    }}{alone}
 }}
 """
 

@@ -20,6 +20,7 @@ from collidecli.model.options import RecordingOptions
 _MODULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     # module, the storages in which it is asked
     ("trajectory", (HDF5,)),
+    ("isaac_lab", (HDF5,)),
     ("robosuite", (HDF5,)),
     ("mujoco_states", (HDF5, NPZ, NPY)),
     ("usd_layer", (USD,)),

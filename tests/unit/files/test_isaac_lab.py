@@ -1,0 +1,185 @@
+"""Isaac Lab's recorder: files in its layout, made by stepping MuJoCo, read over the USD and the MJCF of one robot."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.files.recordings import isaac_lab
+from collidecli.files.recordings.articulation_motion import ArticulationMotion
+from collidecli.files.recordings.kinds import kind_of
+from collidecli.files.recordings.target import Target
+from collidecli.files.scene_mjcf import add_mjcf
+from collidecli.files.scene_usd import add_usd
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.options import RecordingOptions
+from tests.support.named_recordings import ROBOT, stepped, write_isaac_lab
+from tests.support.twin_robots import write_twins
+
+FRAMES = 7
+
+
+@pytest.fixture
+def twins(tmp_path):
+    return write_twins(tmp_path, ROBOT, seed=2, ground=True)
+
+
+def target_of(path, worlds=None):
+    builder = ModelBuilder()
+    imported = (add_usd if path.suffix == ".usda" else add_mjcf)(builder, path)
+    model = builder.finalize(worlds)
+    return Target(model, (imported,), (0,) * model.world_count)
+
+
+def opened(path, target, **options):
+    assert kind_of(path).NAME == "isaac-lab"
+    motion = isaac_lab.open_motion(str(path), target, RecordingOptions(**{"fps": 60.0, **options}))
+    assert isinstance(motion, ArticulationMotion)
+    return motion
+
+
+@pytest.mark.parametrize(("version", "order"), [(None, "wxyz"), (0, "wxyz"), (1, "xyzw")])
+def test_poses_are_mujocos(tmp_path, twins, version, order):
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], version)
+    motion = opened(path, target_of(twins.usd), joint_names=demo.names)
+    assert (motion.world_count, len(motion.time), motion.warnings) == (1, FRAMES, ())
+    np.testing.assert_allclose(motion.time, np.arange(FRAMES) / 60.0)
+    poses = motion.read(range(FRAMES))[:, 0]
+    for k, body in enumerate(target_of(twins.usd).model.bodies.path):
+        truth = demo.poses[body.rsplit("/", 1)[-1]]
+        np.testing.assert_allclose(poses[:, k, :3], truth[:, :3], atol=1e-6)
+        sign = np.sign(np.sum(poses[:, k, 3:] * truth[:, 3:], axis=1, keepdims=True))
+        np.testing.assert_allclose(poses[:, k, 3:] * sign, truth[:, 3:], atol=1e-6)
+    np.testing.assert_array_equal(motion.read(range(2, 6, 3)), motion.read(range(FRAMES))[2:6:3])
+    facts = isaac_lab.describe(str(path))
+    assert (facts.frames, facts.worlds, facts.quaternion_order) == (FRAMES, 1, order)
+    assert facts.needs == ("--joint-names", "--fps")
+
+
+def test_an_mjcf_scene_takes_it_too(tmp_path, twins):
+    """Only simple joints agree by name with the MJCF: the robot of the file is named after its root body."""
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1, robot="base")
+    mjcf_names = tuple(f"{name}_{axis}" for name, axis in zip(demo.names, demo.axes, strict=True))
+    motion = opened(path, target_of(twins.mjcf), joint_names=mjcf_names)
+    for k, body in enumerate(target_of(twins.mjcf).model.bodies.path):
+        np.testing.assert_allclose(motion.read(range(FRAMES))[:, 0, k, :3], demo.poses[body][:, :3], atol=1e-6)
+
+
+def test_demonstrations_are_worlds(tmp_path, twins):
+    demos = [stepped(twins, FRAMES, seed) for seed in range(3)]
+    path = write_isaac_lab(tmp_path / "m.hdf5", demos, 1)
+    options = {"joint_names": demos[0].names, "demos": ("demo_2", "demo_0")}
+    assert isaac_lab.world_count(str(path), RecordingOptions(**options)) == 2
+    motion = opened(path, target_of(twins.usd, 2), **options)
+    poses = motion.read(range(FRAMES))
+    puck = target_of(twins.usd).model.bodies.path.index("/World/puck")
+    for world, demo in enumerate((demos[2], demos[0])):
+        np.testing.assert_allclose(poses[:, world, puck, :3], demo.poses["puck"][:, :3], atol=1e-6)
+    with pytest.raises(InputError, match="the recording has 3 worlds, the scene 2"):
+        opened(path, target_of(twins.usd, 2), joint_names=demos[0].names)
+
+
+def test_the_time_of_env_args(tmp_path, twins):
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    with h5py.File(path, "a") as file:
+        file["data"].attrs["env_args"] = json.dumps({"sim_args": {"dt": 0.005, "decimation": 4}})
+    motion = isaac_lab.open_motion(str(path), target_of(twins.usd), RecordingOptions(joint_names=demo.names))
+    np.testing.assert_allclose(motion.time, np.arange(FRAMES) * 0.02)
+    assert isaac_lab.describe(str(path)).needs == ("--joint-names",)
+
+
+def test_names_in_the_file(tmp_path, twins):
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    with h5py.File(path, "a") as file:
+        file["data/demo_0/states/articulation/robot"].attrs["joint_names"] = list(demo.names)
+    assert opened(path, target_of(twins.usd)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("break_it", "options", "message"),
+    [
+        (None, {"joint_names": ()}, "4 joints are recorded, and no names are given\n.*--joint-names.*/shoulder_joint"),
+        (None, {"joint_names": ("shoulder_joint",)}, "4 joints are recorded, and 1 names are given"),
+        (
+            None,
+            {"joint_names": ("a", "b", "c", "d")},
+            "has no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/",
+        ),
+        (None, {"fps": None}, "does not say when its frames are\n +give the rate with --fps"),
+        (None, {"quaternion_order": "wxyz"}, "says that its quaternions are xyzw\n  leave --quaternion-order out"),
+        (
+            lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in isaac_lab.GROUPS],
+            {},
+            "no articulation or body 'cube'",
+        ),
+        (lambda d: d.__delitem__("states/rigid_object/puck/root_pose"), {}, "root_pose: there is no such dataset"),
+        (lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0), {}, "unequally many frames: robot 7, puck 4"),
+        (
+            lambda d: d.__delitem__("initial_state/rigid_object"),
+            {},
+            "'puck' is not in both of initial_state and states",
+        ),
+        (
+            lambda d: d.file.attrs.__setitem__("format_version", 2),
+            {},
+            "format_version is 2.*\n  this reader knows 0, 1",
+        ),
+    ],
+    ids=["names", "count", "unknown joint", "fps", "order", "unknown body", "root", "lengths", "initial", "version"],
+)
+def test_refusals(tmp_path, twins, break_it, options, message):
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    if break_it is not None:
+        with h5py.File(path, "a") as file:
+            break_it(file["data/demo_0"])
+    with pytest.raises(InputError, match=message):
+        opened(path, target_of(twins.usd), **{"joint_names": demo.names, **options})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "place", "value", "message"),
+    [
+        ("articulation/robot/joint_position", (3, 1), np.nan, "joint_position, frame 4, world 0: .* is nan"),
+        (
+            "rigid_object/puck/root_pose",
+            (1, 5),
+            np.inf,
+            "root_pose, frame 2, world 0, body '/World/puck': the po",
+        ),
+        ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.5001, None),
+        ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.51, "frame 6, world 0, body '/World/puck': .*1.02"),
+    ],
+)
+def test_bad_cells_are_named(tmp_path, twins, dataset, place, value, message):
+    """Frame 0 is the initial state: row r of the states is frame r + 1."""
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    with h5py.File(path, "a") as file:
+        held = file[f"data/demo_0/states/{dataset}"]
+        assert isinstance(held, h5py.Dataset)
+        held[place] = value
+    motion = opened(path, target_of(twins.usd), joint_names=demo.names)
+    if message is None:
+        np.testing.assert_allclose(np.linalg.norm(motion.read(range(FRAMES))[..., 3:], axis=-1), 1.0)
+        return
+    with pytest.raises(InputError, match=message):
+        motion.read(range(FRAMES))
+
+
+def test_what_is_left_out_is_told(tmp_path, twins):
+    demo = stepped(twins, FRAMES)
+    path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1)
+    with h5py.File(path, "a") as file:
+        for group in ("initial_state", "states"):
+            del file[f"data/demo_0/{group}/rigid_object"]
+            file.create_group(f"data/demo_0/{group}/deformable_object/cloth")
+    motion = opened(path, target_of(twins.usd), joint_names=demo.names)
+    assert any("/data/demo_0/states/deformable_object: not used" in warning for warning in motion.warnings)
+    assert any("'/World/puck'" in warning for warning in motion.warnings)
