@@ -10,6 +10,8 @@ from collidecli.files.activity import reading
 from collidecli.files.contacts_check import check_file
 from collidecli.files.contacts_schema import FORMAT
 from collidecli.files.h5_input import open_h5
+from collidecli.files.recordings.content import HDF5, storage_of
+from collidecli.files.recordings.kinds import kind_of
 from collidecli.files.trajectory_check import check_trajectory
 from collidecli.files.trajectory_header import TRAJECTORY_FORMAT
 
@@ -26,11 +28,16 @@ def check(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
-    kind = file_format(path)
+    storage = storage_of(os.fspath(path))
+    kind = file_format(path) if storage == HDF5 else ""
     checks = {FORMAT: check_file, TRAJECTORY_FORMAT: check_trajectory}
     if kind not in checks:
-        what = f"the format is '{kind}'" if kind else "the file does not name its format"
-        raise InputError(what, os.fspath(path), f"known formats: {', '.join(checks)}")
+        label = kind_of(path).LABEL if storage else "neither"
+        raise InputError(
+            f"only contact sets and trajectories of collide are checked, and this is {label}",
+            os.fspath(path),
+            "make a trajectory of a recording with collide traj convert" if storage else "",
+        )
     findings = checks[kind](path)
     return {
         "schema": CHECK_SCHEMA,

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.app.check import file_format
+from collidecli.app.inspect_recording import is_layer_alone, is_recording, recording_facts
 from collidecli.app.inspect_scene import scene_facts
 from collidecli.app.tally import ColumnRanges, Tally
 from collidecli.errors import InputError
@@ -33,18 +34,20 @@ def inspect_file(
 ) -> dict[str, Any]:
     """JSON-ready; `schema` says of what. pairs, why, options: of a scene only, see scene_facts.
 
-    Raises InputError for a file that is none of the three, or is damaged.
+    Raises InputError for a file that is neither a scene, a recording nor a contact set, or is damaged.
     """
-    if not (os.path.isfile(path) and h5py.is_hdf5(path)):
-        return scene_facts(path, pairs, why, static_pairs, options or SceneOptions())
+    there = os.path.isfile(path) and os.path.getsize(path) > 0
+    is_h5 = there and h5py.is_hdf5(path)
+    if not is_h5 and not (there and is_recording(path)):
+        try:
+            return scene_facts(path, pairs, why, static_pairs, options or SceneOptions())
+        except InputError:
+            if not (there and is_layer_alone(path)):
+                raise
     if pairs or why:
         raise InputError("--pairs and --why ask about a scene", path, "give the scene file")
-    kind = file_format(path)
-    facts = {FORMAT: contact_set_facts, TRAJECTORY_FORMAT: trajectory_facts}
-    if kind not in facts:
-        what = f"the format is '{kind}'" if kind else "the file does not name its format"
-        raise InputError(what, path, f"known formats: {', '.join(facts)}")
-    return facts[kind](path)
+    ours = {FORMAT: contact_set_facts, TRAJECTORY_FORMAT: trajectory_facts}
+    return ours.get(file_format(path) if is_h5 else "", recording_facts)(path)
 
 
 def trajectory_facts(path: str) -> dict[str, Any]:

@@ -137,3 +137,16 @@ def layer_files(path: str) -> tuple[str, ...]:
     own = os.path.realpath(path)
     others = {layer.realPath for layer in stage.GetUsedLayers()} - {"", own}
     return (path, *sorted(others))
+
+
+def is_motion_only(path: str) -> bool:
+    """Whether a USD file has animated transforms and no collider: a layer to lay over a scene, and no scene."""
+    stage = Usd.Stage.Open(path)
+    if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
+        return False
+    return any(
+        attribute.GetNumTimeSamples()
+        for prim in stage.TraverseAll()
+        for attribute in prim.GetAttributes()
+        if attribute.GetName().startswith(_TRANSFORM_OP)
+    )

@@ -20,7 +20,13 @@ def inspect_table(facts: Mapping[str, Any], every: bool = False) -> RenderableTy
     """Tables of facts by their schema. every: no list is cut."""
     kind = facts["schema"].split("/")[0].rsplit(".", 1)[1]
     limit = None if every else SHOWN_ROWS
-    return {"scene": scene_table, "trajectory": trajectory_table, "contacts": contacts_table}[kind](facts, limit)
+    tables = {
+        "scene": scene_table,
+        "trajectory": trajectory_table,
+        "recording": recording_table,
+        "contacts": contacts_table,
+    }
+    return tables[kind](facts, limit)
 
 
 def scene_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
@@ -104,10 +110,30 @@ def trajectory_table(facts: Mapping[str, Any], limit: int | None) -> RenderableT
     ]
     rows += [(name, count(facts[key])) for name, key in _OPTIONAL if facts[key]]
     rows.append(("creator", facts["creator"] or "unknown"))
-    if not facts["bodies"]:
+    return _with_bodies(rows, facts["bodies"], limit)
+
+
+def recording_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
+    """Of schema collide.inspect.recording/1."""
+    rows = [
+        ("recording", facts["file"]),
+        ("kind", facts["label"]),
+        ("frames", _span(facts)),
+        ("worlds", count(facts["worlds"])),
+    ]
+    if facts["coordinates"]:
+        rows.append(("coordinates", f"{count(facts['coordinates'])} a world"))
+    rows.append(("quaternions", facts["quaternion_order"] or "of an order that the recording does not say"))
+    rows += [(name, words) for name, words in facts["details"].items()]
+    rows.append(("needs", "; ".join(facts["needs"]) or "nothing more"))
+    return _with_bodies(rows, facts["bodies"], limit)
+
+
+def _with_bodies(rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None) -> RenderableType:
+    if not bodies:
         return facts_table(rows)
-    table = listing((f"bodies ({len(facts['bodies'])})", "left"))
-    _add_rows(table, [[name] for name in facts["bodies"][:limit]], len(facts["bodies"]))
+    table = listing((f"bodies ({len(bodies)})", "left"))
+    _add_rows(table, [[name] for name in bodies[:limit]], len(bodies))
     return Group(facts_table(rows), table)
 
 

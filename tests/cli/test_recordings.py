@@ -1,0 +1,329 @@
+"""Recordings of other programs on the command line: run, inspect, check, traj convert."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import h5py
+import mujoco
+import numpy as np
+import pytest
+
+from tests.cli.conftest import SCENE
+
+FRAMES = 12
+RUN = ("--device", "cpu", "--json", "--gap", "0.2")
+
+
+def falling(scene: str = SCENE, frames: int = FRAMES, start: float = 0.0) -> np.ndarray:
+    """float64[frames, 1 + nq + nv]: time, qpos and qvel of MuJoCo's steps, from a fall onto the base at once."""
+    model = mujoco.MjModel.from_xml_string(scene)
+    data = mujoco.MjData(model)
+    data.qpos[2] = 0.9
+    data.time = start
+    rows = np.zeros((frames, 1 + model.nq + model.nv))
+    for row in rows:
+        row[:] = [data.time, *data.qpos, *data.qvel]
+        mujoco.mj_step(model, data, 5)
+    return rows
+
+
+def write_demos(path, demos, scenes=None, **attributes) -> None:
+    """demos: states by name. scenes: model_file by name; None is the scene for all."""
+    with h5py.File(path, "w") as file:
+        data = file.create_group("data")
+        data.attrs.update(attributes)
+        for name, states in demos.items():
+            demo = data.create_group(name)
+            demo["states"] = states
+            text = SCENE if scenes is None else scenes.get(name)
+            if text is not None:
+                demo.attrs["model_file"] = text
+
+
+LAYER = """#usda 1.0
+(
+ timeCodesPerSecond = 50
+)
+over "ball" {
+ double3 xformOp:translate.timeSamples = { 0: (0, 0, 0.9), 5: (0, 0, 0.7) }
+}
+"""
+USD_SCENE = """#usda 1.0
+(
+ metersPerUnit = 1
+ upAxis = "Z"
+)
+def Sphere "base" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+ double radius = 0.5
+}
+def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
+ double radius = 0.3
+ double3 xformOp:translate = (0, 0, 2)
+ uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+"""
+
+
+@pytest.fixture
+def recordings(here):
+    """One small recording of each kind, in the current folder."""
+    write_demos(here / "demos.hdf5", {"demo_10": falling(), "demo_2": falling(start=3.0)})
+    np.save(here / "states.npy", falling())
+    np.savez(here / "states.npz", states=np.stack([falling(), falling()]))
+    with h5py.File(here / "states.h5", "w") as file:
+        file["states"] = falling()
+    (here / "scene.usda").write_text(USD_SCENE)
+    (here / "layer.usda").write_text(LAYER)
+    return here
+
+
+def run(collide, *args):
+    answer = collide("run", *args, *RUN, "--force")
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out), answer.err
+
+
+def test_demos_bring_their_scene_and_are_worlds_in_numeric_order(recordings, collide):
+    facts, err = run(collide, "-t", "demos.hdf5")
+    assert (facts["worlds"], facts["frames"]) == (2, FRAMES)
+    assert facts["output"] == "demos.contacts.h5"
+    assert "clocks differ" in err
+    with h5py.File("demos.contacts.h5") as file:
+        np.testing.assert_allclose(file["time/time"], 0.01 * np.arange(FRAMES), atol=1e-9)
+        assert file.attrs["scene"] == "demos.hdf5"
+        assert len(file.attrs["scene_sha256"]) == 64
+
+
+def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
+    write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": falling()[::1] + 0.0})
+    with h5py.File(recordings / "demos.hdf5", "r+") as file:
+        file["data/demo_1/states"][:, 3] += 0.05  # the ball higher by 5 cm
+    first, _ = run(collide, "-t", "demos.hdf5", "--demos", "demo_0,demo_1", "-o", "a.h5")
+    second, _ = run(collide, "-t", "demos.hdf5", "--demos", "demo_1,demo_0", "-o", "b.h5")
+    alone, _ = run(collide, "-t", "demos.hdf5", "--demos", "demo_1", "-o", "c.h5")
+    assert first["deepest"]["world"] == 0
+    assert second["deepest"]["world"] == 1
+    assert alone["deepest"]["distance"] == pytest.approx(first["deepest"]["distance"] + 0.05, abs=1e-6)
+
+
+def test_different_scenes_are_different_templates(recordings, collide):
+    larger = SCENE.replace('size="0.5"', 'size="0.52"')
+    # Both balls are where MuJoCo put them over the smaller base.
+    write_demos(
+        recordings / "demos.hdf5",
+        {"demo_0": falling(), "demo_1": falling()},
+        {"demo_0": SCENE, "demo_1": larger},
+    )
+    facts, _ = run(collide, "-t", "demos.hdf5")
+    assert facts["worlds"] == 2
+    assert facts["deepest"]["world"] == 1
+    with h5py.File("demos.contacts.h5") as file:
+        assert file["model/world/template"][()].tolist() == [0, 1]
+        cells = np.diff(file["rigid_contacts/cell_start"])
+        cell = np.repeat(np.arange(len(cells)), cells)
+        distance = file["rigid_contacts/distance"][()]
+    small, large = distance[cell % 2 == 0], distance[cell % 2 == 1]
+    np.testing.assert_allclose(small[: len(small)] - large[: len(small)], 0.02, atol=1e-6)
+    # Equal scenes are one template.
+    write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": falling()})
+    run(collide, "-t", "demos.hdf5")
+    with h5py.File("demos.contacts.h5") as file:
+        assert file["model/world/template"][()].tolist() == [0, 0]
+
+
+def test_uneven_demos_are_refused_cut_or_held(recordings, collide):
+    write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": falling(frames=7)})
+    answer = collide("run", "-t", "demos.hdf5", *RUN)
+    assert (answer.code, answer.out) == (2, "")
+    for words in ("7 to 12 frames", "demo_1 7", "--uneven-demos cut", "--uneven-demos hold", "--demos"):
+        assert words in answer.err
+    cut, _ = run(collide, "-t", "demos.hdf5", "--uneven-demos", "cut")
+    assert cut["frames"] == 7
+    held, _ = run(collide, "-t", "demos.hdf5", "--uneven-demos", "hold")
+    assert held["frames"] == 12
+    assert collide("traj", "convert", "demos.hdf5", "--uneven-demos", "hold", "-o", "m.h5").code == 0
+    with h5py.File("m.h5") as file:
+        poses = file["body_q"][()]
+    np.testing.assert_array_equal(poses[:7, 0], poses[:7, 1])
+    np.testing.assert_array_equal(poses[6:, 1], np.repeat(poses[6:7, 1], 6, axis=0))
+    assert not np.array_equal(poses[7, 0], poses[7, 1])
+
+
+@pytest.mark.parametrize(
+    ("args", "kind"),
+    [
+        (("demos.hdf5", "--demos", "demo_10"), "robosuite"),
+        (("states.npy", "--scene", "scene.xml"), "mujoco-states"),
+        (("states.npz", "--scene", "scene.xml", "--state-spec", "fullphysics"), "mujoco-states"),
+        (("states.h5", "--scene", "scene.xml", "--state-spec", "time|qpos|qvel"), "mujoco-states"),
+        (("motion.h5", "--scene", "scene.xml"), "trajectory"),
+        (("layer.usda", "--scene", "scene.usda"), "usd-layer"),
+    ],
+)
+def test_a_converted_recording_gives_the_same_contacts(recordings, collide, args, kind):
+    answer = collide("traj", "convert", *args, "-o", "converted.h5", "--json")
+    assert answer.code == 0, answer.err
+    facts = json.loads(answer.out)
+    assert (facts["schema"], facts["kind"], facts["output"]) == ("collide.traj.convert/1", kind, "converted.h5")
+    assert collide("check", "converted.h5").code == 0
+    with h5py.File("converted.h5") as file:
+        assert file["body_q"].dtype == np.float64
+        assert file["body_q"].shape[:2] == (facts["frames"], facts["worlds"])
+    named = [*args[1:]]
+    scene = [named.pop(named.index("--scene") + 1)] if "--scene" in named else []
+    if "--scene" in named:
+        named.remove("--scene")
+    before, _ = run(collide, *scene, "-t", args[0], *named, "-o", "before.h5")
+    after, _ = run(collide, *(scene or ["scene.xml"]), "-t", "converted.h5", "-o", "after.h5")
+    assert before["contacts"] == after["contacts"] > 0
+    with h5py.File("before.h5") as a, h5py.File("after.h5") as b:
+        for column in ("distance", "normal", "point0", "feature0", "cell_start"):
+            np.testing.assert_array_equal(a["rigid_contacts"][column], b["rigid_contacts"][column])
+
+
+def test_generalized_coordinates_of_ours_become_poses(here, collide):
+    assert collide("record", "scene.xml", "--frames", "6", "--joint", "-o", "q.h5").code == 0
+    assert collide("traj", "convert", "q.h5", "--scene", "scene.xml", "-o", "poses.h5", "--frames", "1:5:2").code == 0
+    with h5py.File("q.h5") as q, h5py.File("poses.h5") as poses:
+        np.testing.assert_allclose(poses["body_q"][:, 0, 0, :3], q["joint_q"][1:5:2, 0, :3], atol=1e-12)
+        assert poses["step"][()].tolist() == q["step"][1:5:2].tolist()
+
+
+def test_a_conversion_leaves_nothing_when_it_fails(recordings, collide):
+    with h5py.File("states.h5", "r+") as file:
+        file["states"][9, 3] = np.nan
+    answer = collide("traj", "convert", "states.h5", "--scene", "scene.xml", "-o", "m.h5")
+    assert (answer.code, answer.out) == (2, "")
+    for words in ("states.h5: /states, frame 9", "'ball'", "qpos[2] is nan"):
+        assert words in answer.err
+    assert not (recordings / "m.h5").exists()
+    assert not list(recordings.glob(".m.h5*"))
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        ((), 2, "'RECORDING'"),
+        (("nowhere.npy",), 2, "there is no such file"),
+        (("states.npy",), 2, "--scene"),
+        (("motion.h5",), 2, "--scene"),
+        (("scene.xml", "--scene", "scene.xml"), 2, "known kinds"),
+        (("states.npy", "--scene", "scene.xml", "-o", "motion.h5"), 3, "motion.h5"),
+        (("states.npy", "--scene", "scene.xml", "-o", "states.npy", "--force"), 3, "input"),
+        (("states.npy", "--scene", "scene.xml", "--worlds", "0"), 2, "--worlds"),
+        (("states.npz", "--scene", "scene.xml", "--worlds", "3"), 2, "--worlds 2"),
+        (("states.npy", "--scene", "scene.xml", "--fps", "-3"), 2, "above zero"),
+        (("states.npy", "--scene", "scene.usda"), 2, "MJCF"),
+        (("layer.usda", "--scene", "scene.xml"), 2, "USD scene"),
+        (("demos.hdf5", "--demos", "demo_3"), 2, "demo_2"),
+        (("demos.hdf5", "--demos", "demo_2,demo_2"), 2, "twice"),
+        (("demos.hdf5", "--demos", "demo_2", "--frames", "90:"), 2, "--frames"),
+        (("demos.hdf5", "--compression", "lzf"), 2, "--compression"),
+    ],
+)
+def test_refusals_of_convert(recordings, collide, args, code, words):
+    answer = collide("traj", "convert", *args)
+    assert (answer.code, answer.out) == (code, "")
+    assert words in answer.err
+
+
+def test_traj_by_itself_shows_its_verbs(here, collide):
+    answer = collide("traj")
+    assert answer.code == 2
+    assert "convert" in answer.err
+    assert collide("traj", "converd").code == 2
+
+
+def test_without_a_scene(recordings, collide):
+    assert "SCENE" in collide("run").err
+    answer = collide("run", "-t", "states.npy")
+    assert answer.code == 2
+    assert "carries no scene" in answer.err
+    write_demos(recordings / "demos.hdf5", {"demo_0": falling()}, scenes={})
+    answer = collide("run", "-t", "demos.hdf5")
+    assert "model_file" in answer.err
+    assert "/data/demo_0" in answer.err
+    facts, _ = run(collide, "scene.xml", "-t", "demos.hdf5")
+    assert facts["frames"] == FRAMES
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "frames", "worlds", "words"),
+    [
+        ("demos.hdf5", "robosuite", FRAMES, 2, "demo_2 12, demo_10 12"),
+        ("states.npy", "mujoco-states", FRAMES, 1, "--state-spec"),
+        ("states.npz", "mujoco-states", FRAMES, 2, "numbers a state"),
+        ("states.h5", "mujoco-states", FRAMES, 1, "/states"),
+        ("layer.usda", "usd-layer", 2, 1, "/ball"),
+    ],
+)
+def test_inspect(recordings, collide, name, kind, frames, worlds, words):
+    facts = json.loads(collide("inspect", name, "--json").out)
+    assert facts["schema"] == "collide.inspect.recording/1"
+    assert (facts["kind"], facts["frames"], facts["worlds"]) == (kind, frames, worlds)
+    assert words in collide("inspect", name).out
+    answer = collide("inspect", name, "--pairs")
+    assert (answer.code, answer.out) == (2, "")
+
+
+def test_check_says_that_it_checks_ours_only(recordings, collide):
+    for name in ("demos.hdf5", "states.npy", "layer.usda"):
+        answer = collide("check", name)
+        assert (answer.code, answer.out) == (2, "")
+        assert "traj convert" in answer.err
+
+
+def test_unknown_and_hostile_content(recordings, collide):
+    with h5py.File("foreign.h5", "w") as file:
+        file["observations/images"] = np.zeros(3)
+        file.attrs["maker"] = "somebody"
+    np.save("pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez("pickled.npz", states=np.array([print, 1], dtype=object))
+    (recordings / "cut.npy").write_bytes((recordings / "states.npy").read_bytes()[:-8])
+    (recordings / "cut.npz").write_bytes((recordings / "states.npz").read_bytes()[:-8])
+    with zipfile.ZipFile("other.npz", "w") as archive:
+        archive.writestr("readme.txt", "words")
+    np.savez("several.npz", a=np.zeros((3, 4)), b=np.zeros((3, 4)))
+    (recordings / "noise.bin").write_bytes(bytes(range(256)))
+    (recordings / "empty.npz").write_bytes(b"")
+    for name, words in {
+        "foreign.h5": ("attribute maker", "/observations", "known kinds"),
+        "pickled.npy": ("pickled", "run whatever code"),
+        "pickled.npz": ("pickled", "run whatever code", "states"),
+        "cut.npy": ("declares",),
+        "cut.npz": ("damaged",),
+        "other.npz": ("known kinds",),
+        "several.npz": ("known kinds", "float64[3, 4]"),
+        "noise.bin": ("known kinds",),
+        "empty.npz": ("empty",),
+        ".": ("folder",),
+    }.items():
+        answer = collide("run", "scene.xml", "-t", name, "--device", "cpu")
+        assert (answer.code, answer.out) == (2, ""), name
+        for word in (name, *words):
+            assert word in answer.err, (name, word, answer.err)
+
+
+def test_a_sliced_motion_keeps_its_warnings(here, collide):
+    answer = collide("run", "scene.xml", "-t", "motion.h5", "--frames", "2:9", *RUN)
+    assert "'far'" in answer.err
+
+
+def test_options_of_convert_in_the_file(recordings, collide):
+    (recordings / "collide.toml").write_text('state-spec = "PHYSICS"\n[traj.convert]\noutput = "named.h5"\n')
+    answer = collide("traj", "convert", "states.npy", "--scene", "scene.xml")
+    assert "PHYSICS" in answer.err
+    assert collide("traj", "convert", "demos.hdf5").code == 0
+    assert (recordings / "named.h5").exists()
+    (recordings / "collide.toml").write_text('[traj.convertt]\noutput = "named.h5"\n')
+    assert "traj.convert" in collide("traj", "convert", "demos.hdf5").err
+
+
+def test_options_of_convert_in_variables(recordings, collide, monkeypatch):
+    monkeypatch.setenv("COLLIDE_TRAJ_CONVERT_OUTPUT", "named.h5")
+    answer = collide("traj", "convert", "demos.hdf5", "--demos", "demo_2")
+    assert answer.code == 0
+    assert "sets no option" not in answer.err
+    assert (recordings / "named.h5").exists()
