@@ -101,10 +101,7 @@ class _Attempts:
     def parse(self) -> mujoco.MjSpec:
         """The scene as a spec, its assets where the options put them. Raises InputError in MuJoCo's own words."""
         try:
-            if self._xml is None:
-                spec = mujoco.MjSpec.from_file(self.place)
-            else:
-                spec = mujoco.MjSpec.from_string(self._xml)
+            spec = _read(self.place) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_words(error)}"
             raise InputError(what, self.place, "correct the file") from error
@@ -185,6 +182,15 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
                 "put the file there, or say with --asset-map OLD=NEW where the scene's assets are",
             )
     return InputError(f"MuJoCo cannot compile the scene: {words}", attempts.place, "correct the file")
+
+
+def _read(path: str) -> mujoco.MjSpec:
+    """A file as a spec. MuJoCo's reader knows XML by two endings; another file is given to it under one of them."""
+    if path.endswith((".xml", ".urdf")):
+        return mujoco.MjSpec.from_file(path)
+    with mujoco.MjVfs() as files, open(path, "rb") as file:
+        files[f"{path}.xml"] = file.read()
+        return mujoco.MjSpec.from_file(f"{path}.xml", vfs=files)
 
 
 def _head(path: str) -> bytes:

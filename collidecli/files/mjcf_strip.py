@@ -120,6 +120,15 @@ def _replace_inertias(spec: mujoco.MjSpec) -> int:
     return len(bodies)
 
 
+def _free_joints(spec: mujoco.MjSpec) -> int:
+    """Takes the limits of joints' ranges and forces away."""
+    limited = [joint for joint in spec.joints if np.any(joint.range) or np.any(joint.actfrcrange)]
+    for joint in limited:
+        joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
+        joint.range = joint.actfrcrange = [0.0, 0.0]
+    return len(limited)
+
+
 def _free_sizes(spec: mujoco.MjSpec) -> int:
     """Lets MuJoCo choose how much memory a simulation gets."""
     given = [name for name in _SIZES if getattr(spec, name) != -1]
@@ -145,6 +154,7 @@ FAMILIES = (
     Family("skins", _delete("skins")),
     Family("meshes that are only seen", _replace_seen_meshes),
     Family("inertias", _replace_inertias),
+    Family("joint limits", _free_joints),
     Family("lights and cameras", _delete("lights", "cameras")),
     Family("sizes of memory", _free_sizes),
     Family("custom numbers and texts", _delete("numerics", "texts")),

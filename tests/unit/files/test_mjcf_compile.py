@@ -59,11 +59,22 @@ def same_geoms(ours, theirs):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
 
 
-@pytest.mark.parametrize("path", ["samples/02_humanoid/humanoid.xml"])
-def test_what_compiles_is_as_mujoco_loads_it(path):
+def test_what_compiles_is_as_mujoco_loads_it():
+    path = "samples/02_humanoid/humanoid.xml"
     compiled = compile_mjcf(path)
     same_geoms(compiled.mj_model, mujoco.MjModel.from_xml_path(path))
     assert compiled.warnings == ()
+
+
+@pytest.mark.parametrize("name", ["scene.xml", "scene.mjcf", "SCENE.XML"])
+def test_the_ending_does_not_move_the_files_around_it(tmp_path, name):
+    write(tmp_path, "<mujoco><worldbody><geom size='2'/></worldbody></mujoco>", "parts/a.xml")
+    write(tmp_path, TETRAHEDRON, "parts/m.obj")
+    text = mesh_scene("m.obj", compiler='meshdir="parts"', **FITTED)
+    path = write(tmp_path, text.replace("<asset>", '<include file="parts/a.xml"/><asset>'), name)
+    imported, model = loaded(path)
+    assert sorted(t.label for t in model.shapes.types()) == ["box", "plane", "sphere"]
+    assert len(imported.files) == 3
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -181,6 +192,14 @@ def test_what_contacts_need_is_refused_in_the_compilers_words(tmp_path, text, wo
 def test_a_scene_to_simulate_is_refused_whole(tmp_path):
     with pytest.raises(InputError, match="unknown transmission"):
         compile_mjcf(write(tmp_path, scene([BAD["actuator"][0]])), strict=True)
+
+
+def test_limits_that_are_none(tmp_path):
+    joint = '<joint type="ball" range="1 2" limited="true"/>'
+    text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
+    compiled = compile_mjcf(write(tmp_path, text))
+    assert "joint limits (1; MuJoCo says: range[0] should be 0 in ball joint" in compiled.warnings[0]
+    assert compiled.mj_model.nq == 4
 
 
 def test_sizes_that_are_too_small(tmp_path):
