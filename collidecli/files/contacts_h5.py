@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 
 import h5py
@@ -59,6 +60,8 @@ class ContactWriter:
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
+        if len(time) != frame_count or len(step) != frame_count:
+            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
         self._row_count = 0
@@ -70,7 +73,6 @@ class ContactWriter:
         self._pool: ThreadPoolExecutor | None = None
         try:
             self._file = h5py.File(self._output, "w")
-            self._write_header(model, time, step, frame_count, attributes)
             self._cell_start = ChunkedColumn(
                 self._file, schema.CELL_START, np.dtype(np.int64), compression=compression, chunk_rows=chunk_rows
             )
@@ -88,15 +90,19 @@ class ContactWriter:
             }
             self._cell_start.append(np.zeros(1, np.int64))
             self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+            # Dozens of small datasets: written with the first block, while the next ones are computed.
+            self._header: Callable[[], None] | None = partial(self._write_header, model, time, step, attributes)
         except BaseException:
             self._abandon()
             raise
 
-    def _write_header(
-        self, model: Model, time: np.ndarray, step: np.ndarray, frame_count: int, attributes: Mapping[str, str]
-    ) -> None:
-        if len(time) != frame_count or len(step) != frame_count:
-            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+    def _begin(self) -> None:
+        """Writes the header, once."""
+        if self._header is not None:
+            write, self._header = self._header, None
+            write()
+
+    def _write_header(self, model: Model, time: np.ndarray, step: np.ndarray, attributes: Mapping[str, str]) -> None:
         file = self._open_file()
         file.attrs["format"] = schema.FORMAT
         file.attrs["format_version"] = np.array(schema.VERSION, np.int32)
@@ -138,6 +144,7 @@ class ContactWriter:
         for name, values in block.columns.items():
             if len(values) != count:
                 raise ValueError(f"column {name} has {len(values)} rows for {count} contacts")
+        self._begin()
         self._next_cell += len(block.cell_counts)
         self._cell_start.append(self._row_count + np.cumsum(block.cell_counts, dtype=np.int64))
         self._row_count += count
@@ -156,6 +163,7 @@ class ContactWriter:
         if self._next_cell != self._cell_count:
             raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
         self._ended = True
+        self._begin()
         datasets = [self._cell_start, *self._columns.values()]
         run = map if self._pool is None else self._pool.map
         for dataset, rest in zip(datasets, run(ChunkedColumn.encode_rest, datasets), strict=True):
