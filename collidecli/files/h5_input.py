@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from importlib import import_module
 
 import h5py
+import psutil
 from h5py import h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 
 ZSTD_FILTER = 32015
+MOST_LEVELS = 64
+"""Of groups: recordings have five at most."""
+MOST_EXPANSION = 4
+"""A dataset so many times larger than its file is looked at closely: well compressed, or a promise."""
 
 
 DAMAGE = (OSError, RuntimeError, KeyError, UnicodeDecodeError)
@@ -26,8 +32,8 @@ def damaged(name: str, error: Exception) -> InputError:
 def open_h5(path: str | os.PathLike[str]) -> h5py.File:
     """The file, open for reading.
 
-    Raises InputError: no such file, not HDF5, truncated, or with data outside the file (external links, external
-    storage, virtual datasets).
+    Raises InputError: no such file, not HDF5, truncated, with data outside the file (external links, external storage,
+    virtual datasets), or with a dataset that declares more than was ever written.
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
@@ -38,7 +44,7 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
     except OSError as error:
         raise _cannot_open(name, error) from error
     try:
-        _refuse_outside_data(file, name, set())
+        _refuse_what_no_input_has(file, name)
     except DAMAGE as error:
         file.close()
         raise damaged(name, error) from error
@@ -60,24 +66,54 @@ def _cannot_open(name: str, error: OSError) -> InputError:
     return InputError("this is not an HDF5 file", name)
 
 
-def _refuse_outside_data(group: h5py.Group, name: str, seen: set[h5py.HLObject]) -> None:
-    for key in group:
-        link = group.get(key, getlink=True)
-        place = f"{name}: {(group.name or '').rstrip('/')}/{key}"
-        if isinstance(link, h5py.ExternalLink):
-            raise InputError(f"links to another file, {link.filename}", place, "copy the data into this file")
-        if isinstance(link, h5py.SoftLink):
-            continue
-        item = group[key]
-        if item in seen:
-            continue
-        seen.add(item)
-        if isinstance(item, h5py.Dataset):
-            if item.external or item.is_virtual:
-                raise InputError("its data lies in another file", place, "copy the data into this file")
-            _load_filters(item, place)
-        elif isinstance(item, h5py.Group):
-            _refuse_outside_data(item, name, seen)
+def _refuse_what_no_input_has(file: h5py.File, name: str) -> None:
+    """Looks at every link and dataset once, without reading data."""
+    file_size = os.path.getsize(name)
+    seen: set[h5py.HLObject] = set()
+    waiting: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
+    while waiting:
+        group, path, depth = waiting.pop()
+        if depth > MOST_LEVELS:
+            raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
+        for key in group:
+            place = f"{path}/{key}"
+            link = group.get(key, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                raise InputError(f"links to another file, {link.filename}", place, "copy the data into this file")
+            if isinstance(link, h5py.SoftLink):
+                continue
+            item = group[key]
+            if item in seen:
+                continue
+            seen.add(item)
+            if isinstance(item, h5py.Dataset):
+                if item.external or item.is_virtual:
+                    raise InputError("its data lies in another file", place, "copy the data into this file")
+                _load_filters(item, place)
+                _refuse_empty_promise(item, place, file_size)
+            elif isinstance(item, h5py.Group):
+                waiting.append((item, place, depth + 1))
+
+
+def _refuse_empty_promise(dataset: h5py.Dataset, place: str, file_size: int) -> None:
+    """A dataset far larger than its file must be there whole: what was never written reads as zeros without end."""
+    if dataset.shape is None or dataset.nbytes <= MOST_EXPANSION * file_size:
+        return
+    declared = f"declares {dataset.nbytes / 2**30:.3g} GiB as {list(dataset.shape)}"
+    if dataset.chunks is None:
+        raise InputError(f"{declared}, more than the whole file holds", place, "copy the file again, or make it again")
+    wanted = math.prod(-(-extent // chunk) for extent, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+    held = dataset.id.get_num_chunks()
+    if held < wanted:
+        raise InputError(f"{declared}, and holds {held} of {wanted} chunks", place, "write all of it, or make it again")
+    chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    free = psutil.virtual_memory().available
+    if chunk_bytes > free // 2:
+        raise InputError(
+            f"has chunks of {chunk_bytes / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB of memory are free",
+            place,
+            "write it in smaller chunks",
+        )
 
 
 def _load_filters(dataset: h5py.Dataset, place: str) -> None:
