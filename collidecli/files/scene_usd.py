@@ -8,27 +8,33 @@ and groups it has, joints and articulations are what pxr's own UsdPhysics parser
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import math
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.files.usd_filters import CollisionGroups, PairFilters
+from collidecli.files.usd_colliders import ColliderAttributes, set_gap_rule
+from collidecli.files.usd_environment_search import populate
+from collidecli.files.usd_filters import PairFilters
 from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape
+from collidecli.files.usd_groups import CollisionGroups
+from collidecli.files.usd_instancers import expand_instancers
+from collidecli.files.usd_kinematics import UsdKinematics
 from collidecli.files.usd_materials import PhysicsMaterials
 from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
-from collidecli.files.usd_stage import REST_TIME, Physics, diagnostics, open_stage, parse_physics
+from collidecli.files.usd_motion_layer import layer_files
+from collidecli.files.usd_stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
 from collidecli.files.usd_transform import pose_of
+from collidecli.files.usd_units import foreign_layers, metres_per_unit
 from collidecli.model.builder import ModelBuilder, ShapeConfig
 from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.options import SceneOptions
 from collidecli.model.shape_config import resolved_material
-
-MARGIN_NAMES = ("newton:contactMargin", "newton:contact_thickness")
-GAP_NAMES = ("newton:contactGap",)
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class UsdImport:
 
     body_of, shape_of: prim path to the builder's index. files: every layer that the stage is made of, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
+    kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
+    articulated: forward kinematics of the stage's joints.
     """
 
     stage: Usd.Stage
@@ -48,6 +56,8 @@ class UsdImport:
     shape_of: dict[str, int]
     warnings: tuple[str, ...]
     rest: dict[str, RestPose]
+    kept: dict[str, dict[str, Any]]
+    articulated: UsdKinematics
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""
@@ -56,7 +66,7 @@ class UsdImport:
         return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
 
 
-def add_usd(builder: ModelBuilder, path: str | os.PathLike[str]) -> UsdImport:
+def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> UsdImport:
     """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's own axes.
 
     Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static collider that is animated
@@ -65,10 +75,20 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str]) -> UsdImport:
     up to its body; friction from the bound physics material.
     Raises InputError for a file that is no readable stage, and for what the model cannot hold; it names the prim.
     """
-    stage, warnings = open_stage(path)
-    physics = parse_physics(stage, str(path), warnings)
+    options = options or SceneOptions()
+    stage, warnings = open_stage(path, options.variants, masked=True, motion_layer=options.motion_layer)
+    with diagnostics(str(path)) as composing_warnings:
+        environments = populate(stage, options.environments, str(path))
+    warnings += composing_warnings
+    check_composition(stage, str(path))
+    warnings += foreign_layers(stage)
+    with diagnostics(str(path)) as instancer_warnings:
+        instances = expand_instancers(stage, str(path), warnings)
+    warnings += instancer_warnings
+    physics = parse_physics(stage, str(path), warnings, instances, environments)
     with diagnostics(str(path)) as more_warnings:
         scene = _Scene(builder, physics)
+        scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
         PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
@@ -77,13 +97,15 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str]) -> UsdImport:
     return UsdImport(
         stage=stage,
         file=str(path),
-        files=_layer_files(stage),
+        files=_layer_files(stage, options.motion_layer),
         metres_per_unit=scene.metres_per_unit,
         up_axis=builder.up_axis,
         body_of=scene.body_of,
         shape_of=scene.shape_of,
         warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)),
         rest=scene.rest,
+        kept=scene.attributes.kept,
+        articulated=UsdKinematics(physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit),
     )
 
 
@@ -93,12 +115,29 @@ class _Scene:
     def __init__(self, builder: ModelBuilder, physics: Physics) -> None:
         self._builder, self._physics = builder, physics
         self._cache = UsdGeom.XformCache(REST_TIME)
-        self.metres_per_unit = _metres_per_unit(physics)
+        self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
         self.rest: dict[str, RestPose] = {}
         self._world: float | None = None
+        self._world_of: dict[str, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
+
+    def add_worlds(self) -> None:
+        """Begins a world for each environment, those that are the same with one template."""
+        environments = self._physics.environments
+        for each in environments.all:
+            if not environments.several:
+                self._builder.set_origin(each.path, each.pose.tolist())
+            elif each.template == each.path:
+                self._world_of[each.path] = self._builder.begin_world(each.path, each.pose.tolist())
+                self._builder.end_world()
+            else:
+                self._builder.repeat_world(self._world_of[each.template], each.path, each.pose.tolist())
+
+    def _in_its_world(self, path: str) -> AbstractContextManager[None]:
+        root = self._physics.environments.root_of(path)
+        return self._builder.in_world(self._world_of[root]) if root in self._world_of else nullcontext()
 
     def add_bodies(self) -> None:
         """Adds the bodies in the stage's order, animated static colliders among the others."""
@@ -107,13 +146,16 @@ class _Scene:
             if not self._is_body(path):
                 continue
             rest = rest_pose(self._cache, self._physics.prim(path), self.metres_per_unit, self._physics.where(path))
-            self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
+            with self._in_its_world(path):
+                self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
             self.rest[path] = rest
 
     def add_shapes(self) -> None:
         groups = CollisionGroups(self._physics)
         for first, second in groups.filtered:
             self._builder.add_collision_group_filter(first, second)
+        self.attributes = ColliderAttributes(self._physics, self.owner_of, self.metres_per_unit)
+        set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
         for path, descriptor in self._physics.shapes.items():
@@ -127,9 +169,9 @@ class _Scene:
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             body = self.body_of.get(self.owner_of[path], STATIC_BODY)
             self._check_world(path)
-            self.shape_of[path] = self._builder.add_shape(
-                body, shape.type, shape.size, self._local_pose(path, shape).tolist(), self._config(path, groups), path
-            )
+            pose, cfg = self._local_pose(path, shape).tolist(), self._config(path, groups)
+            with self._in_its_world(path):
+                self.shape_of[path] = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, path)
 
     def _owner(self, shape: str) -> str:
         """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
@@ -174,7 +216,7 @@ class _Scene:
 
     def _check_world(self, path: str) -> None:
         """Refuses a stage whose colliders are in several worlds: all of a stage is one world here."""
-        world = self._newton(path, ("newton:world",))
+        world = self.attributes.world(path)
         self._world = world if self._world is None else self._world
         if world is not None and world != self._world:
             raise InputError(
@@ -185,43 +227,16 @@ class _Scene:
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
         cfg = replace(self._builder.default_shape_cfg, usd_groups=groups.of_shape(path))
-        margin, gap = self._newton(path, MARGIN_NAMES), self._newton(path, GAP_NAMES)
-        group = self._newton(path, ("newton:collision_group",))
-        surface = self.materials.of_shape(path, resolved_material(cfg))
+        surface = self.materials.of_shape(path, resolved_material(cfg), self.attributes.solver_parameters(path))
         cfg = replace(cfg, friction=None, material=surface)
-        if margin is not None:
-            cfg = replace(cfg, margin=margin * self.metres_per_unit)
-        if gap is not None:
-            cfg = replace(cfg, gap=gap * self.metres_per_unit)
-        if group is not None:
-            cfg = replace(cfg, collision_group=group)
-        if not self._physics.shapes[path].collisionEnabled:
-            cfg = replace(cfg, disabled_rule="physics:collisionEnabled = false")
-        return cfg
-
-    def _newton(self, path: str, names: tuple[str, ...]) -> float | None:
-        """The first of the attributes that is authored and finite, on the collider or above it, up to its body."""
-        prim, owner = self._physics.prim(path), self.owner_of[path]
-        while prim and not prim.IsPseudoRoot():
-            for name in names:
-                attribute = prim.GetAttribute(name)
-                value = attribute.Get(REST_TIME) if attribute and attribute.HasAuthoredValue() else None
-                if value is None:
-                    continue
-                if not isinstance(value, int | float):
-                    raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
-                if not math.isinf(value):
-                    return value
-            if str(prim.GetPath()) == owner or not owner:
-                return None
-            prim = prim.GetParent()
-        return None
+        return self.attributes.config(path, cfg, self._builder.default_gap)
 
 
-def _layer_files(stage: Usd.Stage) -> tuple[str, ...]:
-    """Paths of the stage's layers: the scene first, then the others by name."""
+def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
+    """Paths of the stage's layers: the scene first, then the others by name; those of a motion laid over are none."""
     root = stage.GetRootLayer().realPath
-    others = {layer.realPath for layer in stage.GetUsedLayers()} - {root, ""}
+    laid_over = {os.path.realpath(path) for path in layer_files(motion_layer)} if motion_layer else set()
+    others = {layer.realPath for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
     return (root, *sorted(others))
 
 
@@ -230,13 +245,3 @@ def _rotation(q: np.ndarray) -> np.ndarray:
     v, w = q[:3], q[3]
     cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return np.eye(3) + 2.0 * (w * cross + cross @ cross)
-
-
-def _metres_per_unit(physics: Physics) -> float:
-    """Length of a stage unit [m]; USD's own default where none is authored."""
-    value = float(UsdGeom.GetStageMetersPerUnit(physics.stage))
-    if not UsdGeom.StageHasAuthoredMetersPerUnit(physics.stage):
-        physics.warnings.append(f"the stage has no metersPerUnit; USD's default is taken: one unit is {value:g} m")
-    if not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"metersPerUnit is {value:g}", physics.file, "give the length of a unit in metres")
-    return value

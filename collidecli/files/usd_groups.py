@@ -69,7 +69,7 @@ class CollisionGroups:
     def _warn_of_targets(self, prims: dict[str, Usd.Prim]) -> None:
         for path, prim in prims.items():
             for target in targets_of(prim, "physics:filteredGroups"):
-                if target not in prims:
+                if target not in prims and not self._physics.environments.is_left_out(target):
                     what = "is no collision group" if self._physics.prim(target) else "is not there"
                     self._physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,10 @@ from typing import Any
 from pxr import Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
+from collidecli.files.usd_environments import Environments
+from collidecli.files.usd_instances import Instances, PrototypeGroups
+from collidecli.files.usd_motion_layer import lay_over
+from collidecli.files.usd_session import select_variants
 
 REST_TIME = Usd.TimeCode.EarliestTime()
 """The resting pose is that of the first time sample; where there are none, the default values."""
@@ -29,7 +33,8 @@ SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder or cone instead"
 class Physics:
     """What pxr's physics parser found of a stage: descriptors by prim path, shapes and bodies in the stage's order.
 
-    warnings: for the user, one line each; the readers of the scene add to them.
+    warnings: for the user, one line each; the readers of the scene add to them. instances: prims that stand for the
+    prototypes of point instancers. environments: which prims are worlds of their own.
     """
 
     stage: Usd.Stage
@@ -39,6 +44,11 @@ class Physics:
     joints: dict[str, Any] = field(default_factory=dict)
     articulations: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    instances: Instances = field(default_factory=Instances)
+    environments: Environments = field(default_factory=Environments)
+
+    def __post_init__(self) -> None:
+        self._prototype_groups = PrototypeGroups(self.stage, self.instances)
 
     def prim(self, path: str) -> Usd.Prim:
         return self.stage.GetPrimAtPath(path)
@@ -47,11 +57,25 @@ class Physics:
         """The place that an error about a prim names."""
         return f"{self.file} <{path}>"
 
+    def targets(self, path: str) -> list[str]:
+        """The prims that a target of a relationship stands for: itself, or its copies where it is in a prototype."""
+        copies = self.instances.copies(path)
+        return copies if copies and path not in self.shapes and path not in self.bodies else [path, *copies]
 
-def open_stage(path: str | os.PathLike[str]) -> tuple[Usd.Stage, list[str]]:
-    """The composed stage of a file, every payload loaded, and pxr's warnings.
+    def groups_of(self, path: str) -> set[str]:
+        """Paths of the collision groups whose `colliders` hold a collider; an instance's are its prototype's."""
+        return self._prototype_groups.of(path, {str(group) for group in self.shapes[path].collisionGroups})
 
-    Raises InputError for a file that is missing, empty, broken or no USD, and for references that lead nowhere.
+
+def open_stage(
+    path: str | os.PathLike[str], variants: Iterable[str] = (), masked: bool = False, motion_layer: str = ""
+) -> tuple[Usd.Stage, list[str]]:
+    """The composed stage of a file, variants selected and every payload loaded, and pxr's warnings.
+
+    variants: each `prim:set=value`. masked: without variants nothing is composed before the caller sets a mask.
+    motion_layer: a layer of time samples to lay over the scene; nothing is masked then.
+    Raises InputError for a file that is missing, empty, broken or no USD, for variants that are not there, and for
+    references that lead nowhere.
     """
     file = Path(path)
     if not file.is_file():
@@ -59,27 +83,46 @@ def open_stage(path: str | os.PathLike[str]) -> tuple[Usd.Stage, list[str]]:
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
     with diagnostics(str(path)) as warnings:
-        stage = Usd.Stage.Open(str(file))
+        whole = not masked or variants or motion_layer
+        mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
+        stage = Usd.Stage.OpenMasked(str(file), mask)
         stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
+        select_variants(stage, variants, str(path))
+        if motion_layer:
+            lay_over(stage, motion_layer, str(path))
+    check_composition(stage, str(path))
+    return stage, warnings
+
+
+def check_composition(stage: Usd.Stage, file: str) -> None:
+    """Raises InputError that names the references, payloads and sublayers of a stage that lead nowhere."""
+    with diagnostics(file):
         broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
     if broken:
         more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
         raise InputError(
             f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}",
-            str(path),
+            file,
             "put the referenced file beside the scene, or correct the reference",
         )
-    return stage, warnings
 
 
-def parse_physics(stage: Usd.Stage, file: str, warnings: list[str]) -> Physics:
+def parse_physics(
+    stage: Usd.Stage,
+    file: str,
+    warnings: list[str],
+    instances: Instances | None = None,
+    environments: Environments | None = None,
+) -> Physics:
     """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads them.
 
+    instances: of its point instancers, which have been expanded. environments: those that it was populated for.
     Raises InputError for a stage without a collider, and for a collider that the parser leaves out.
     """
     with diagnostics(file) as parser_warnings:
         found = _parse(stage)
-    physics = Physics(stage, file, warnings=warnings)
+    physics = Physics(stage, file, warnings=warnings, instances=instances or Instances())
+    physics.environments = environments or Environments()
     for paths, descriptors in found.values():
         for path, descriptor in zip(paths, descriptors, strict=True):
             _sort_in(physics, str(path), descriptor)
@@ -126,15 +169,12 @@ def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
     """A collider without geometry of its own is passed over only when all below it has colliders of its own."""
     type_name = prim.GetTypeName() or "prim without a type"
     path = str(prim.GetPath())
-    above = prim
+    above = prim.GetParent()
     while above and not above.IsA(UsdGeom.PointInstancer):
         above = above.GetParent()
     if above:
-        raise InputError(
-            f"a collider in the PointInstancer <{above.GetPath()}> is not handled",
-            physics.where(path),
-            "make the instances prims of their own",
-        )
+        physics.warnings.append(f"<{path}>: left out: below a PointInstancer, and in none of its prototypes")
+        return
     below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))[1:]
     covered = [p for p in below if p.HasAPI(UsdPhysics.CollisionAPI)]
     bare = [p for p in below if p.IsA(UsdGeom.Gprim) and not p.HasAPI(UsdPhysics.CollisionAPI)]

@@ -156,7 +156,7 @@ class ModelBuilder(ShapeAdders):
             self._check_index(body, self.body_count, "body", where)
             if body in self._articulated:
                 raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
-        if len({self._records.bodies[body].template for body in members}) > 1:
+        if len({self._records.bodies[body].template for body in members} - {GLOBAL_TEMPLATE}) > 1:
             raise InputError("an articulation spans several worlds", where, "take bodies of one world")
         self._articulated.update(members)
         if not self_collision and members:

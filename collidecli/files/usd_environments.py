@@ -1,0 +1,67 @@
+"""Environments of a USD stage: which prims are worlds of their own, and which of them are copies of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+DEFAULT_PATTERN = "/World/envs/[Ee]nv_[0-9]*"
+"""What is taken for environments where nothing is said: the names that Isaac Lab and Newton give them."""
+
+NO_ENVIRONMENTS = "none"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One environment, which is one world.
+
+    path: its root prim. pose: float64[7], the root in world [m], xyzw. template: path of the first environment that
+    has the same content; its own, if it is that one. Only such firsts are on the stage.
+    """
+
+    path: str
+    pose: np.ndarray
+    template: str
+
+
+@dataclass(frozen=True)
+class Environments:
+    """The environments of a stage in the order of their worlds; empty where the whole stage is one world.
+
+    dropped: prims outside that say something of a left out environment alone: its collision groups and joints.
+    """
+
+    all: tuple[Environment, ...] = ()
+    dropped: frozenset[str] = frozenset()
+    _roots: dict[str, str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_roots", {each.path: each.template for each in self.all})
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one: a stage with one is one world, of which --worlds makes copies."""
+        return len(self.all) > 1
+
+    def root_of(self, path: str) -> str:
+        """Root of the environment that a prim is in; "" outside."""
+        return next((above for above in upwards(path) if above in self._roots), "")
+
+    def are_apart(self, first: str, second: str) -> bool:
+        """Whether two prims are in different environments, and so never meet."""
+        roots = self.root_of(first), self.root_of(second)
+        return all(roots) and roots[0] != roots[1]
+
+    def is_left_out(self, path: str) -> bool:
+        """Whether a prim is not on the stage because another environment has its like."""
+        root = self.root_of(path)
+        return bool(root and self._roots[root] != root) or any(above in self.dropped for above in upwards(path))
+
+
+def upwards(path: str) -> Iterator[str]:
+    """A prim's path and those of the prims above it."""
+    while path and path != "/":
+        yield path
+        path = path.rpartition("/")[0]
