@@ -81,7 +81,7 @@ class ContactSet:
         self.content_sha256 = str(self._attribute("content_sha256"))
         self.config = self._config()
 
-        tables = {table.path: self._table(table) for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES)}
+        tables = self._tables((*schema.MODEL_TABLES, *schema.TIME_TABLES))
         self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
         self.body_path: tuple[str, ...] = tables["/model/body/path"]
         self.world_template: np.ndarray = tables["/model/world/template"]
@@ -126,11 +126,21 @@ class ContactSet:
             raise InputError("the dataset is missing", f"{self.path}: {path}")
         return dataset
 
+    def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
+        """Each table by its path. Raises InputError for two of one extent that have different numbers of rows."""
+        found = {table.path: self._table(table) for table in tables}
+        first = {table.extent: table.path for table in reversed(tables)}
+        for table in tables:
+            rows, wanted = len(found[table.path]), len(found[first[table.extent]])
+            if rows != wanted:
+                what = f"has {rows} rows, and {first[table.extent]} has {wanted}"
+                raise InputError(what, f"{self.path}: {table.path}")
+        return found
+
     def _table(self, table: schema.Table) -> Any:
         dataset = self._dataset(table.path)
-        is_string = h5py.check_string_dtype(dataset.dtype) is not None
         row_shape = schema.row_shape(table)
-        if not dataset.shape or dataset.shape[1:] != row_shape or is_string != (table.dtype is None):
+        if not dataset.shape or dataset.shape[1:] != row_shape or not _is_kind(dataset.dtype, table.dtype):
             kind = "strings" if table.dtype is None else f"{table.dtype}"
             extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
             raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", f"{self.path}: {table.path}")
@@ -146,7 +156,7 @@ class ContactSet:
         if "/model/forced_pair" not in self._file:
             none = np.zeros(0, np.float32)
             return ForcedPairs(none.astype(np.int32), none.astype(np.int32), none, none)
-        return ForcedPairs(*(self._table(table) for table in schema.FORCED_TABLES))
+        return ForcedPairs(*self._tables(schema.FORCED_TABLES).values())
 
     def _material_rule(self) -> str:
         rule = str(self._file["/model"].attrs.get("material_rule", ""))
@@ -172,14 +182,15 @@ class ContactSet:
             raise InputError("is not a group", f"{self.path}: {schema.RIGID_GROUP}")
         extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
         self.column_names = schema.COLUMN_NAMES + tuple(extra)
-        rows = self._dataset(f"{schema.RIGID_GROUP}/shape0").shape[0]
+        rows = (self._dataset(f"{schema.RIGID_GROUP}/shape0").shape or (0,))[0]
         given = [c for c in OPTIONAL_COLUMNS if self.material_rule and c.name in extra]
         self.optional_columns = tuple(column.name for column in given)
         for column in (*schema.RIGID_COLUMNS, *given):
             expected = (rows, *schema.row_shape(column))
-            shape = self._dataset(schema.column_path(column)).shape
-            if shape != expected:
-                raise InputError(f"has shape {shape}, not {expected}", f"{self.path}: {schema.column_path(column)}")
+            held = self._dataset(schema.column_path(column))
+            if held.shape != expected or not _is_kind(held.dtype, column.dtype):
+                what = f"is {held.dtype}{held.shape}, not {column.dtype}{expected}"
+                raise InputError(what, f"{self.path}: {schema.column_path(column)}")
         if self._cell_start.shape != (self.cell_count + 1,):
             raise InputError(
                 f"has shape {self._cell_start.shape}, not ({self.cell_count + 1},): "
@@ -261,6 +272,13 @@ class ContactSet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_kind(found: np.dtype, wanted: np.dtype | None) -> bool:
+    """Whether values of one type can stand for the other's; None is strings."""
+    if wanted is None:
+        return h5py.check_string_dtype(found) is not None
+    return found.kind in ("iu" if wanted.kind in "iu" else wanted.kind)
 
 
 def is_complete(file: h5py.File) -> bool:

@@ -1,0 +1,61 @@
+"""Contact sets whose tables do not fit each other, or hold values of another kind, are refused by name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.files.contacts_reader import ContactSet
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "contacts_1_0.h5"
+
+
+def refusal(path: Path, dataset: str, **how) -> str:
+    shutil.copy(GOLDEN, path)
+    with h5py.File(path, "r+") as file:
+        del file[dataset]
+        file.create_dataset(dataset, **how)
+    with pytest.raises(InputError) as caught:
+        ContactSet.open(path)
+    return str(caught.value)
+
+
+def test_tables_of_different_lengths(tmp_path: Path):
+    with h5py.File(GOLDEN) as file:
+        count = len(file["/model/shape/path"])
+    said = refusal(tmp_path / "x.h5", "/model/shape/gap", data=np.zeros(count - 1, np.float32))
+    assert f"x.h5: /model/shape/gap: has {count - 1} rows, and /model/shape/path has {count}" in said
+    said = refusal(tmp_path / "x.h5", "/time/time", data=np.zeros(0))
+    assert "/time/time: has 0 rows, and /time/step has" in said
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"dtype": np.dtype("V16")},
+        {"dtype": np.dtype([("x", "f8")])},
+        {"dtype": h5py.ref_dtype},
+        {"dtype": h5py.vlen_dtype(np.float64)},
+        {"dtype": np.complex128},
+        {"dtype": np.float64},
+    ],
+    ids=lambda how: str(how["dtype"])[:20],
+)
+def test_values_of_another_kind(tmp_path: Path, how):
+    with h5py.File(GOLDEN) as file:
+        shapes, rows = len(file["/model/shape/path"]), len(file["/rigid_contacts/shape0"])
+    said = refusal(tmp_path / "x.h5", "/model/shape/body", shape=(shapes,), **how)
+    assert "x.h5: /model/shape/body: is " in said
+    assert "not int32 of one extent" in said
+    said = refusal(tmp_path / "x.h5", "/rigid_contacts/shape0", shape=(rows,), **how)
+    assert "x.h5: /rigid_contacts/shape0: is " in said
+
+
+def test_a_dataset_of_nothing(tmp_path: Path):
+    for name in ("/model/shape/body", "/rigid_contacts/shape0", "/rigid_contacts/cell_start"):
+        assert f"x.h5: {name}: " in refusal(tmp_path / "x.h5", name, data=h5py.Empty("i4"))
