@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container
 from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
@@ -58,16 +59,18 @@ def scene_facts(
         paths = model.shapes.path
         facts["pairs"] = [[paths[a], paths[b]] for a, b in _together(listed)]
     if why is not None:
-        facts["why"] = why_facts(model, *why)
+        left_out = {name for imported in scene.imports for name in getattr(imported, "left_out", ())}
+        facts["why"] = why_facts(model, *why, left_out)
     return facts
 
 
-def why_facts(model: Model, path_a: str, path_b: str) -> dict[str, Any]:
+def why_facts(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
     """Whether two shapes may touch, and the rule that decides. In several templates, those of one template are meant.
 
+    left_out: names of what the scene has and the model does not, since it is only seen.
     Raises InputError for a path that no shape has.
     """
-    rows_a, rows_b = _rows(model, path_a), _rows(model, path_b)
+    rows_a, rows_b = (_rows(model, path, left_out) for path in (path_a, path_b))
     template = model.shapes.template
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
@@ -79,8 +82,14 @@ def why_facts(model: Model, path_a: str, path_b: str) -> dict[str, Any]:
     return {"shape0": path_a, "shape1": path_b, "may_touch": verdict.may_touch, "rule": verdict.rule}
 
 
-def _rows(model: Model, path: str) -> list[int]:
+def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
     rows = [row for row, held in enumerate(model.shapes.path) if held == path]
+    if not rows and path in left_out:
+        raise InputError(
+            f"'{path}' is only seen: no mask and no pair lets it touch anything",
+            "--why",
+            "name two shapes that collide",
+        )
     if not rows:
         close = get_close_matches(path, model.shapes.path, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(close)}?" if close else "collide inspect lists the scene's shapes"

@@ -1,0 +1,37 @@
+"""Examples in the pages of the MJCF and URDF doors: their files are written, their commands run, their output met."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from collidecli.cli import main as cli
+
+DOCS = Path(__file__).parents[2] / "docs"
+FENCE = re.compile(r"(?:^`([\w.]+)`:\n\n)?^```(\w*)\n(.*?)^```", re.S | re.M)
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").splitlines()]
+
+
+@pytest.mark.parametrize("page", ["mjcf.md", "urdf.md"])
+def test_examples(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    found = FENCE.findall((DOCS / page).read_text(encoding="utf-8"))
+    files = [(name, body) for name, language, body in found if language == "xml"]
+    assert files
+    for name, body in files:
+        assert name, "an example's file has a name"
+        (tmp_path / name).write_text(body)
+    shown = [body for _, language, body in found if language in ("", "text")]
+    assert len(shown) >= 4
+    for command, output in zip(shown[::2], shown[1::2], strict=True):
+        words = shlex.split(command)
+        assert words[0] == "collide"
+        assert cli.main(words[1:]) == 0
+        assert lines(capsys.readouterr().out) == lines(output)
