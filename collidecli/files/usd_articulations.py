@@ -16,9 +16,13 @@ SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfC
 
 @dataclass(frozen=True)
 class Articulation:
-    """Bodies that joints hold together, by prim path. self_collision: they may touch each other."""
+    """Bodies that joints hold together, and the roots that stand for them, by prim path.
+
+    self_collision: the bodies may touch each other.
+    """
 
     bodies: tuple[str, ...]
+    roots: tuple[str, ...]
     self_collision: bool
 
 
@@ -45,7 +49,7 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
         if len(roots) > 1:
             named = ", ".join(f"<{root}>" for root in roots)
             physics.warnings.append(f"{named}: several roots of one articulation; simulators want one")
-        yield Articulation(chain, next(iter(said.values()), True))
+        yield Articulation(chain, tuple(roots), next(iter(said.values()), True))
 
 
 def _rooted_chains(
