@@ -1,0 +1,105 @@
+"""--columns of run: what is written, checked and shown, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.files.contacts_reader import ContactSet
+from collidecli.model.contacts import OPTIONAL_COLUMNS
+
+RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "--force", "-q")
+USD = """#usda 1.0
+(
+ metersPerUnit = 1
+)
+def Material "Ice" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {
+ float physics:dynamicFriction = 0.125
+ float physics:restitution = 0.5
+ uniform token physxMaterial:frictionCombineMode = "min"
+}
+def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+ uniform token axis = "Y"
+}
+def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"]) {
+ rel material:binding:physics = </Ice>
+}
+"""
+
+
+def test_columns_are_written_checked_and_shown(here, collide):
+    scene = here / "scene.xml"
+    text = scene.read_text()
+    base = '<geom name="base" type="sphere" size="0.5"'
+    assert base in text
+    scene.write_text(text.replace(base, f'{base} friction="0.25 0.5 0.75" condim="4" priority="1" margin="0.01"'))
+    assert collide(*RUN, "--columns", "friction, condim,margin0,torsional_friction").code == 0
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        count = contacts.contact_count
+        assert count > 0
+        assert contacts.config["columns"] == ["friction", "condim", "margin0", "torsional_friction"]
+        assert contacts.optional_columns == ("friction", "torsional_friction", "condim", "margin0")
+        values = {"friction": 0.25, "condim": 4, "torsional_friction": 0.5, "margin0": np.float32(0.01)}
+        for name, value in values.items():
+            assert contacts.column(name).tolist() == [value] * count
+    assert collide("check", "scene.contacts.h5").code == 0
+    facts = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
+    assert facts["material_rule"] == "mujoco"
+    assert facts["optional_columns"]["condim"] == {"least": [4], "most": [4]}
+    shown = collide("inspect", "scene.contacts.h5").out
+    assert "torsional_friction" in shown
+    with h5py.File(here / "scene.contacts.h5", "r+") as file:
+        column = file["rigid_contacts/friction"]
+        column[0] = 0.5
+    answer = collide("check", "scene.contacts.h5")
+    assert answer.code == 1
+    assert "friction is not what the pair's two surfaces give" in answer.out
+
+
+def test_without_the_option_nothing_changes(here, collide):
+    assert collide(*RUN).code == 0
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        assert contacts.optional_columns == ()
+        assert "columns" not in contacts.config
+    assert json.loads(collide("inspect", "scene.contacts.h5", "--json").out)["optional_columns"] == {}
+
+
+def test_a_usd_scene(here, collide):
+    (here / "s.usda").write_text(USD)
+    assert collide("run", "s.usda", "--device", "cpu", "-q", "--columns", "friction,restitution").code == 0
+    with ContactSet.open(here / "s.contacts.h5") as contacts:
+        assert contacts.materials is not None
+        assert contacts.materials.friction.tolist() == [0.5, 0.125]
+        assert set(contacts.column("friction").tolist()) == {0.125}
+        assert set(contacts.column("restitution").tolist()) == {0.25}
+    facts = json.loads(collide("inspect", "s.usda", "--json").out)
+    assert facts["shapes"][1]["material"]["friction_combine"] == "min"
+    assert "friction" in collide("inspect", "s.usda").out
+
+
+def test_no_contact_and_every_column(here, collide):
+    assert collide(*RUN, "--frames", "0", "--columns", "friction,friction5,solimp").code == 0
+    facts = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
+    assert facts["contacts"] == 0
+    assert facts["optional_columns"]["solimp"] == {"least": [], "most": []}
+    assert collide("check", "scene.contacts.h5").code == 0
+    assert collide("inspect", "scene.contacts.h5").code == 0
+
+
+@pytest.mark.parametrize("name", ["fricton", "distance", "jacobian0"])
+def test_unknown_names_are_refused_with_those_that_are_known(here, collide, name):
+    answer = collide(*RUN, "--columns", f"friction,{name}")
+    assert answer.code == 2
+    assert f"there is no optional column '{name}'" in answer.err
+    assert all(column.name in answer.err for column in OPTIONAL_COLUMNS)
+    assert not (here / "scene.contacts.h5").exists()
+
+
+def test_columns_that_the_scene_does_not_give_are_refused(here, collide):
+    answer = collide(*RUN, "--columns", "restitution")
+    assert answer.code == 2
+    assert "the scene's materials do not give a contact's restitution" in answer.err
+    assert not (here / "scene.contacts.h5").exists()
