@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pxr import Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 from collidecli.files.usd_environments import Environments
@@ -85,13 +85,19 @@ def open_stage(
     with diagnostics(str(path)) as warnings:
         whole = not masked or variants or motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
+        _read_changed_files_anew()
         stage = Usd.Stage.OpenMasked(str(file), mask)
-        stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
+        stage.Reload()  # the scene's own, should somebody have edited it in memory
         select_variants(stage, variants, str(path))
         if motion_layer:
             lay_over(stage, motion_layer, str(path))
     check_composition(stage, str(path))
     return stage, warnings
+
+
+def _read_changed_files_anew() -> None:
+    """pxr keeps layers by path while anything holds them: another stage, of a scene that was read before."""
+    Sdf.Layer.ReloadLayers({x for x in Sdf.Layer.GetLoadedLayers() if x.realPath and not x.dirty})
 
 
 def check_composition(stage: Usd.Stage, file: str) -> None:
