@@ -160,6 +160,7 @@ def recording_options(command: Callable) -> Callable:
         setting("--demos", type=NameList(), metavar="NAME,...", help="Demonstrations to take. [default: all]"),
         setting("--uneven-demos", type=click.Choice(("cut", "hold")), help="Ends of unequal demos. [default: refuse]"),
         setting("--joint-names", type=NameList(), metavar="NAME,...", help="Joints of the recorded columns."),
+        setting("--body-names", type=NameList(), metavar="NAME,...", help="Bodies of the recorded poses."),
         setting("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Of a recording that does not say."),
         setting("--state-spec", metavar="NAME", help="MuJoCo's name of the layout of recorded states."),
         setting("--fps", type=float, help="Frames a second of a recording that does not say."),

@@ -107,14 +107,15 @@ class RecordingOptions:
     """What a recording does not say of itself; empty where it does.
 
     demos: names of the demonstrations to take, in order, a world each; () is all. joint_names: of the columns of joint
-    positions. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the state's layout.
-    fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to the shortest, or
-    "hold" their last pose until the longest ends.
+    positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the
+    state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to
+    the shortest, or "hold" their last pose until the longest ends.
     """
 
     demos: tuple[str, ...] = ()
     uneven_demos: str = ""
     joint_names: tuple[str, ...] = ()
+    body_names: tuple[str, ...] = ()
     quaternion_order: str = ""
     state_spec: str = ""
     fps: float | None = None

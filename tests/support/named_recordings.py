@@ -11,6 +11,10 @@ import h5py
 import mujoco
 import numpy as np
 
+from collidecli.files.recordings.target import Target
+from collidecli.files.scene_mjcf import add_mjcf
+from collidecli.files.scene_usd import add_usd
+from collidecli.model.builder import ModelBuilder
 from tests.support.twin_robots import Link, Twins
 
 PUCK = "puck"
@@ -41,6 +45,14 @@ class Demo:
     joints: np.ndarray
     poses: dict[str, np.ndarray]
     qpos: np.ndarray
+
+
+def target_of(path: Path, worlds: int | None = None) -> Target:
+    """A scene file as recordings see it."""
+    builder = ModelBuilder()
+    imported = (add_usd if path.suffix == ".usda" else add_mjcf)(builder, path)
+    model = builder.finalize(worlds)
+    return Target(model, (imported,), (0,) * model.world_count)
 
 
 def stepped(twins: Twins, frames: int, seed: int = 0) -> Demo:

@@ -143,12 +143,12 @@ def _unit(poses: np.ndarray, place: str, body: str, world: int, frames: range) -
     return out
 
 
-def quaternion_order(said: str | None, options: RecordingOptions, where: str, hint: str = "") -> str:
-    """The order of a recording's quaternions, "wxyz" or "xyzw": what the file says, else the option.
+def quaternion_order(said: str, options: RecordingOptions, where: str, hint: str = "") -> str:
+    """The order of a recording's quaternions, "wxyz" or "xyzw": what the file says ("" where nothing), else the option.
 
     Raises InputError where neither says, or both say different things.
     """
-    if said is not None and said not in ORDERS:
+    if said and said not in ORDERS:
         raise InputError(f"the quaternion order is '{said}'", where, f"known orders: {', '.join(ORDERS)}")
     asked = options.quaternion_order
     if said and asked and said != asked:

@@ -90,7 +90,7 @@ def describe(path: str) -> RecordingFacts:
             raise InputError("the recording has no demonstrations", f"{path}: /data", "record one at least")
         lengths = {name: demo.length for name, demo in demos.items()}
         first = next(iter(demos.values()))
-        rate = _rate(file, path)
+        rate = _rate(file)
         frames = max(lengths.values())
         needs = ["--joint-names"] if any(a.width() and not _own_names(a) for a in first.assets.values()) else []
         needs += [] if rate else ["--fps"]
@@ -134,7 +134,7 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
             *scene.warnings,
             *(f"{path}: {place}: not used" for demo in demos.values() for place in demo.unused),
         ]
-        time = rate_time(frames, options.fps or _rate(file, path), path)
+        time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
         origins = target.model.world_pose[: len(worlds), :3]
         return ArticulationMotion(path, target, worlds, origins, time, warnings, file.close)
     except BaseException:
@@ -341,7 +341,7 @@ def _said_order(file: h5py.File, path: str) -> str:
     return ORDER_OF_VERSION[versions.pop() if versions else 0]
 
 
-def _rate(file: h5py.File, path: str) -> float | None:
+def _rate(file: h5py.File) -> float | None:
     """Frames a second, of `env_args`: a step lasts `dt` times `decimation`. None where it does not say."""
     try:
         args = json.loads(str(_data(file).attrs.get("env_args", "{}")))["sim_args"]

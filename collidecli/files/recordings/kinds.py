@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from collidecli.errors import InputError
-from collidecli.files.recordings.content import HDF5, NPY, NPZ, USD, Content, opened_content
+from collidecli.files.recordings.content import CSV, HDF5, NPY, NPZ, USD, Content, opened_content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.target import Target
 from collidecli.model.motion import Motion
@@ -23,6 +23,7 @@ _MODULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("isaac_lab", (HDF5,)),
     ("robosuite", (HDF5,)),
     ("mujoco_states", (HDF5, NPZ, NPY)),
+    ("humanoid_motion", (NPZ, CSV)),
     ("usd_layer", (USD,)),
 )
 

@@ -10,12 +10,8 @@ from collidecli.errors import InputError
 from collidecli.files.recordings import isaac_lab
 from collidecli.files.recordings.articulation_motion import ArticulationMotion
 from collidecli.files.recordings.kinds import kind_of
-from collidecli.files.recordings.target import Target
-from collidecli.files.scene_mjcf import add_mjcf
-from collidecli.files.scene_usd import add_usd
-from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import RecordingOptions
-from tests.support.named_recordings import ROBOT, stepped, write_isaac_lab
+from tests.support.named_recordings import ROBOT, stepped, target_of, write_isaac_lab
 from tests.support.twin_robots import write_twins
 
 FRAMES = 7
@@ -24,13 +20,6 @@ FRAMES = 7
 @pytest.fixture
 def twins(tmp_path):
     return write_twins(tmp_path, ROBOT, seed=2, ground=True)
-
-
-def target_of(path, worlds=None):
-    builder = ModelBuilder()
-    imported = (add_usd if path.suffix == ".usda" else add_mjcf)(builder, path)
-    model = builder.finalize(worlds)
-    return Target(model, (imported,), (0,) * model.world_count)
 
 
 def opened(path, target, **options):
