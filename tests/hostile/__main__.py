@@ -1,0 +1,48 @@
+"""python -m tests.hostile [COUNT [FIRST]]: all hostile inputs, or COUNT of them from number FIRST on."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+from tests.hostile.driver import Result, run_cases
+from tests.hostile.guarded import guard_faults
+
+WHOLE = 2000
+
+
+def main() -> int:
+    numbers = [int(word) for word in sys.argv[1:]]
+    first = numbers[1] if len(numbers) > 1 else 0
+    count = numbers[0] if numbers else WHOLE
+    start = time.monotonic()
+    order = list(range(first, first + count))
+    random.Random(0).shuffle(order)  # something of every kind from the start
+    result = run_cases(order, Shown())
+    for text in guard_faults(result.crashed):
+        result.found.append(text)
+        print(text)
+    codes = ", ".join(f"{code}: {times}" for code, times in sorted(result.codes.items()))
+    print(f"{result.cases} inputs in {time.monotonic() - start:.0f} s; answers by exit code {codes}")
+    print(f"slowest {result.slowest[0]:.2f} s, {result.slowest[1]}")
+    print(f"largest {result.largest[0] / 2**20:.0f} MiB, {result.largest[1]}")
+    print(f"libraries crashed on {len(result.crashed)} inputs; faults: {len(result.found)}")
+    return 1 if result.found else 0
+
+
+class Shown:
+    """Faults on stdout as they are found, how far it is on stderr."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def __call__(self, done: int, of: int, result: Result) -> None:
+        for text in result.found[self._told :]:
+            print(text, flush=True)
+        self._told = len(result.found)
+        print(f"{done}/{of}, {len(result.found)} faults, {len(result.crashed)} crashes", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""Small files that collide reads, to be damaged: a group is a scene or recording with what belongs to it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "contacts_1_0.h5"
+FRAMES = 4
+
+PART_XML = """<mujoco>
+  <default><geom friction="0.9"/></default>
+</mujoco>
+"""
+ROBOT_XML = """<mujoco model="robot">
+  <include file="part.xml"/>
+  <option timestep="0.01"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 0.1"/>
+    <body name="base" pos="0 0 0.4">
+      <freejoint/>
+      <geom name="trunk" type="box" size="0.2 0.1 0.1"/>
+      <body name="leg" pos="0.2 0 0">
+        <joint name="hip" type="hinge" axis="0 1 0" range="-1 1" limited="true"/>
+        <geom name="thigh" type="capsule" size="0.05" fromto="0 0 0 0 0 -0.3"/>
+        <site name="tip" pos="0 0 -0.3"/>
+      </body>
+    </body>
+    <body name="ball" pos="0 0 1">
+      <freejoint/>
+      <geom name="ball" type="sphere" size="0.1" margin="0.01" gap="0.01"/>
+    </body>
+    <body name="hand" mocap="true" pos="1 0 0.5"><geom type="sphere" size="0.05"/></body>
+  </worldbody>
+  <contact>
+    <exclude body1="base" body2="hand"/>
+    <pair geom1="ball" geom2="floor" margin="0.02"/>
+  </contact>
+  <actuator><motor joint="hip" gear="10"/></actuator>
+  <sensor><jointpos joint="hip"/></sensor>
+  <keyframe>
+    <key time="0" qpos="0 0 0.4 1 0 0 0 0.1 0 0 1 1 0 0 0"/>
+    <key time="1" qpos="0 0 0.3 1 0 0 0 0.2 0 0 0.1 1 0 0 0"/>
+  </keyframe>
+</mujoco>
+"""
+ROBOT_URDF = """<?xml version="1.0"?>
+<robot name="arm">
+  <link name="base"><collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision></link>
+  <link name="upper">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0 0 0.2"/><geometry><sphere radius="0.05"/></geometry></collision>
+  </link>
+  <link name="lower">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0 0 0.2"/><geometry><box size="0.05 0.05 0.1"/></geometry></collision>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/><child link="upper"/><origin xyz="0 0 0.1"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/>
+  </joint>
+  <joint name="elbow" type="revolute">
+    <parent link="upper"/><child link="lower"/><origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/>
+  </joint>
+</robot>
+"""
+PART_USDA = """#usda 1.0
+(
+    defaultPrim = "Part"
+    metersPerUnit = 1
+)
+def Cube "Part" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+{
+    double size = 0.4
+}
+"""
+PILE_USDA = """#usda 1.0
+(
+    defaultPrim = "World"
+    metersPerUnit = 1
+    upAxis = "Z"
+    startTimeCode = 0
+    endTimeCode = 3
+    timeCodesPerSecond = 10
+)
+def Xform "World"
+{
+    def Material "Rubber" (prepend apiSchemas = ["PhysicsMaterialAPI"])
+    {
+        float physics:dynamicFriction = 0.5
+    }
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
+    {
+        uniform token axis = "Z"
+        rel material:binding:physics = </World/Rubber>
+    }
+    def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
+    {
+        double radius = 0.2
+        custom int newton:collision_group = -1
+        double3 xformOp:translate.timeSamples = { 0: (0, 0, 0.5), 1: (0, 0, 0.4), 3: (0, 0, 0.1) }
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+    def Xform "cart" (
+        prepend apiSchemas = ["PhysicsRigidBodyAPI"]
+        variants = { string size = "small" }
+        prepend variantSets = "size"
+    )
+    {
+        double3 xformOp:translate = (0.3, 0, 0.3)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def "block" (prepend references = @./part.usda@</Part>)
+        {
+        }
+        variantSet "size" = {
+            "small" {
+                float custom:size = 1
+            }
+            "large" {
+                float custom:size = 2
+            }
+        }
+    }
+    def PhysicsRevoluteJoint "hinge"
+    {
+        rel physics:body0 = </World/cart>
+        rel physics:body1 = </World/ball>
+        uniform token physics:axis = "X"
+        bool physics:collisionEnabled = 1
+    }
+    def PhysicsCollisionGroup "group"
+    {
+        prepend rel physics:filteredGroups = </World/group>
+        prepend rel collection:colliders:includes = [</World/cart>]
+    }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files by name, of which `main` is given to the commands and `damaged` are changed.
+
+    commands: argument lists; {} stands for the main file.
+    """
+
+    name: str
+    main: str
+    files: dict[str, bytes]
+    damaged: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+
+
+SCENE = (("inspect", "{}"), ("run", "{}", "--frames", "0:2"))
+READ = (("check", "{}"), ("inspect", "{}"))
+
+
+def moved(scene: str, *more: str) -> tuple[tuple[str, ...], ...]:
+    """The commands of a recording that moves `scene`."""
+    return (*READ, ("run", scene, "-t", "{}", *more))
+
+
+def groups(folder: Path) -> list[Group]:
+    """Every group. folder: for USD's writers, which know files only."""
+    robot = {"robot.xml": ROBOT_XML.encode(), "part.xml": PART_XML.encode()}
+    pile = {"pile.usda": PILE_USDA.encode(), "part.usda": PART_USDA.encode()}
+    found = [
+        Group("usda", "pile.usda", pile, ("pile.usda", "part.usda"), SCENE),
+        Group("usdc", "pile.usdc", {"pile.usdc": usdc(folder), "part.usda": pile["part.usda"]}, ("pile.usdc",), SCENE),
+        Group("usdz", "pile.usdz", {"pile.usdz": usdz(folder)}, ("pile.usdz",), SCENE),
+        Group("mjcf", "robot.xml", robot, ("robot.xml", "part.xml"), SCENE),
+        Group("urdf", "robot.urdf", {"robot.urdf": ROBOT_URDF.encode()}, ("robot.urdf",), SCENE),
+        Group("contacts", "contacts.h5", {"contacts.h5": GOLDEN.read_bytes()}, ("contacts.h5",), READ),
+    ]
+    for name, ending, make, more in RECORDINGS:
+        file = f"{name}.{ending}"
+        found.append(Group(name, file, {**robot, file: make()}, (file,), moved("robot.xml", *more)))
+    return found
+
+
+def usdc(folder: Path) -> bytes:
+    from pxr import Sdf
+
+    path = folder / "seed.usda"
+    path.write_text(PILE_USDA)
+    binary = folder / "seed.usdc"
+    Sdf.Layer.FindOrOpen(str(path)).Export(str(binary))
+    return binary.read_bytes()
+
+
+def usdz(folder: Path) -> bytes:
+    from pxr import UsdUtils
+
+    (folder / "pile.usda").write_text(PILE_USDA)
+    (folder / "part.usda").write_text(PART_USDA)
+    package = folder / "pile.usdz"
+    UsdUtils.CreateNewUsdzPackage(str(folder / "pile.usda"), str(package))
+    return package.read_bytes()
+
+
+def qpos() -> np.ndarray:
+    """float64[FRAMES, 15]: base, hip, ball."""
+    rows = np.zeros((FRAMES, 15))
+    rows[:, 2], rows[:, 3], rows[:, 10], rows[:, 11] = 0.4, 1.0, 1.0 - 0.2 * np.arange(FRAMES), 1.0
+    return rows
+
+
+def states() -> np.ndarray:
+    """float64[1, FRAMES, 1 + nq + nv]: MuJoCo's physics state with its time."""
+    time = 0.01 * np.arange(FRAMES)[:, None]
+    return np.concatenate([time, qpos(), np.zeros((FRAMES, 13))], axis=1)[None]
+
+
+def hdf5(fill: Callable[[h5py.File], None]) -> bytes:
+    """The bytes of an HDF5 file that `fill` fills."""
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as file:
+        fill(file)
+    return memory.getvalue()
+
+
+def our_header(file: h5py.File) -> None:
+    file.attrs["format"] = "collide-trajectory"
+    file.attrs["format_version"] = np.array((1, 0), np.int32)
+    file["time"] = 0.01 * np.arange(FRAMES)
+    file["step"] = np.arange(FRAMES)
+
+
+def body_poses(file: h5py.File) -> None:
+    our_header(file)
+    poses = np.zeros((FRAMES, 1, 2, 7))
+    poses[..., 2] = 0.3
+    poses[..., 6] = 1.0
+    file.create_dataset("body_q", data=poses, chunks=(2, 1, 2, 7), compression="gzip", fletcher32=True)
+    file.create_dataset("body_name", data=["base", "ball"], dtype=h5py.string_dtype())
+
+
+def coordinates(file: h5py.File) -> None:
+    our_header(file)
+    file["joint_q"] = qpos()[:, None]
+    file["joint_q"].attrs["layout"] = "mujoco-qpos"
+
+
+def demonstrations(file: h5py.File) -> None:
+    for k in range(2):
+        group = file.create_group(f"data/demo_{k}")
+        group["states"] = states()[0]
+        group.attrs["model_file"] = ROBOT_XML.replace('<include file="part.xml"/>', "")
+
+
+def saved(save: Callable, *args: np.ndarray, **named: np.ndarray) -> bytes:
+    memory = io.BytesIO()
+    save(memory, *args, **named)
+    return memory.getvalue()
+
+
+RECORDINGS: list[tuple[str, str, Callable[[], bytes], tuple[str, ...]]] = [
+    ("body_q", "h5", lambda: hdf5(body_poses), ()),
+    ("joint_q", "h5", lambda: hdf5(coordinates), ()),
+    ("robosuite", "hdf5", lambda: hdf5(demonstrations), ()),
+    ("states", "h5", lambda: hdf5(lambda file: file.update({"states": states()})), ()),
+    ("states_npy", "npy", lambda: saved(np.save, states()), ()),
+    ("states_npz", "npz", lambda: saved(np.savez, states=states()), ()),
+    ("states_packed", "npz", lambda: saved(np.savez_compressed, states=states()), ()),
+]

@@ -1,0 +1,58 @@
+"""What collide may answer to a hostile input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MOST_SECONDS = 10.0
+MOST_BYTES = 2 << 30
+MOST_ERROR_LETTERS = 4000
+SECRET = "SECRET-7f3a"
+SPOKEN = re.compile(r"(error: |warning: |  )")
+
+
+def faults(facts: dict[str, Any]) -> Iterator[str]:
+    """Everything wrong with one answer, in words; nothing where it is as it should be."""
+    code, out, err, args = facts["code"], facts["out"], facts["err"], facts["args"]
+    if "internal error" in err:
+        yield err.partition("internal error: ")[2].splitlines()[0]
+        return
+    if code not in (0, 1, 2) or (code == 1 and args[0] != "check"):
+        yield f"exit code {code}"
+    if "Traceback" in err + out:
+        yield "a traceback"
+    if facts["seconds"] > MOST_SECONDS:
+        yield f"took {facts['seconds']:.1f} s"
+    if facts["peak"] > MOST_BYTES:
+        yield f"took {facts['peak'] / 2**30:.1f} GiB"
+    if SECRET in out or SECRET in err or "PICKLE" in out + err:
+        yield "tells what is in another file, or ran what it holds"
+    if facts["opened"]:
+        yield f"opened {', '.join(facts['opened'][:3])}"
+    wanted = ["out.h5"] if args[0] == "run" and code == 0 else []
+    if facts["left"] != wanted:
+        yield f"left {facts['left']} behind"
+    if facts.get("check", 0) != 0:
+        yield "wrote a contact set that is not well formed"
+    yield from _words(code, out, err, args)
+
+
+def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
+    strange = [line for line in err.splitlines() if line and not SPOKEN.match(line)]
+    if strange:
+        yield f"stderr has a line that is not ours: {strange[0][:120]!r}"
+    if any(not c.isprintable() and c != "\n" for c in err):
+        yield "stderr has control characters"
+    errors = re.split(r"^(?=warning: )", err.partition("error: ")[2], maxsplit=1, flags=re.M)[0]
+    if code == 2:
+        inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|h5|hdf5|np[yz]|csv)$", word)]
+        if not any(name in errors for name in inputs if name != "out.h5"):
+            yield f"the message names no input: {errors[:120]!r}"
+        if len(errors.splitlines()) > 2 or len(errors) > MOST_ERROR_LETTERS:
+            yield f"the message has {len(errors.splitlines())} lines and {len(errors)} letters"
+    elif errors:
+        yield f"an error message with exit code {code}"
+    if code == 1 and args[0] == "check" and not out.strip():
+        yield "a failed check that does not say what is wrong"
