@@ -156,7 +156,7 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
 
 def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
     if body_q is None:
-        return RestingMotion(model.resting_poses())
+        return RestingMotion(model.bodies.pose[None])
     if hasattr(body_q, "read"):
         motion = cast("Motion", body_q)
     else:

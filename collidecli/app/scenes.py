@@ -66,7 +66,7 @@ class LoadedScene:
             own = [_own_motion(scene, self.model) for scene in self.imports]
         moving = [motion for motion in own if motion is not None]
         if not moving:
-            return RestingMotion(self.model.resting_poses())
+            return RestingMotion(self.model.bodies.pose[None])
         if len(own) == 1:
             return moving[0]
         return merged_motion(own, self.model, self.name)

@@ -31,7 +31,7 @@ class PoseBatch:
     first_cell: cell number of the first; cell = frame * world_count + world.
     cell_count: cells in the chunk.
     first_frame: frame of body_pose[0].
-    body_pose: float64[frames, recorded worlds, B, 7], xyzw; one recorded world serves all.
+    body_pose: float64[frames, recorded worlds, B, 7], xyzw; one recorded world serves all, moved with their origins.
     """
 
     first_cell: int
@@ -87,12 +87,16 @@ class ChunkCells:
     """The cells of a chunk.
 
     cell_template, cell_world: the template and the world of each. first_pose: where each cell's body poses begin.
+    world_shift, body_shifts: see DeviceModel. shared: 1 where one recorded world serves worlds that stand apart.
     """
 
     cell_template: wp.array[wp.int32]
     cell_world: wp.array[wp.int32]
     first_pose: wp.array[wp.int32]
     body_pose: wp.array[Pose]
+    world_shift: wp.array[Pose]
+    body_shifts: wp.array[wp.int32]
+    shared: int
 
 
 @dataclass(frozen=True)
@@ -107,15 +111,16 @@ class Chunk:
 
 def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
     """Puts a batch on the device of `device_model` and places its shapes."""
-    cells = _upload_cells(batch, device_model.model.world_template, workspace)
+    cells = _upload_cells(batch, device_model, workspace)
     count = batch.cell_count * device_model.layout.width
     instances = new_instances(workspace, count)
     workspace.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances])
     return Chunk(batch.first_cell, batch.cell_count, cells, instances)
 
 
-def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Workspace) -> ChunkCells:
+def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Workspace) -> ChunkCells:
     """Puts the poses on the device, on the CPU where they are, and notes where each cell's begin."""
+    world_template = device_model.model.world_template
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
     body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False)
@@ -137,6 +142,9 @@ def _upload_cells(batch: PoseBatch, world_template: np.ndarray, workspace: Works
         cell_world=cell_world,
         first_pose=first_pose,
         body_pose=body_pose,
+        world_shift=device_model.world_shift,
+        body_shifts=device_model.body_shifts,
+        shared=int(recorded_worlds == 1 and device_model.model.world_shift is not None),
     )
 
 
@@ -150,7 +158,10 @@ def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
 @wp.func
 def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     """World pose of a body in a cell."""
-    return chunk.body_pose[chunk.first_pose[cell] + body]
+    pose = chunk.body_pose[chunk.first_pose[cell] + body]
+    if chunk.shared != 0 and chunk.body_shifts[body] != 0:
+        pose = chunk.world_shift[chunk.cell_world[cell]] * pose
+    return pose
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -171,7 +182,7 @@ def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: 
     if body >= 0:
         pose = body_pose_of(chunk, instance // layout.width, body) * pose
     elif body == SHIFTED:
-        pose = layout.world_shift[chunk.cell_world[instance // layout.width]] * pose
+        pose = chunk.world_shift[chunk.cell_world[instance // layout.width]] * pose
     instances.pose[instance] = pose
     inflation = rows.inflation[row]
     center = wp.vec3f(wp.transform_get_translation(pose))

@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.model.model import STATIC_BODY, Model
+from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import is_identity
 from collidecli.model.shape_types import ShapeType
 
@@ -55,22 +55,25 @@ class Layout:
     """Where the shapes of each cell stand.
 
     width: places a cell. place_row: row of each place, template-major; -1 beyond the template's shapes.
-    place_count: shapes of each template. world_shift: `Model.world_shift`; not used where no world is shifted.
+    place_count: shapes of each template.
     """
 
     width: int
     place_row: wp.array[wp.int32]
     place_count: wp.array[wp.int32]
-    world_shift: wp.array[Pose]
 
 
 @dataclass(frozen=True)
 class DeviceModel:
+    """world_shift: Pose[W], `Model.world_shift`; of no use where that is None. body_shifts: int32[B], 0 for global."""
+
     model: Model
     device: wp.Device
     rows: ShapeRows
     layout: Layout
     places: tuple[np.ndarray, ...]
+    world_shift: wp.array
+    body_shifts: wp.array
 
     @property
     def template_count(self) -> int:
@@ -118,8 +121,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
         place_row[template, : len(rows_here)] = rows_here
     layout.place_row = put(place_row.ravel(), wp.int32)
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
-    layout.world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
-    return DeviceModel(model, device, rows, layout, places)
+    world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
+    body_shifts = put((model.bodies.template != GLOBAL_TEMPLATE).astype(np.int32), wp.int32)
+    return DeviceModel(model, device, rows, layout, places, world_shift, body_shifts)
 
 
 def _body_or_world(model: Model) -> np.ndarray:

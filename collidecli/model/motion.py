@@ -11,7 +11,8 @@ class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
     time: float64[F] [s], non-decreasing. step: int64[F], the recorder's own step numbers.
-    world_count: worlds in the recording; 1 is broadcast to however many the model has.
+    world_count: worlds in the recording; 1 serves however many the model has: a body then stands as in the first world
+        of its template, and in the others as far from their origins (`Model.world_shift`).
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
     sha256: of the recording's bytes; empty when the motion is part of the scene file.
     """
@@ -37,7 +38,7 @@ class Motion(Protocol):
 class RestingMotion:
     """The scene's one resting pose, as a motion of one frame at time 0.
 
-    poses: float64[1 or W, B, 7], of each world, or of one that stands for all (`Model.resting_poses`).
+    poses: float64[1 or W, B, 7], of each world, or of one that serves all.
     """
 
     def __init__(self, poses: np.ndarray) -> None:

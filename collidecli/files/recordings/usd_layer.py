@@ -51,7 +51,7 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     scene = target.imports[0]
     if len(target.imports) != 1 or not hasattr(scene, "stage"):
         raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it lies over")
-    motion = scene.motion(target.model) or RestingMotion(target.model.resting_poses())
+    motion = scene.motion(target.model) or RestingMotion(target.model.bodies.pose[None])
     motion.sha256 = _sha256(path)
     return motion
 

@@ -146,3 +146,23 @@ def test_things_can_be_added_to_a_world_that_was_ended():
     np.testing.assert_array_equal(builder.finalize().shapes.template, [-1, 0])
     with pytest.raises(InputError, match="there is no world 2"), builder.in_world(2):
         pass
+
+
+@pytest.mark.parametrize("broad_phase", ["nxn", "sap"])
+def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
+    """What the same poses give when they are spelt out for each world."""
+    model = shared_model()
+    rng = np.random.default_rng(7)
+    poses = np.repeat(model.bodies.pose[None, None], 5, axis=0)
+    poses[..., :3] += rng.uniform(-0.1, 0.1, (5, 1, 1, 3))
+    spelt_out = model.moved_with_worlds(poses)
+    assert spelt_out.shape == (5, 3, 1, 7)
+    one = collidecli.collide(model, poses, broad_phase=broad_phase, device="cpu")
+    each = collidecli.collide(model, spelt_out, broad_phase=broad_phase, device="cpu")
+    assert one.rigid_contact_count > 0
+    np.testing.assert_array_equal(one.cell_start, each.cell_start)
+    np.testing.assert_array_equal(one.shape0, each.shape0)
+    # The products of poses are the kernel's here and NumPy's there: float64 rounding apart.
+    np.testing.assert_allclose(one.point0, each.point0, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(one.offset0, each.offset0, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(one.distance, each.distance, rtol=0.0, atol=1e-6)
