@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collidecli.app.api import Contacts, ModelBuilder, collide, open_contacts
     from collidecli.errors import CollideError, InputError, OutputError
+    from collidecli.model.material import Material, PairMaterial
     from collidecli.model.shape_config import ShapeConfig
     from collidecli.model.shape_types import ShapeType
 
@@ -39,6 +40,8 @@ _HOME = {
     "CollideError": "collidecli.errors",
     "InputError": "collidecli.errors",
     "OutputError": "collidecli.errors",
+    "Material": "collidecli.model.material",
+    "PairMaterial": "collidecli.model.material",
     "ShapeConfig": "collidecli.model.shape_config",
     "ShapeType": "collidecli.model.shape_types",
 }
@@ -47,8 +50,10 @@ __all__ = [
     "CollideError",
     "Contacts",
     "InputError",
+    "Material",
     "ModelBuilder",
     "OutputError",
+    "PairMaterial",
     "ShapeConfig",
     "ShapeType",
     "collide",
