@@ -119,6 +119,8 @@ def _force_pairs(
     builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
 ) -> list[str]:
     """Forces the shapes of every <pair>; of several for the same geoms, the one that reaches furthest."""
+    if mj_model.npair and mj_model.nbody < 2:
+        return ["every <pair> is left out: without a body MuJoCo finds no contact"]
     reach: dict[tuple[int, int], tuple[float, float, int]] = {}
     warnings = []
     override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE

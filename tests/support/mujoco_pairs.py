@@ -34,8 +34,8 @@ def our_pairs(scene: MjcfImport, model: Model) -> GeomPairs:
 def ruled_pairs(mj_model: mujoco.MjModel) -> GeomPairs:
     """Pairs of geom ids that the documented rules leave."""
     off = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    if mj_model.opt.disableflags & off:
-        return set()
+    if mj_model.opt.disableflags & off or mj_model.nbody < 2:
+        return set()  # the second is not documented
     listed = zip(mj_model.pair_geom1.tolist(), mj_model.pair_geom2.tolist(), strict=True)
     explicit = {(min(pair), max(pair)) for pair in listed}
     weld = [_weld_root(mj_model, body) for body in range(mj_model.nbody)]
