@@ -13,7 +13,7 @@ from typing import BinaryIO
 import h5py
 
 from collidecli.errors import InputError
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import DAMAGE, damaged, open_h5
 from collidecli.files.recordings.arrays import ArrayHeader, npy_header, npz_headers
 
 HDF5, NPZ, NPY, USD, CSV, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", ""
@@ -73,6 +73,15 @@ def opened_content(path: str | os.PathLike[str]) -> Iterator[Content]:
         yield Content(name, CSV, columns=_first_line(name))
     else:
         yield Content(name, storage)
+
+
+@contextmanager
+def h5_damage(path: str) -> Iterator[None]:
+    """Turns what h5py raises within, where a file's structure is damaged, into an InputError."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise damaged(path, error) from error
 
 
 def storage_of(path: str) -> str:

@@ -19,23 +19,24 @@ from collidecli.files.trajectory_bodies import BodyMatch
 RECORDED_FROM = "run it with the scene that it was recorded from"
 
 
-class WorldCoordinates(Protocol):
-    """The recorded coordinates of one world."""
+class RecordedCoordinates(Protocol):
+    """The recorded coordinates of every world. world_count: worlds in the recording."""
 
     @property
-    def place(self) -> str:
-        """Where they are in the file, for messages."""
+    def world_count(self) -> int: ...
+
+    def place(self, world: int) -> str:
+        """Where a world's coordinates are in the file, for messages."""
         ...
 
-    @property
-    def has_mocap(self) -> bool:
+    def has_mocap(self, world: int) -> bool:
         """Whether poses of mocap bodies are recorded."""
         ...
 
-    def read(self, frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        """qpos float64[n, nq], and poses of the mocap bodies float64[n, nmocap, 7] xyzw where they are recorded.
+    def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, np.ndarray | None]:
+        """qpos float64[n, worlds, nq], and where they are recorded poses of mocap bodies [n, worlds, nmocap, 7] xyzw.
 
-        Raises InputError for frames that cannot be read.
+        The worlds have one scene. Raises InputError for frames that cannot be read.
         """
         ...
 
@@ -56,7 +57,7 @@ class CoordinateMotion:
     kinematics_seconds: how much of the reading so far that took.
 
     Args:
-        worlds: one for each recorded world, in order; one alone is played in every world of the scene.
+        recorded: what was recorded; one world alone is played in every world of the scene.
         time: float64[F] [s]. warnings: for a person. close: what to do at the end.
     Raises:
         InputError: as many worlds as neither 1 nor the model's, one world for different scenes, a scene without
@@ -67,20 +68,20 @@ class CoordinateMotion:
         self,
         path: str,
         target: Target,
-        worlds: Sequence[WorldCoordinates],
+        recorded: RecordedCoordinates,
         time: np.ndarray,
         warnings: tuple[str, ...] = (),
         close: Callable[[], None] | None = None,
     ) -> None:
-        check_world_count(len(worlds), target, path)
+        check_world_count(recorded.world_count, target, path)
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
-        self.world_count, self.float_type = len(worlds), np.dtype(np.float64)
+        self.world_count, self.float_type = recorded.world_count, np.dtype(np.float64)
         self.kinematics_seconds = 0.0
-        self._path, self._worlds, self._close = path, worlds, close
+        self._path, self._recorded, self._close = path, recorded, close
         names: dict[str, int] = {}
         self._scenes = []
-        for index, held in _by_scene(target, len(worlds), path).items():
-            kinematics = scene_kinematics(target.imports[index], worlds[held[0]].place)
+        for index, held in _by_scene(target, recorded.world_count, path).items():
+            kinematics = scene_kinematics(target.imports[index], recorded.place(held[0]))
             rows = [names.setdefault(name, len(names)) for name in kinematics.body_path]
             self._scenes.append(_Scene(kinematics, held, np.array(rows, np.intp)))
         self._names = list(names)
@@ -113,20 +114,18 @@ class CoordinateMotion:
             self._close()
 
     def _mocap_warnings(self) -> tuple[str, ...]:
-        resting = [s.kinematics.mocap_count for s in self._scenes if not self._worlds[s.worlds[0]].has_mocap]
+        resting = [s.kinematics.mocap_count for s in self._scenes if not self._recorded.has_mocap(s.worlds[0])]
         if not any(resting):
             return ()
         return (f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",)
 
     def _forward(self, scene: _Scene, frames: range) -> np.ndarray:
         """float64[n, worlds of the scene, its bodies, 7]."""
-        blocks = [self._worlds[world].read(frames) for world in scene.worlds]
+        qpos, mocap = self._recorded.read(scene.worlds, frames)
         start = clock.perf_counter()
-        qpos = np.stack([block for block, _ in blocks], axis=1)
         counts = qpos.shape[:2]
-        flat = qpos.reshape(counts[0] * counts[1], -1)
-        placed = [mocap for _, mocap in blocks if mocap is not None]
-        mocap = np.stack(placed, axis=1).reshape(len(flat), -1, 7) if placed else None
+        flat = qpos.reshape(counts[0] * counts[1], qpos.shape[2])
+        mocap = None if mocap is None else mocap.reshape(len(flat), -1, 7)
         for bad in (
             scene.kinematics.first_bad_coordinate(flat) if len(flat) else None,
             scene.kinematics.first_bad_mocap(mocap) if mocap is not None and len(flat) else None,
@@ -134,7 +133,7 @@ class CoordinateMotion:
             if bad is not None:
                 row, body, what = bad
                 frame, world = divmod(row, counts[1])
-                place = self._worlds[scene.worlds[world]].place
+                place = self._recorded.place(scene.worlds[world])
                 raise InputError(what, f"{place}, frame {frames[frame]}, body '{body}'", "record this pose again")
         poses = scene.kinematics.poses(flat, mocap).reshape(*counts, len(scene.rows), 7)
         self.kinematics_seconds += clock.perf_counter() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import h5py
@@ -9,7 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.h5_input import open_h5
-from collidecli.files.recordings.content import Content
+from collidecli.files.recordings.content import Content, h5_damage
 from collidecli.files.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, scene_kinematics
 from collidecli.files.recordings.demos import chosen_demos, in_order, shared_length
 from collidecli.files.recordings.facts import RecordingFacts
@@ -53,7 +54,7 @@ def recognise(content: Content) -> bool:
 
 def describe(path: str) -> RecordingFacts:
     """See `RecordingKind.describe`."""
-    with open_h5(path) as file:
+    with open_h5(path) as file, h5_damage(path):
         held = _demos(file, path)
         lengths = {name: states.shape[0] for name, states in held.items()}
         models = {_model_file(file, name) for name in held}
@@ -81,13 +82,13 @@ def describe(path: str) -> RecordingFacts:
 
 def world_count(path: str, options: RecordingOptions) -> int | None:
     """See `RecordingKind.world_count`."""
-    with open_h5(path) as file:
+    with open_h5(path) as file, h5_damage(path):
         return len(chosen_demos(list(_demos(file, path)), options, f"{path}: /data"))
 
 
 def carried_scenes(path: str, options: RecordingOptions) -> CarriedScenes:
     """The scenes of the chosen demonstrations, equal ones once. Raises InputError for one without `model_file`."""
-    with open_h5(path) as file:
+    with open_h5(path) as file, h5_damage(path):
         names = chosen_demos(list(_demos(file, path)), options, f"{path}: /data")
         texts: dict[str, str] = {}
         worlds = []
@@ -108,49 +109,59 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     """See `RecordingKind.open_motion`. The chosen demonstrations are worlds, in order."""
     file = open_h5(path)
     try:
-        held = _demos(file, path)
-        names = chosen_demos(list(held), options, f"{path}: /data")
-        check_world_count(len(names), target, f"{path}: /data")
-        frames = shared_length({name: held[name].shape[0] for name in names}, options, f"{path}: /data")
-        worlds = []
-        for world, name in enumerate(names):
-            place = f"{path}: /data/{name}/states"
-            worlds.append(_Demo(held[name], _coordinate_count(target, world, held[name].shape[1], place), place))
-        if options.fps is not None:
-            time, warnings = rate_time(frames, options.fps, path), ()
-        else:
-            time, warnings = shared_time([world.times(frames) for world in worlds], [world.place for world in worlds])
-        return CoordinateMotion(path, target, worlds, time, warnings, file.close)
+        with h5_damage(path):
+            held = _demos(file, path)
+            names = chosen_demos(list(held), options, f"{path}: /data")
+            check_world_count(len(names), target, f"{path}: /data")
+            frames = shared_length({name: held[name].shape[0] for name in names}, options, f"{path}: /data")
+            demos = _Demos([held[name] for name in names], target, path)
+            if options.fps is not None:
+                time, warnings = rate_time(frames, options.fps, path), ()
+            else:
+                time, warnings = shared_time(demos.times(frames), [demos.place(world) for world in range(len(names))])
+        return CoordinateMotion(path, target, demos, time, warnings, file.close)
     except BaseException:
         file.close()
         raise
 
 
-@dataclass(frozen=True)
-class _Demo:
-    """One demonstration; see `WorldCoordinates`. Past its end it rests at its last pose."""
+class _Demos:
+    """The chosen demonstrations; see `RecordedCoordinates`. Past its end one rests at its last pose."""
 
-    states: h5py.Dataset
-    coordinate_count: int
-    place: str
-    has_mocap: bool = False
+    def __init__(self, states: list[h5py.Dataset], target: Target, path: str) -> None:
+        self._states, self._path = states, path
+        self.world_count = len(states)
+        self._coordinate_count = [
+            _coordinate_count(target, world, held.shape[1], self.place(world)) for world, held in enumerate(states)
+        ]
 
-    def read(self, frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        last = self.states.shape[0] - 1
-        rows = np.minimum(np.asarray(frames, np.intp), last)
-        first = int(rows[0]) if len(rows) else 0
-        block = self._read(slice(first, int(rows[-1]) + 1 if len(rows) else 0), slice(1, 1 + self.coordinate_count))
-        return block[rows - first].astype(np.float64), None
+    def place(self, world: int) -> str:
+        return f"{self._path}: {self._states[world].name}"
 
-    def times(self, frame_count: int) -> np.ndarray:
-        """float64[at most frame_count], as recorded."""
-        return self._read(slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64)
+    def has_mocap(self, world: int) -> bool:
+        return False
 
-    def _read(self, frames: slice, columns: slice) -> np.ndarray:
+    def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, None]:
+        return np.stack([self._coordinates(world, frames) for world in worlds], axis=1), None
+
+    def times(self, frame_count: int) -> list[np.ndarray]:
+        """Of each demonstration as recorded, at most so many frames."""
+        every = range(self.world_count)
+        return [self._rows(world, slice(0, frame_count), slice(0, 1))[:, 0].astype(np.float64) for world in every]
+
+    def _coordinates(self, world: int, frames: range) -> np.ndarray:
+        """float64[n, nq]."""
+        rows = np.minimum(np.asarray(frames, np.intp), self._states[world].shape[0] - 1)
+        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
+        block = self._rows(world, slice(first, last + 1), slice(1, 1 + self._coordinate_count[world]))
+        return block[rows - first].astype(np.float64)
+
+    def _rows(self, world: int, frames: slice, columns: slice) -> np.ndarray:
         try:
-            return self.states[frames, columns]
+            return self._states[world][frames, columns]
         except OSError as error:
-            raise InputError(f"the states cannot be read: {error}", self.place, "copy or record it again") from error
+            what = f"the states cannot be read: {error}"
+            raise InputError(what, self.place(world), "copy or record it again") from error
 
 
 def _demos(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
@@ -163,8 +174,8 @@ def _demos(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
         where = f"{path}: /data/{name}/states"
         if not isinstance(states, h5py.Dataset):
             raise InputError("the demonstration has no states", where, "record MuJoCo's states with it")
-        if states.dtype.kind != "f" or len(states.shape) != 2:
-            what = f"the states are {states.dtype}{list(states.shape)}, not floats [frames, numbers]"
+        if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
+            what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
             raise InputError(what, where, "record time, qpos and qvel of each frame")
         found[name] = states
     return found

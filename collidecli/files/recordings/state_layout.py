@@ -36,17 +36,17 @@ class StateLayout:
     columns: dict[str, slice]
 
     def qpos(self, states: np.ndarray) -> np.ndarray:
-        """float64[n, nq] of states[n, size]."""
-        return states[:, self.columns["QPOS"]].astype(np.float64)
+        """float64[..., nq] of states[..., size]."""
+        return states[..., self.columns["QPOS"]].astype(np.float64)
 
     def mocap(self, states: np.ndarray) -> np.ndarray | None:
-        """float64[n, nmocap, 7] xyzw of states[n, size]; None where the layout does not hold both parts."""
+        """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout does not hold both parts."""
         if not {"MOCAP_POS", "MOCAP_QUAT"} <= self.columns.keys():
             return None
-        position = states[:, self.columns["MOCAP_POS"]].astype(np.float64)
-        turn = states[:, self.columns["MOCAP_QUAT"]].astype(np.float64)
-        count = position.shape[1] // 3
-        return np.concatenate([position.reshape(-1, count, 3), turn.reshape(-1, count, 4)[..., WXYZ_TO_XYZW]], axis=-1)
+        position = states[..., self.columns["MOCAP_POS"]].astype(np.float64)
+        turn = states[..., self.columns["MOCAP_QUAT"]].astype(np.float64)
+        bodies = (*states.shape[:-1], position.shape[-1] // 3)
+        return np.concatenate([position.reshape(*bodies, 3), turn.reshape(*bodies, 4)[..., WXYZ_TO_XYZW]], axis=-1)
 
 
 def parse_spec(text: str) -> int:

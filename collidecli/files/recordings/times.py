@@ -54,13 +54,14 @@ def shared_time(times: Sequence[np.ndarray], places: Sequence[str]) -> tuple[np.
     for time, where in zip(checked, places, strict=True):
         frame = _first_difference(time - time[0], since)
         if frame is not None:
-            raise InputError(
-                f"the worlds do not keep step: {time[frame] - time[0]:.9g} s after the first frame here, "
-                f"{since[frame]:.9g} s elsewhere",
-                f"{where}, frame {frame}",
-                GIVE_RATE,
-            )
+            raise out_of_step(time[frame] - time[0], since[frame], f"{where}, frame {frame}")
     return since, ("the worlds' clocks differ; time counts from each world's first frame",)
+
+
+def out_of_step(here: float, elsewhere: float, where: str) -> InputError:
+    """The error to raise where a frame stands at different times [s] after the first frames of two worlds."""
+    what = f"the worlds do not keep step: {here:.9g} s after the first frame here, {elsewhere:.9g} s elsewhere"
+    return InputError(what, where, GIVE_RATE)
 
 
 def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
