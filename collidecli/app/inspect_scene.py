@@ -53,6 +53,7 @@ def scene_facts(
         "allowed_pair_count": None if listed is None else len(_together(listed)),
         "excluded_pairs": dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
         "forced_pair_count": len(model.pair_filter.forced),
+        "kept_attributes": _kept_attributes(scene),
         "warnings": list(scene.warnings),
     }
     if pairs and listed is not None:
@@ -95,6 +96,12 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
         hint = f"did you mean {', '.join(close)}?" if close else "collide inspect lists the scene's shapes"
         raise InputError(f"there is no shape '{path}'", "--why", hint)
     return rows
+
+
+def _kept_attributes(scene: LoadedScene) -> dict[str, int]:
+    """How many colliders have each attribute that is read, checked and changes no contact yet."""
+    kept = (held for door in scene.imports for held in getattr(door, "kept", {}).values())
+    return dict(Counter(name for held in kept for name in held))
 
 
 def _together(listed: list[np.ndarray]) -> np.ndarray:

@@ -61,6 +61,9 @@ def _whole_scene(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in facts["excluded_pairs"].items()]
     if facts["forced_pair_count"]:
         rows.append(("forced", plural(facts["forced_pair_count"], "pair")))
+    if facts["kept_attributes"]:
+        named = (f"{name} ({count(number)})" for name, number in facts["kept_attributes"].items())
+        rows.append(("kept", f"changes no contact yet: {', '.join(named)}"))
     rows.append(("sha256", facts["sha256"]))
     return Group(facts_table(rows), _shape_table(facts, limit)) if shapes else facts_table(rows)
 

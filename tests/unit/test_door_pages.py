@@ -1,4 +1,4 @@
-"""Examples in the pages of the MJCF and URDF doors: their files are written, their commands run, their output met."""
+"""Examples in the pages of the doors: their files are written, their commands run, their output met."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
-@pytest.mark.parametrize("page", ["mjcf.md", "urdf.md"])
+@pytest.mark.parametrize("page", ["mjcf.md", "urdf.md", "usd-filters.md"])
 def test_examples(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     found = FENCE.findall((DOCS / page).read_text(encoding="utf-8"))
-    files = [(name, body) for name, language, body in found if language == "xml"]
+    files = [(name, body) for name, language, body in found if language in ("xml", "usda")]
     assert files
     for name, body in files:
         assert name, "an example's file has a name"
