@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -149,6 +150,41 @@ def states_h5(folder: Path, motion: SteppedMotion) -> SceneRequest:
     return SceneRequest(scenes=[mjcf_scene(folder)], trajectory=str(folder / "states.dat"), recording=options)
 
 
+def isaac_lab(folder: Path, motion: SteppedMotion) -> SceneRequest:
+    """As Isaac Lab's recorder lays a file out, a demonstration a world; in float64, so that contacts can be compared.
+
+    The scene is USD, so its own forward kinematics is at work.
+    """
+    (folder / "scene.usda").write_text(usd_scene(motion.mj_model))
+    free = ("ball", "block", "can", "egg")
+    names = {"cart": ("rail", "pivot"), "flail": ("socket:x", "socket:y", "socket:z", "socket:w")}
+    with h5py.File(folder / "demos.dat", "w") as file:
+        data = file.create_group("data")
+        data.attrs["format_version"], data.attrs["env_args"] = 1, '{"env_name": "", "type": 2}'
+        for world in range(WORLDS):
+            for part, rows in (("initial_state", slice(0, 1)), ("states", slice(1, None))):
+                demo = data.require_group(f"demo_{world}/{part}")
+                for name in (*free, *names):
+                    asset = demo.create_group(f"{'rigid_object' if name in free else 'articulation'}/{name}")
+                    asset["root_pose"] = motion.body_q[rows, world, motion.body_names.index(name)]
+                    if name in names:
+                        columns = joint_columns(motion, world, names[name])
+                        asset.create_dataset("joint_position", data=columns[rows], compression="gzip")
+                        asset.attrs["joint_names"] = list(names[name])
+    options = RecordingOptions(fps=RATE)
+    return SceneRequest(scenes=[str(folder / "scene.usda")], trajectory=str(folder / "demos.dat"), recording=options)
+
+
+def joint_columns(motion: SteppedMotion, world: int, names: tuple[str, ...]) -> np.ndarray:
+    """float64[F, k]: coordinates as USD's joints have them, of a quaternion `:x` to `:w`."""
+    columns = []
+    for name in names:
+        joint, _, part = name.partition(":")
+        place = int(motion.mj_model.jnt_qposadr[motion.mj_model.joint(joint).id])
+        columns.append(motion.qpos[world, :, place + ("wxyz".index(part) if part else 0)])
+    return np.stack(columns, axis=1)
+
+
 WRITERS: dict[str, Writer] = {
     writer.__name__: writer
     for writer in (
@@ -160,6 +196,7 @@ WRITERS: dict[str, Writer] = {
         states_npy,
         states_npz,
         states_h5,
+        isaac_lab,
     )
 }
 """Each writes every world of the motion; names of the files say nothing of what they are."""
@@ -181,6 +218,70 @@ def test_a_usd_layer_gives_the_same_contacts(rate, unit, tmp_path, motion, expec
     found, time = contacts_of(request)
     np.testing.assert_allclose(time, motion.time, atol=1e-9)
     same(found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1})
+
+
+@pytest.mark.parametrize("order", ["wxyz", "xyzw"])
+@pytest.mark.parametrize("ending", ["xml", "usda"])
+def test_poses_of_bodies_give_the_same_contacts(order, ending, tmp_path, motion, expected):
+    """A tracker's .npz of every body; one world, as such files have."""
+    poses = motion.body_q[:, 1][..., [0, 1, 2, *((6, 3, 4, 5) if order == "wxyz" else (3, 4, 5, 6))]]
+    with open(tmp_path / "motion.dat", "wb") as file:
+        np.savez(
+            file,
+            fps=np.array([RATE]),
+            body_names=np.array(motion.body_names),
+            body_pos_w=poses[..., :3],
+            body_quat_w=poses[..., 3:],
+        )
+    (tmp_path / "scene.usda").write_text(usd_scene(motion.mj_model))
+    mjcf_scene(tmp_path)
+    request = SceneRequest(
+        scenes=[str(tmp_path / f"scene.{ending}")],
+        trajectory=str(tmp_path / "motion.dat"),
+        recording=RecordingOptions(quaternion_order=order),
+    )
+    found, _ = contacts_of(request)
+    same(found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1})
+
+
+@pytest.mark.parametrize("ending", ["xml", "usda"])
+@pytest.mark.parametrize("storage", ["npz", "csv"])
+def test_root_and_joints_give_the_same_contacts(storage, ending, tmp_path, motion):
+    """Cart and pole move, by their joints; what else the scene has rests."""
+    columns = joint_columns(motion, 1, ("pivot", "rail"))
+    root = motion.body_q[:, 1, motion.body_names.index("cart")]
+    options = RecordingOptions(joint_names=("pivot", "rail"), quaternion_order="xyzw", fps=RATE)
+    if storage == "csv":
+        np.savetxt(tmp_path / "motion.dat", np.concatenate([root, columns], axis=1), delimiter=",", fmt="%.17g")
+    else:
+        with open(tmp_path / "motion.dat", "wb") as file:
+            np.savez(file, root_pos=root[:, :3], root_rot=root[:, 3:], dof_pos=columns)
+    (tmp_path / "scene.usda").write_text(usd_scene(motion.mj_model))
+    mjcf_scene(tmp_path)
+    request = SceneRequest(
+        scenes=[str(tmp_path / f"scene.{ending}")], trajectory=str(tmp_path / "motion.dat"), recording=options
+    )
+    found, _ = contacts_of(request)
+    still = np.repeat(motion.body_q[:1, :1], len(motion.time), axis=0)
+    moving = [motion.body_names.index(name) for name in ("cart", "pole")]
+    still[:, 0, moving] = motion.body_q[:, 1, moving]
+    rest = [k for k in range(len(motion.body_names)) if k not in moving]
+    still[:, 0, rest] = resting_poses(motion)[rest]
+    (tmp_path / "bodies").mkdir()
+    truth = replace(motion, body_q=np.repeat(still, WORLDS, axis=1))
+    wanted, _ = contacts_of(our_bodies(tmp_path / "bodies", truth))
+    wanted = {(frame, 0, *parts): d for (frame, world, *parts), d in wanted.items() if world == 1}
+    assert {contact[2:4] for contact in wanted} >= {("block", "pole"), ("floor", "pole")}
+    same(found, wanted)
+
+
+def resting_poses(motion: SteppedMotion) -> np.ndarray:
+    """float64[B, 7] of the scene as it is written."""
+    import mujoco
+
+    data = mujoco.MjData(motion.mj_model)
+    mujoco.mj_kinematics(motion.mj_model, data)
+    return np.concatenate([data.xpos[1:], data.xquat[1:][:, [1, 2, 3, 0]]], axis=1)
 
 
 def same(found: dict[Contact, float], expected: dict[Contact, float]) -> None:

@@ -88,7 +88,7 @@ def stepped(worlds: int = WORLDS, frames: int = FRAMES) -> SteppedMotion:
 
 
 def usd_scene(model: mujoco.MjModel, metres_per_unit: float = 1.0) -> str:
-    """The scene as USD text: bodies below `USD_ROOT`, parent and child joined so that they do not collide."""
+    """The scene as USD text: bodies below `USD_ROOT` side by side, with MuJoCo's joints."""
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     unit = 1.0 / metres_per_unit
@@ -101,11 +101,9 @@ def usd_scene(model: mujoco.MjModel, metres_per_unit: float = 1.0) -> str:
         ops = pose_ops(data.xpos[body] * unit, data.xquat[body])
         apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
         parts.append(f'def Xform "{model.body(body).name}" {apis} {{\n{ops}\n{_order()}\n{geoms}}}\n')
-        parent = int(model.body_parentid[body])
-        if parent:
-            ends = (f"{USD_ROOT}/{model.body(k).name}" for k in (parent, body))
-            joints = "\n".join(f"rel physics:body{k} = <{path}>" for k, path in enumerate(ends))
-            parts.append(f'def PhysicsJoint "{model.body(body).name}_joint" {{\n{joints}\n}}\n')
+    for joint in range(model.njnt):
+        if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
+            parts.append(_joint(model, joint, unit))
     return "".join(parts) + "}\n"
 
 
@@ -128,6 +126,26 @@ def usd_layer(motion: SteppedMotion, world: int, rate: float, metres_per_unit: f
 
 def pose_ops(position: np.ndarray, wxyz: np.ndarray) -> str:
     return f"double3 xformOp:translate = {_tuple(position)}\nquatd xformOp:orient = {_tuple(wxyz)}"
+
+
+def _joint(model: mujoco.MjModel, joint: int, unit: float) -> str:
+    """A joint at its body's origin, along one of the body's axes, as UsdPhysics has it."""
+    body = int(model.jnt_bodyid[joint])
+    parent = int(model.body_parentid[body])
+    kinds = mujoco.mjtJoint
+    kind = {kinds.mjJNT_HINGE: "Revolute", kinds.mjJNT_SLIDE: "Prismatic", kinds.mjJNT_BALL: "Spherical"}
+    assert not model.jnt_pos[joint].any()
+    lines = [f"rel physics:body1 = <{USD_ROOT}/{model.body(body).name}>"]
+    if parent:
+        lines.append(f"rel physics:body0 = <{USD_ROOT}/{model.body(parent).name}>")
+    lines.append(f"point3f physics:localPos0 = {_tuple(model.body_pos[body] * unit)}")
+    lines.append(f"quatf physics:localRot0 = {_tuple(model.body_quat[body])}")
+    if model.jnt_type[joint] != kinds.mjJNT_BALL:
+        axis = model.jnt_axis[joint].tolist()
+        assert sorted(axis) == [0.0, 0.0, 1.0]
+        lines.append(f'uniform token physics:axis = "{"XYZ"[axis.index(1.0)]}"')
+    text = "\n".join(lines)
+    return f'def Physics{kind[kinds(model.jnt_type[joint])]}Joint "{model.joint(joint).name}" {{\n{text}\n}}\n'
 
 
 def _order(*more: str) -> str:
