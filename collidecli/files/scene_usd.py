@@ -119,7 +119,7 @@ class _Scene:
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
         self.rest: dict[str, RestPose] = {}
-        self._world: float | None = None
+        self._newton_world: dict[str, int] = {}
         self._world_of: dict[str, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
 
@@ -215,14 +215,16 @@ class _Scene:
             )
 
     def _check_world(self, path: str) -> None:
-        """Refuses a stage whose colliders are in several worlds: all of a stage is one world here."""
+        """Refuses colliders of several `newton:world` in one world, which an environment is, or else the stage."""
         world = self.attributes.world(path)
-        self._world = world if self._world is None else self._world
-        if world is not None and world != self._world:
+        if world is None:
+            return
+        held = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
+        if world != held:
             raise InputError(
-                f"newton:world is {world}, and {self._world} elsewhere",
+                f"newton:world is {world}, and {held} elsewhere",
                 self._physics.where(path),
-                "give each world a scene file of its own, or use --worlds for copies of one",
+                "give each world an environment or a scene file of its own, or use --worlds for copies of one",
             )
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:

@@ -38,6 +38,7 @@ class PairFilters:
         for path, owner in owner_of.items():
             self._owned.setdefault(owner, []).append(path)
         self._owned.pop("", None)
+        self._articulations = list(articulations_of(physics))
 
     def add_all(self) -> None:
         self._add_filtered_pairs()
@@ -61,8 +62,9 @@ class PairFilters:
         paths = [path] if path in self._shape_of else []
         paths += self._owned.get(path, [])
         if path in self._physics.articulations:
-            for body in self._articulated_bodies(path):
-                paths += self._owned.get(body, [])
+            for articulation in self._articulations:
+                if path in articulation.roots:
+                    paths += [p for body in articulation.bodies for p in self._owned.get(body, [])]
         elif not paths and path not in self._physics.bodies:
             self._physics.warnings.append(
                 f"<{holder}>: physics:filteredPairs: <{path}> is no collider, body or articulation"
@@ -114,11 +116,7 @@ class PairFilters:
         return self._body_of.get(path), [self._shape_of[p] for p in held if p in self._shape_of]
 
     def _add_articulations(self) -> None:
-        for articulation in articulations_of(self._physics):
+        for articulation in self._articulations:
             bodies = [self._body_of[body] for body in articulation.bodies if body in self._body_of]
             if len(bodies) > 1 and not articulation.self_collision:
                 self._builder.add_articulation(bodies, self_collision=False)
-
-    def _articulated_bodies(self, path: str) -> list[str]:
-        """Bodies of an articulation; pxr lists the world, where a joint leads there, as an empty path."""
-        return [str(body) for body in self._physics.articulations[path].articulatedBodies if body]
