@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.body_names import find_bodies, shift_of_named, some_names
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.model.placement import compose
 from collidecli.model.shape_types import POSITION_LIMIT
 
 QUATERNION_TOLERANCE = 1e-3
@@ -25,41 +26,27 @@ class BodyMatch:
     """Which of the recorded bodies is which of the model's.
 
     Args:
-        names: the recording's body names, in its order; they may be a part of the scene's, in any order.
-        model: in a model of several templates a name stands for the body of that name in each of them.
+        names: the recording's body names, in its order; they may be a part of the scene's, in any order, and mean what
+            `find_bodies` says.
         where: the dataset that holds the names, for messages.
         welded: names of bodies that are part of the static world, whose recorded pose must be the scene's.
     Raises:
-        InputError: a name twice, or one that the scene does not have.
+        InputError: names that `find_bodies` refuses.
     """
 
     def __init__(self, names: list[str], model: Model, where: str, welded: frozenset[str] = frozenset()) -> None:
         self.names = names
         self.warnings: list[str] = []
-        self._check_names(names, model, where)
-        column_of = {name: column for column, name in enumerate(names)}
         paths = model.bodies.path
-        self._rows = np.array([row for row, path in enumerate(paths) if path in column_of], np.intp)
-        self._columns = np.array([column_of[paths[row]] for row in self._rows], np.intp)
+        found = find_bodies(names, model, where)
+        self._rows = np.array(list(found), np.intp)
+        self._columns = np.array(list(found.values()), np.intp)
         self._straight = np.array_equal(self._columns, np.arange(len(paths))) and len(names) == len(paths)
-        self._rest = model.bodies.pose
+        self._rest, self._rest_in_worlds = model.bodies.pose, model.resting_poses()
+        self._shift = shift_of_named(names, found, model)
         self._absent = _absent_bodies(model)
-        self._welded = np.array([path in welded and path in column_of for path in paths], bool)
-        self._warn_of_missing(model, set(names))
-
-    def _check_names(self, names: list[str], model: Model, where: str) -> None:
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise InputError(f"body '{twice[0]}' is named twice", where, "every recorded body needs its own name")
-        known = set(model.bodies.path)
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-            raise InputError(
-                f"the scene has no body '{unknown[0]}'{more}",
-                where,
-                f"its bodies are {_some(model.bodies.path)}" if known else "it has no bodies at all",
-            )
+        self._welded = np.array([path in welded and row in found for row, path in enumerate(paths)], bool)
+        self._warn_of_missing(model, {paths[row] for row in found})
 
     def _warn_of_missing(self, model: Model, recorded: set[str]) -> None:
         """A body without a shape can touch nothing, so nobody misses its pose."""
@@ -68,19 +55,29 @@ class BodyMatch:
         if missing:
             self.warnings.append(
                 f"{len(missing)} of the scene's bodies are not in the recording and stay at their scene pose: "
-                + _some(missing)
+                + some_names(missing)
             )
 
     def poses(self, recorded: np.ndarray) -> np.ndarray:
-        """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7]; not yet checked."""
-        if self._straight and self._absent is None:
+        """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7]; not yet checked.
+
+        Of one recorded world that serves several, as in the first world of each body's template (see `Motion`).
+        """
+        one_world = recorded.shape[1] == 1
+        shift = self._shift if one_world else None
+        if self._straight and self._absent is None and shift is None:
             return recorded.astype(np.float64)
+        rest = self._rest if one_world else self._rest_in_worlds
         out = np.empty((*recorded.shape[:2], len(self._rest), 7))
-        out[...] = self._rest
-        out[:, :, self._rows] = recorded[:, :, self._columns]
+        out[...] = rest
+        named = recorded[:, :, self._columns]
+        if shift is not None:
+            with np.errstate(invalid="ignore", over="ignore"):  # not yet checked
+                named = compose(shift, named.astype(np.float64))
+        out[:, :, self._rows] = named
         if self._absent is not None:
-            absent = self._absent if recorded.shape[1] > 1 else np.all(self._absent, axis=0, keepdims=True)
-            np.copyto(out, self._rest, where=np.asarray(absent)[None, :, :, None])
+            absent = self._absent if not one_world else np.all(self._absent, axis=0, keepdims=True)
+            np.copyto(out, rest, where=np.asarray(absent)[None, :, :, None])
         return out
 
     def checked(self, recorded: np.ndarray, frames: range, path: str, dataset: str = "/body_q") -> np.ndarray:
@@ -174,8 +171,3 @@ def pose_fault(pose: np.ndarray) -> str:
         return f"the position is beyond {POSITION_LIMIT:g} m"
     norm = math.hypot(*pose[3:])
     return f"the quaternion has norm {norm:.6g}, off from 1 by more than {QUATERNION_TOLERANCE:g}"
-
-
-def _some(names: tuple[str, ...] | list[str], limit: int = 5) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
-    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -65,6 +65,8 @@ class TrajectoryMotion:
         self._data = cached_dataset(file, self.header.kind, path)
         self._mocap = cached_dataset(file, "mocap_q", path) if self.header.mocap_count >= 0 else None
         self.warnings = tuple(self._match.warnings)
+        if self.world_count == 1 and model.world_shift is not None:
+            self.warnings += ("the recording is of one world; in each other it plays as far from the world's origin",)
         if self.header.kind == "body_q" and "mocap_q" in file:
             self.warnings += ("/mocap_q is not used: it belongs to /joint_q",)
 

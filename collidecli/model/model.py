@@ -134,7 +134,7 @@ class Model:
     @cached_property
     def world_shift(self) -> np.ndarray | None:
         """float64[W, 7]: the motion from the first world of w's template to world w; None where none moves anything."""
-        shift = shift_between(self.world_pose, first_worlds(self.world_template))
+        shift = shift_between(self.world_pose, self.world_pose[first_worlds(self.world_template)])
         return None if is_identity(shift).all() else shift
 
     def resting_poses(self) -> np.ndarray:

@@ -39,16 +39,15 @@ def first_worlds(world_template: np.ndarray) -> np.ndarray:
     return first[np.searchsorted(templates, world_template)]
 
 
-def shift_between(world_pose: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """float64[W, 7]: the motion that takes what stands in world start[w] to where it stands in world w.
+def shift_between(goal: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """float64[n, 7]: the motions that take what stands in worlds of origins `start` to where those of `goal` have it.
 
     The identity, exactly, where the two stand alike.
     """
-    origin = world_pose[start]
-    shift = compose(world_pose, inverse(origin))
-    same_rotation = np.all(world_pose[:, 3:] == origin[:, 3:], axis=1)
+    shift = compose(goal, inverse(start))
+    same_rotation = np.all(goal[:, 3:] == start[:, 3:], axis=1)
     # Without a turn the positions' difference is exact where they are; the product of quaternions would round.
-    shift[same_rotation, :3] = (world_pose - origin)[same_rotation, :3]
+    shift[same_rotation, :3] = (goal - start)[same_rotation, :3]
     shift[same_rotation, 3:] = IDENTITY_POSE[3:]
     return shift
 

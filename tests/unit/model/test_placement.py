@@ -122,7 +122,7 @@ def test_nothing_changes_where_all_worlds_stand_alike():
 
 def test_a_shift_without_a_turn_is_exact():
     world_pose = np.array([(0.1, 0.2, 0.3, *TURN.as_quat()), (2.1, 0.2, 0.3, *TURN.as_quat())])
-    shift = shift_between(world_pose, np.array([0, 0]))
+    shift = shift_between(world_pose, world_pose[[0, 0]])
     np.testing.assert_array_equal(shift, [IDENTITY_POSE, (2.1 - 0.1, 0, 0, 0, 0, 0, 1)])
     pose = np.array((1.5, 2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_array_equal(compose(shift[1], pose)[3:], pose[3:])
