@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 
-from collidecli.app.scenes import LoadedScene
+from collidecli.app.scenes import LoadedScene, scene_hash
 from collidecli.errors import InputError
 from collidecli.files.recordings.kinds import kind_of
 from collidecli.files.recordings.robosuite import CarriedScene
@@ -56,11 +55,10 @@ def load_carried_scene(
         for index in world_import:
             together.add_world(builders[index])
         model = together.finalize(static_pairs=static_pairs)
-    digest = hashlib.sha256(b"".join(hashlib.sha256(scene.text.encode()).digest() for scene in carried.scenes))
     return LoadedScene(
         model=model,
         name=os.path.basename(path),
-        sha256=digest.hexdigest(),
+        sha256=scene_hash(imports, options),
         imports=tuple(imports),
         warnings=tuple(dict.fromkeys(w for scene in imports for w in scene.warnings)),
         world_import=world_import,

@@ -98,7 +98,8 @@ def load_scene(
     options: SceneOptions | None = None,
     recording: RecordingOptions | None = None,
 ) -> LoadedScene:
-    """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself.
+    """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself, or
+    has a world for each of its environments.
 
     paths: none stands for the scene that `trajectory` carries. worlds: None is as many as `trajectory` has, 1 without.
 
@@ -121,6 +122,11 @@ def load_scene(
 
             with reading("recording", trajectory):
                 worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording or RecordingOptions())
+            if worlds == 1:
+                worlds = None  # it serves however many the scene has
+            _check_environments(builders[0], worlds, "worlds of the recording", os.fspath(trajectory))
+        else:
+            _check_environments(builders[0], worlds, "worlds", "--worlds")
         model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
     else:
         if worlds not in (None, len(builders)):
@@ -130,17 +136,28 @@ def load_scene(
         together = ModelBuilder()
         together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
         together.material_rule = builders[0].material_rule
-        for builder in builders:
+        for builder, path in zip(builders, paths, strict=True):
+            _check_environments(builder, len(builders), "scenes", os.fspath(path))
             together.add_world(builder)
         model = together.finalize(static_pairs=static_pairs)
     return LoadedScene(
         model=model,
         name=" ".join(model.source),
-        sha256=_scene_hash(imports, options),
+        sha256=scene_hash(imports, options),
         imports=tuple(imports),
         warnings=tuple(w for scene in imports for w in scene.warnings),
         world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
     )
+
+
+def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str) -> None:
+    """Raises InputError where a scene's environments are not as many as the worlds that are asked of it."""
+    if builder.world_count and worlds not in (None, builder.world_count):
+        raise InputError(
+            f"there are {worlds} {what}, and the scene has {builder.world_count} environments, each a world",
+            where,
+            "make them agree, or take the stage as one world with --environments none",
+        )
 
 
 def _with_layer(options: SceneOptions, trajectory: str | os.PathLike[str]) -> SceneOptions:
@@ -198,9 +215,11 @@ def _own_motion(scene, model: Model) -> Motion | None:
     return scene.motion(model) if hasattr(scene, "motion") else scene.keyframes(model)
 
 
-def _scene_hash(imports: Sequence, options: SceneOptions) -> str:
-    """Of every file that may decide a contact, in order: the scenes' own, and the pairs that are disabled."""
+def scene_hash(imports: Sequence, options: SceneOptions) -> str:
+    """SHA-256 of all that may decide a contact, in order: scenes that are text, files of scenes, disabled pairs."""
     digest = hashlib.sha256()
+    for scene in imports:
+        digest.update(getattr(scene, "text", "").encode())
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
     for path in (*(path for scene in imports for path in scene.files), *more):
         with open(path, "rb") as file:
