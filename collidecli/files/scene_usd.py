@@ -23,7 +23,7 @@ from collidecli.files.usd_environment_search import populate
 from collidecli.files.usd_filters import PairFilters
 from collidecli.files.usd_geometry import HANDLED_TYPES, ShapeReader, WorldShape
 from collidecli.files.usd_groups import CollisionGroups
-from collidecli.files.usd_instancers import expand_instancers
+from collidecli.files.usd_instancers import check_joints, expand_instancers
 from collidecli.files.usd_kinematics import UsdKinematics
 from collidecli.files.usd_materials import PhysicsMaterials
 from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
@@ -86,6 +86,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         instances = expand_instancers(stage, str(path), warnings)
     warnings += instancer_warnings
     physics = parse_physics(stage, str(path), warnings, instances, environments)
+    check_joints(physics)
     with diagnostics(str(path)) as more_warnings:
         scene = _Scene(builder, physics)
         scene.add_worlds()

@@ -17,7 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 from collidecli.errors import InputError
 from collidecli.files.usd_instances import Instances
 from collidecli.files.usd_session import editable
-from collidecli.files.usd_stage import REST_TIME
+from collidecli.files.usd_stage import REST_TIME, Physics
 
 NESTING_LIMIT = 16
 """Instancers in prototypes of instancers: deeper than this they are taken to hold each other without end."""
@@ -64,6 +64,21 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         folder = instancer.write(stage, instances)
         waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
     return instances
+
+
+def check_joints(physics: Physics) -> None:
+    """Refuses a joint to a prim that is in the scene through instances only: which of them is joined, nothing says."""
+    for path in physics.joints:
+        for side in ("physics:body0", "physics:body1"):
+            relationship = physics.prim(path).GetRelationship(side)
+            for target in map(str, relationship.GetForwardedTargets() if relationship else ()):
+                copies = physics.instances.copies(target)
+                if copies and copies == physics.targets(target):
+                    raise InputError(
+                        f"the joint names <{target}>, which is in a prototype of a point instancer",
+                        physics.where(path),
+                        f"name an instance, as <{copies[0]}>, or put the joint into the prototype",
+                    )
 
 
 def _keep_time(stage: Usd.Stage, file: str) -> None:

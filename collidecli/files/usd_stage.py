@@ -97,7 +97,8 @@ def open_stage(
 
 def _read_changed_files_anew() -> None:
     """pxr keeps layers by path while anything holds them: another stage, of a scene that was read before."""
-    Sdf.Layer.ReloadLayers({x for x in Sdf.Layer.GetLoadedLayers() if x.realPath and not x.dirty})
+    held = (layer for layer in Sdf.Layer.GetLoadedLayers() if not layer.expired)  # one may go while we look
+    Sdf.Layer.ReloadLayers({layer for layer in held if layer.realPath and not layer.dirty})
 
 
 def check_composition(stage: Usd.Stage, file: str) -> None:

@@ -241,6 +241,22 @@ def test_joints_inside_prototypes_join_within_the_instance(tmp_path):
     assert pairs == names("p_0/a/s p_1/a/s, p_0/b/t p_1/b/t, p_0/a/s p_1/b/t, p_0/b/t p_1/a/s")
 
 
+def test_joints_outside_name_an_instance(tmp_path):
+    """A prim named as instances are named may be joined; a prototype may not, as it is no body of the scene."""
+    joint = 'def PhysicsFixedJoint "j" {\nrel physics:body0 = %s\nrel physics:body1 = </w>\n}\n'
+    _, pairs = allowed(tmp_path, two() + sphere("w") + joint % "</i/instances/a_1>")
+    assert {pair for pair in pairs if "w" in pair.split()} == names("a_0/s w, b_2/t w, b_3/t w")
+    with pytest.raises(InputError, match=r"</j>: the joint names </i/protos/a>, which is in a prototype"):
+        load(tmp_path, two() + sphere("w") + joint % "</i/protos/a>")
+
+
+def test_a_scale_that_changes_is_named_in_its_frame(tmp_path):
+    inside = "float3[] scales.timeSamples = {0: [(1, 1, 1)], 8: [(1, 1, 2)]}\npoint3f[] positions = [(0, 0, 0)]"
+    scene, model = load(tmp_path, instancer(inside, cube("a", apis=BOTH), index=[0]))
+    with pytest.raises(InputError, match=r"</i/instances/a_0>, time code 8: .* scale changes over time"):
+        scene.motion(model).read(range(2))
+
+
 BOUND = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI", "MaterialBindingAPI"])'
 BINDS = '(prepend apiSchemas = ["MaterialBindingAPI"])'
 
