@@ -75,6 +75,11 @@ class ArticulationMotion:
         for body in (body for world in worlds for held in world for body in held.articulation.body_path):
             names.setdefault(body, len(names))
         self._column = names
+        self._groups: dict[tuple, list[int]] = {}
+        for world, articulations in enumerate(worlds):
+            for place, held in enumerate(articulations):
+                key = (place, id(held.articulation), held.columns.names, held.root_pose is None)
+                self._groups.setdefault(key, []).append(world)
         kinematics = target.find_kinematics()
         still = () if kinematics is None else np.flatnonzero(kinematics.welded)
         welded = frozenset() if kinematics is None else frozenset(kinematics.body_path[k] for k in still)
@@ -93,10 +98,10 @@ class ArticulationMotion:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
         recorded = np.zeros((len(frames), self.world_count, len(self._column), 7))
         recorded[..., 6] = 1.0  # a body of another world's template is put back to rest where poses are matched
-        for world, held in enumerate(self._worlds):
-            for articulation in held:
-                columns = [self._column[body] for body in articulation.articulation.body_path]
-                recorded[:, world, columns] = self._poses(articulation, world, frames)
+        for (place, *_), group in self._groups.items():
+            bodies = self._worlds[group[0]][place].articulation.body_path
+            columns = np.array([self._column[body] for body in bodies], np.intp)
+            recorded[:, np.array(group)[:, None], columns] = self._poses(place, group, frames)
         return self._match.checked(recorded, frames, self._path, "articulations")
 
     @property
@@ -112,24 +117,33 @@ class ArticulationMotion:
         if self._close is not None:
             self._close()
 
-    def _poses(self, held: RecordedArticulation, world: int, frames: range) -> np.ndarray:
-        """float64[n, B, 7] of the articulation's bodies in the world."""
-        root = None
-        if held.root_pose is not None and not held.articulation.root_is_jointed:
-            root = _unit(held.root_pose(frames), held.root_place, held.articulation.body_path[0], world, frames)
-            root[:, :3] += self._origins[world]
-        position = np.zeros((len(frames), 0)) if held.joint_position is None else held.joint_position(frames)
-        fault = held.columns.first_fault(position, QUATERNION_TOLERANCE)
-        if fault is not None:
-            row, what = fault
-            raise InputError(what, f"{held.joint_place}, frame {frames[row]}, world {world}", AGAIN)
+    def _poses(self, place: int, group: list[int], frames: range) -> np.ndarray:
+        """float64[n, worlds of the group, B, 7]: an articulation's bodies, which is recorded alike in these worlds."""
+        all_held = [self._worlds[world][place] for world in group]
+        first = all_held[0]
+        positions, roots = [], []
+        for world, held in zip(group, all_held, strict=True):
+            position = np.zeros((len(frames), 0)) if held.joint_position is None else held.joint_position(frames)
+            fault = held.columns.first_fault(position, QUATERNION_TOLERANCE)
+            if fault is not None:
+                row, what = fault
+                raise InputError(what, f"{held.joint_place}, frame {frames[row]}, world {world}", AGAIN)
+            positions.append(position)
+            if held.root_pose is not None and not first.articulation.root_is_jointed:
+                body = first.articulation.body_path[0]
+                root = _unit(held.root_pose(frames), held.root_place, body, world, frames)
+                root[:, :3] += self._origins[world]
+                roots.append(root)
         start = clock.perf_counter()
-        poses = held.articulation.poses(root, held.columns, position)
-        self.kinematics_seconds += clock.perf_counter() - start
-        if root is None and self._shift is not None and held.articulation.body_path[0] not in self._global:
+        poses = first.articulation.poses(
+            np.concatenate(roots) if roots else None, first.columns, np.concatenate(positions)
+        )
+        poses = poses.reshape(len(group), len(frames), *poses.shape[1:])
+        if not roots and self._shift is not None and first.articulation.body_path[0] not in self._global:
             # Nothing recorded says where it stands: as in the scene, which its template's first world is.
-            poses = compose(self._shift[world], poses)
-        return poses
+            poses = compose(self._shift[group][:, None, None], poses)
+        self.kinematics_seconds += clock.perf_counter() - start
+        return np.swapaxes(poses, 0, 1)
 
 
 def _unit(poses: np.ndarray, place: str, body: str, world: int, frames: range) -> np.ndarray:

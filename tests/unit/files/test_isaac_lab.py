@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
+from collidecli.app.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.files.recordings import isaac_lab
 from collidecli.files.recordings.articulation_motion import ArticulationMotion
@@ -172,3 +173,91 @@ def test_what_is_left_out_is_told(tmp_path, twins):
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
     assert any("/data/demo_0/states/deformable_object: not used" in warning for warning in motion.warnings)
     assert any("'/World/puck'" in warning for warning in motion.warnings)
+
+
+ENVIRONMENTS = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "World"
+{{
+    def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {{
+        uniform token axis = "Z"
+    }}
+    def Xform "envs"
+    {{{envs}
+    }}
+}}
+"""
+ENVIRONMENT = """
+        def Xform "env_{k}"
+        {{
+            double3 xformOp:translate = ({x}, {y}, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+            def Xform "Robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
+            {{
+                def Sphere "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
+                {{
+                    double radius = 0.1
+                }}
+                def Sphere "link" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
+                {{
+                    double radius = {radius}
+                    double3 xformOp:translate = (1, 0, 0)
+                    uniform token[] xformOpOrder = ["xformOp:translate"]
+                }}
+                def PhysicsRevoluteJoint "hinge"
+                {{
+                    rel physics:body0 = <../base>
+                    rel physics:body1 = <../link>
+                    uniform token physics:axis = "Z"
+                    point3f physics:localPos1 = (-1, 0, 0)
+                }}
+            }}
+            def Sphere "Cube" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
+            {{
+                double radius = 0.1
+                double3 xformOp:translate = (0, 0, 3)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+            }}
+        }}"""
+
+
+@pytest.mark.parametrize("radii", [(0.1, 0.1, 0.1), (0.1, 0.2, 0.1)], ids=["alike", "two templates"])
+def test_poses_are_relative_to_the_environment(tmp_path, radii):
+    """Names differ in capitals from the prims', as Isaac Lab's scene entities do. Poses worked out by hand."""
+    origins = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
+    envs = (
+        ENVIRONMENT.format(k=k, x=p[0], y=p[1], radius=r) for k, (p, r) in enumerate(zip(origins, radii, strict=True))
+    )
+    scene_path = tmp_path / "scene.usda"
+    scene_path.write_text(ENVIRONMENTS.format(envs="".join(envs)))
+    rng = np.random.default_rng(0)
+    path = tmp_path / "m.hdf5"
+    angle, root, cube = rng.uniform(-3, 3, (3, 4)), rng.normal(size=(3, 4, 3)), rng.normal(size=(3, 4, 3))
+    with h5py.File(path, "w") as file:
+        for k in range(3):
+            states = file.create_group(f"data/demo_{k}/states")
+            states["articulation/robot/joint_position"] = angle[k][:, None]
+            states["articulation/robot/root_pose"] = np.concatenate([root[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
+            states["rigid_object/cube/root_pose"] = np.concatenate([cube[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
+    request = SceneRequest(
+        scenes=[str(scene_path)],
+        trajectory=str(path),
+        recording=RecordingOptions(joint_names=("hinge",), fps=10.0),
+    )
+    scene, motion = scene_in_motion(request)
+    assert scene.model.world_count == 3
+    poses = motion.read(range(4))
+    names = [body.split("/", 4)[-1] for body in scene.model.bodies.path]
+    for world in range(3):
+        for row, name in enumerate(names):
+            if scene.model.bodies.template[row] not in (-1, scene.model.world_template[world]):
+                continue
+            wanted = (cube if name == "Cube" else root)[world] + origins[world]
+            if name == "Robot/link":
+                wanted = wanted + np.stack([np.cos(angle[world]), np.sin(angle[world]), np.zeros(4)], axis=1)
+            np.testing.assert_allclose(poses[:, world, row, :3], wanted, atol=1e-9)
+    motion.close()
