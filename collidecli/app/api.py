@@ -21,7 +21,7 @@ from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
 
 if TYPE_CHECKING:
     from collidecli.files.contacts_reader import ContactSet
@@ -41,14 +41,17 @@ class ModelBuilder(model_builder.ModelBuilder):
 
         return add_usd(self, os.fspath(path))
 
-    def add_mjcf(self, path: str | os.PathLike[str]) -> MjcfImport:
-        """Adds an MJCF scene; returns what became of its bodies and geoms, and its `keyframes(model)` as a motion.
+    def add_mjcf(
+        self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""
+    ) -> MjcfImport:
+        """Adds an MJCF or URDF scene; returns what became of its bodies and geoms, and `keyframes(model)` as a motion.
 
+        asset_map: each "OLD=NEW", the start of an asset's path and its replacement. disabled_pairs: an SRDF file.
         Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.
         """
         from collidecli.files.scene_mjcf import add_mjcf
 
-        return add_mjcf(self, path)
+        return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
 def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions) -> MjcfImport:
     """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that may be no file of its own."""
     mj_model, place = compiled.mj_model, compiled.place
+    rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
     names = urdf_shape_names(mj_model) if compiled.urdf else None
     _check_flexes(mj_model, place)
     _set_gap_rule(builder, place)
@@ -116,8 +117,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
         shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place, names)
-        links = _shapes_of_links(mj_model, shape_row)
-        disabled = disabled_pairs(read_srdf(options.disabled_pairs), links) if options.disabled_pairs else NOTHING
+        disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [
             *compiled.warnings,
             *add_pair_rules(builder, mj_model, shape_row, disabled.rule),
@@ -276,6 +276,10 @@ class KeyframeMotion:
         count = mj_model.nkey
         self.warnings: tuple[str, ...] = ()
         self.time = np.array(mj_model.key_time, np.float64)
+        if not np.isfinite(self.time).all():
+            key = int(np.argmin(np.isfinite(self.time)))
+            where = f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}')"
+            raise InputError(f"the time is {self.time[key]:g}", where, "give it a time in seconds")
         if (np.diff(self.time) < 0.0).any():
             self.time = np.arange(count, dtype=np.float64)
             self.warnings = ("the keyframes' times run back; their numbers stand for the time",)
