@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import tokenize
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -12,8 +14,24 @@ import psutil
 
 from collidecli.errors import InputError
 
-_DAMAGE = (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError)
-"""What zipfile and NumPy raise where a file is cut short, damaged, encrypted or of another make."""
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+    tokenize.TokenError,
+)
+"""What zipfile and NumPy raise where a file is cut short, damaged, encrypted or of another make.
+
+The last four come of headers, which NumPy parses as Python literals.
+"""
 
 _PICKLED = "make it an array of numbers: reading pickled objects would run whatever code the file brings"
 
@@ -87,7 +105,7 @@ def read_npz(path: str, name: str) -> np.ndarray:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return np.asarray(arrays[name])
-    except (*_DAMAGE, KeyError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+    except (*_DAMAGE, KeyError) as error:
         raise _damaged(f"{path}: {name}", error) from error
 
 

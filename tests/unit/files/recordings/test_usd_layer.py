@@ -1,0 +1,169 @@
+"""USD layers of time samples over a scene: composition, rates, and every refusal."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from collidecli.app.scenes import SceneRequest, load_scene, scene_in_motion
+from collidecli.errors import InputError
+from tests.support.usd_scenes import BOTH, COLLIDER, write_usda
+
+MOVES = "double3 xformOp:translate.timeSamples = { 0: (0, 0, 0), 10: (10, 0, 0) }"
+ORDER = 'uniform token[] xformOpOrder = ["xformOp:translate"]'
+AT = f"double3 xformOp:translate = (1, 2, 3)\n{ORDER}"
+SCENE = f"""
+def Xform "World" {{
+  def Sphere "ball" {BOTH} {{
+    double radius = 0.5
+    {AT}
+  }}
+  def Sphere "wall" {COLLIDER} {{
+    double radius = 0.5
+    {AT}
+  }}
+  def Camera "camera" {{
+    {AT}
+  }}
+  def Scope "notes" {{
+  }}
+}}
+"""
+
+
+def over(body: str, *names: str) -> str:
+    for name in reversed(names or ("World", "ball")):
+        body = f'over "{name}" {{\n{body}\n}}'
+    return body
+
+
+def moved(folder, layer, head="timeCodesPerSecond = 10", scene=SCENE, scene_head=None, name="motion.usda"):
+    options = {} if scene_head is None else {"header": scene_head}
+    path = write_usda(folder, scene, **options)
+    write_usda(folder, layer, header=head, name=name)
+    return scene_in_motion(SceneRequest(scenes=[str(path)], trajectory=str(folder / name)))
+
+
+def places(motion, row=0):
+    return motion.read(range(len(motion.time)))[:, 0, row, :3].tolist()
+
+
+def test_the_layer_is_stronger_than_the_scene_and_the_scene_unchanged(tmp_path):
+    scene, motion = moved(tmp_path, over(MOVES))
+    assert places(motion) == [[0, 0, 0], [10, 0, 0]]
+    assert motion.time.tolist() == [0.0, 1.0]
+    assert motion.step.tolist() == [0, 10]
+    assert motion.sha256 == hashlib.sha256((tmp_path / "motion.usda").read_bytes()).hexdigest()
+    alone = load_scene([tmp_path / "s.usda"], None)
+    assert alone.sha256 == scene.sha256
+    assert alone.motion(None).read(range(1))[0, 0, 0, :3].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("rate", [10, 24, 60])
+def test_each_layers_own_rate_and_offset_are_kept(tmp_path, rate):
+    """The scene moves the wall at 24 a second, the layer the ball at its own; the layer below lies 5 codes late."""
+    scene = SCENE.replace(
+        f'"wall" {COLLIDER} {{\n    double radius = 0.5\n    {AT}', f'"wall" {COLLIDER} {{\n{MOVES}\n{ORDER}'
+    )
+    write_usda(tmp_path, over(MOVES), header=f"timeCodesPerSecond = {rate}", name="below.usda")
+    head = f"timeCodesPerSecond = {rate}\n subLayers = [@below.usda@ (offset = 5; scale = 2)]"
+    loaded, motion = moved(tmp_path, "", head, scene, 'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = 24')
+    expected = sorted({0.0, 10 / 24, 5 / rate, 25 / rate})
+    np.testing.assert_allclose(motion.time, expected, atol=1e-12)
+    ball, wall = (loaded.model.bodies.path.index(f"/World/{name}") for name in ("ball", "wall"))
+    x = np.array(places(motion, ball))[:, 0]
+    np.testing.assert_allclose(x, np.clip((motion.time * rate - 5) / 2, 0, 10), atol=1e-9)
+    np.testing.assert_allclose(np.array(places(motion, wall))[:, 0], np.clip(motion.time * 24, 0, 10), atol=1e-9)
+    assert motion.sha256 != hashlib.sha256((tmp_path / "motion.usda").read_bytes()).hexdigest()
+
+
+def test_frames_per_second_stand_in_for_the_rate(tmp_path):
+    _, motion = moved(tmp_path, over(MOVES), "framesPerSecond = 20")
+    assert motion.time.tolist() == [0.0, 0.5]
+
+
+def test_a_static_collider_that_the_layer_moves_becomes_a_body(tmp_path):
+    scene, motion = moved(tmp_path, over(MOVES, "World", "wall"))
+    assert scene.model.bodies.path == ("/World/ball", "/World/wall")
+    assert places(motion, 1) == [[0, 0, 0], [10, 0, 0]]
+    assert places(motion, 0) == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_prim_above_moves_all_below(tmp_path):
+    _, motion = moved(tmp_path, over(f"{MOVES}\n{ORDER}", "World"))
+    assert places(motion) == [[1, 2, 3], [11, 2, 3]]
+
+
+def test_what_is_within_an_instance_moves(tmp_path):
+    scene = f"""
+def Xform "kit" {{
+  def Sphere "ball" {BOTH} {{
+    double radius = 0.5
+    {AT}
+  }}
+}}
+def Xform "World" {{
+  def "a" (instanceable = true
+    references = </kit>) {{
+  }}
+}}
+"""
+    loaded, motion = moved(tmp_path, over(MOVES, "World", "a", "ball"), scene=scene)
+    assert places(motion, loaded.model.bodies.path.index("/World/a/ball")) == [[0, 0, 0], [10, 0, 0]]
+    assert places(motion, loaded.model.bodies.path.index("/kit/ball")) == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_single_time_poses_the_scene(tmp_path):
+    _, motion = moved(tmp_path, over(MOVES.replace(", 10: (10, 0, 0)", "")))
+    assert places(motion) == [[0, 0, 0]]
+    assert motion.sha256
+
+
+def test_crate_files_and_whole_scenes_are_layers_too(tmp_path):
+    from pxr import Usd
+
+    animated = SCENE.replace("double3 xformOp:translate = (1, 2, 3)", MOVES, 1)
+    path = write_usda(tmp_path, animated, name="whole.usda")
+    stage = Usd.Stage.Open(str(path))
+    stage.GetRootLayer().Export(str(tmp_path / "whole.usdc"))
+    for name in ("whole.usda", "whole.usdc"):
+        request = SceneRequest(scenes=[str(write_usda(tmp_path, SCENE))], trajectory=str(tmp_path / name))
+        assert places(scene_in_motion(request)[1]) == [[0, 0, 0], [10, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "words"),
+    [
+        (over(MOVES, "World", "bale"), "", ("</World/bale>", "not in the scene")),
+        (over(f"{MOVES}\n{ORDER}", "World", "camera"), "", ("nothing that collides", "</World/camera>")),
+        (over(MOVES, "World"), "", ("</World>", "not in the prim's xformOpOrder")),
+        (over(MOVES.replace("translate", "translate:more")), "", ("xformOp:translate:more", "xformOpOrder")),
+        (over(MOVES, "World", "notes"), "", ("Scope", "no transform")),
+        (over(""), "", ("time samples",)),
+        (over(MOVES), "metersPerUnit = 0.01", ("metersPerUnit is 0.01", "the scene's 1")),
+        (over(MOVES), 'upAxis = "Y"', ("upAxis is Y", "the scene's Z")),
+        (over(MOVES), "timeCodesPerSecond = 0", ("timeCodesPerSecond",)),
+        (over(MOVES) + "}", "", ("cannot be read",)),
+    ],
+)
+def test_refusals(tmp_path, layer, head, words):
+    with pytest.raises(InputError) as raised:
+        moved(tmp_path, layer, head)
+    assert "motion.usda" in raised.value.where
+    for word in words:
+        assert word in str(raised.value)
+    assert raised.value.fix
+
+
+def test_a_name_that_usd_does_not_know(tmp_path):
+    with pytest.raises(InputError, match="ending"):
+        moved(tmp_path, over(MOVES), name="motion.dat")
+
+
+def test_a_layer_moves_one_usd_scene(tmp_path):
+    first, second = write_usda(tmp_path, SCENE), write_usda(tmp_path, SCENE, name="t.usda")
+    layer = str(write_usda(tmp_path, over(MOVES), name="motion.usda"))
+    with pytest.raises(InputError, match="one USD scene"):
+        scene_in_motion(SceneRequest(scenes=[str(first), str(second)], trajectory=layer))
