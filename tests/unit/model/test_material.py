@@ -145,6 +145,22 @@ def test_a_pair_keeps_what_it_has_and_takes_the_rest_from_its_surfaces():
     assert own == {**usual, "condim": 1, "solref": [-7.0, -8.0], "margin0": 0.25, "margin1": 0.25}
 
 
+def test_pairs_that_are_not_forced_have_their_surfaces_own():
+    builder = two_spheres(a=Material(0.25), b=Material(0.75))
+    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(material=Material(0.5), margin=0.125))
+    builder.add_shape_forced_pair(0, 1, margin=0.5, material=PairMaterial(condim=1, friction=(9.0,) * 5))
+    mixing = ContactMixing.of_model(builder.finalize())
+    found = mixing.of_pairs(np.array([0, 0, 1]), np.array([1, 2, 2]))
+    assert found["friction"].tolist() == [9.0, 0.5, 0.75]
+    assert found["condim"].tolist() == [1, 3, 3]
+    assert found["margin1"].tolist() == [0.25, 0.125, 0.125]
+
+
+def test_a_surface_never_slides_harder_than_it_sticks():
+    found = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
+    assert (found["friction"], found["static_friction"]) == (0.625, 0.625)
+
+
 def test_margins_are_each_shape_s_own():
     builder = ModelBuilder()
     for margin in (0.125, 0.5):
