@@ -97,8 +97,14 @@ def open_stage(
 
 def _read_changed_files_anew() -> None:
     """pxr keeps layers by path while anything holds them: another stage, of a scene that was read before."""
-    held = (layer for layer in Sdf.Layer.GetLoadedLayers() if not layer.expired)  # one may go while we look
-    Sdf.Layer.ReloadLayers({layer for layer in held if layer.realPath and not layer.dirty})
+    Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
+
+
+def _is_unchanged_file(layer: Sdf.Layer) -> bool:
+    try:
+        return not layer.expired and bool(layer.realPath) and not layer.dirty
+    except TypeError:  # gone while we look: pxr drops the layers of closed stages on threads of its own
+        return False
 
 
 def check_composition(stage: Usd.Stage, file: str) -> None:

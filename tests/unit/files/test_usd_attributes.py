@@ -193,6 +193,20 @@ def test_refused_by_name(tmp_path, inside, said):
     assert error.value.fix
 
 
+def test_newton_world_is_one_in_each_environment(tmp_path):
+    def environments(*inside):
+        held = "".join(f'def Xform "env_{k}" {{\n{spheres}}}\n' for k, spheres in enumerate(inside))
+        return f'def Xform "World" {{\ndef Xform "envs" {{\n{held}}}\n}}\n'
+
+    def in_world(name, number):
+        return sphere(name, f"int newton:world = {number}")
+
+    _, model = load(tmp_path, environments(in_world("a", 0), in_world("a", 1)) + in_world("g", -1))
+    assert model.world_count == 2
+    with pytest.raises(InputError, match="newton:world is 1, and 0 elsewhere"):
+        load(tmp_path, environments(in_world("a", 0) + in_world("b", 1), in_world("a", 1)))
+
+
 def test_a_trigger_says_why_it_touches_nothing(tmp_path):
     trigger = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysxTriggerAPI"])'
     _, model = load(tmp_path, sphere("a", apis=trigger) + sphere("b"))
