@@ -327,3 +327,24 @@ def test_options_of_convert_in_variables(recordings, collide, monkeypatch):
     assert answer.code == 0
     assert "sets no option" not in answer.err
     assert (recordings / "named.h5").exists()
+
+
+def test_demos_of_different_scenes_convert_to_one_trajectory(recordings, collide):
+    """The second scene has a body of its own, and lacks one of the first."""
+    other = SCENE.replace(
+        "</worldbody>", '<body name="own" pos="0 0 3"><geom size="0.1"/><freejoint/></body></worldbody>'
+    )
+    other = other.replace('name="far"', 'name="further"')
+    (recordings / "other.xml").write_text(other)
+    states = falling(other)
+    states[:, 1 + 14 : 1 + 17] = [0.0, 0.0, 0.55]  # `own` within the base
+    write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": states}, {"demo_0": SCENE, "demo_1": other})
+    assert collide("traj", "convert", "demos.hdf5", "-o", "converted.h5").code == 0
+    with h5py.File("converted.h5") as file:
+        assert file["body_name"].asstr()[()].tolist() == ["ball", "far", "further", "own"]
+    run(collide, "-t", "demos.hdf5", "-o", "before.h5")
+    run(collide, "scene.xml", "other.xml", "-t", "converted.h5", "-o", "after.h5")
+    with h5py.File("before.h5") as a, h5py.File("after.h5") as b:
+        assert "own" in a["model/body/path"].asstr()[()].tolist()
+        for column in ("distance", "shape0", "shape1", "point0", "cell_start"):
+            np.testing.assert_array_equal(a["rigid_contacts"][column], b["rigid_contacts"][column])
