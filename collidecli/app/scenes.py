@@ -192,6 +192,8 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
         imported = add_usd(builder, path, options)
         return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
+        if options.variants:
+            raise InputError("--variants is for USD scenes", os.fspath(path), "leave it out")
         from collidecli.files.scene_mjcf import add_mjcf
 
         return add_mjcf(builder, path, options)
