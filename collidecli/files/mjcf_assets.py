@@ -9,7 +9,7 @@ import html
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import mujoco
 
@@ -73,17 +73,25 @@ def _under(path: str, old: str) -> str | None:
     return rest.lstrip("/\\") if not rest or old[-1] in "/\\" or rest[0] in "/\\" else None
 
 
-def shape_asset_files(spec: mujoco.MjSpec) -> list[str]:
-    """Paths of asset files that the shapes of colliding geoms are made from, as far as they are there."""
+def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:
+    """Paths of asset files that the shapes of colliding geoms are made from, as far as they are there.
+
+    included: files of the scene. An attached scene's assets lie beside it, but its folder is not said: so the folder
+    of each is tried.
+    """
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
-    found = []
+    folders = dict.fromkeys((spec.modelfiledir, *map(os.path.dirname, included)))
+    found: list[str] = []
     for geom in parted_geoms(spec)[0]:
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:
                 name = os.path.basename(asset.file) if spec.strippath else asset.file
-                found.append(os.path.join(spec.modelfiledir, asset.compiler.meshdir, name))
-    return [path for path in dict.fromkeys(found) if os.path.isfile(path)]
+                tried = [os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name)) for folder in folders]
+                there = [path for path in tried if os.path.isfile(path)]
+                # Without a mesh folder, what is attached to a scene at a relative path is named from where we stand.
+                found += there or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
+    return list(dict.fromkeys(found))
 
 
 def included_files(path: str) -> list[str]:

@@ -18,7 +18,8 @@ from collidecli.files.mujoco_messages import collected_messages
 from collidecli.files.urdf import is_urdf
 from collidecli.model.options import SceneOptions
 
-_COMPILER_ERRORS = (ValueError, mujoco.FatalError)
+_COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
+"""RuntimeError: what MuJoCo's binding makes of an exception of C++ that it does not know."""
 _HEAD_BYTES = 1 << 16
 """In these the root element must begin for a URDF to be known as one."""
 
@@ -76,7 +77,7 @@ def compile_mjcf(
         if strict:
             raise InputError(f"MuJoCo cannot compile the scene: {_words(error)}", place, "correct the file") from error
         mj_model = _stripped(attempts, error)
-    files = (*included_files(place), *attempts.shape_files) if xml is None else tuple(attempts.shape_files)
+    files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
     return CompiledScene(mj_model, place, files, xml or "", attempts.urdf, warnings)
 
@@ -84,8 +85,8 @@ def compile_mjcf(
 class _Attempts:
     """Parses one scene as often as it is asked to compile it with something left out.
 
-    notes: warnings of ours. messages: MuJoCo's of the last compilation. shape_files: assets of colliding geoms.
-    urdf: whether the scene is one.
+    notes: warnings of ours. messages: MuJoCo's of the last compilation. included: the scene's file and those that it
+    names, once it has compiled. shape_files: assets of colliding geoms. urdf: whether the scene is one.
     """
 
     def __init__(self, place: str, xml: str | None, folder: str, options: SceneOptions) -> None:
@@ -93,6 +94,7 @@ class _Attempts:
         self.urdf = is_urdf(_head(place) if xml is None else xml.encode())
         self.notes: list[str] = []
         self.messages: list[str] = []
+        self.included: list[str] = []
         self.shape_files: list[str] = []
         self._xml = xml
         self._asset_map = options.asset_map
@@ -119,9 +121,11 @@ class _Attempts:
                     family.strip(spec)
             if drop_keys_of is not None:
                 drop_wrong_keys(spec, drop_keys_of)
-            shape_files = shape_asset_files(spec)
             mj_model = spec.compile()
-        self.messages, self.shape_files = messages, shape_files
+        self.messages = messages
+        if self._xml is None and not self.included:
+            self.included = included_files(self.place)
+        self.shape_files = shape_asset_files(spec, self.included)
         return mj_model
 
     def count(self, family: Family) -> int:

@@ -102,6 +102,28 @@ def test_mujoco_opens_no_file_that_is_not_listed(folder):
     assert listed == {folder / name for name in FILES if name.endswith(".xml")}
 
 
+@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("folder_of_meshes", ["meshes", ""])
+def test_the_meshes_of_an_attached_model(tmp_path, monkeypatch, here, folder_of_meshes):
+    """They lie beside the model, wherever we stand; a file of the same name where we stand is another."""
+    arm = f"""<mujoco><compiler meshdir="{folder_of_meshes}"/><asset><mesh name="q" file="q.obj"/></asset>
+    <worldbody><body name="a"><geom type="box" mesh="q"/></body></worldbody></mujoco>"""
+    main = """<mujoco><asset><model name="m" file="arm/arm.xml"/></asset>
+    <worldbody><attach model="m" body="a" prefix="x_"/></worldbody></mujoco>"""
+    mesh = tmp_path / "scene/arm" / folder_of_meshes / "q.obj"
+    mesh.parent.mkdir(parents=True)
+    for path, text in ((mesh, MESH), (tmp_path / "scene/main.xml", main), (tmp_path / "scene/arm/arm.xml", arm)):
+        path.write_text(text)
+    (tmp_path / "q.obj").write_text("another")
+    monkeypatch.chdir(tmp_path if here else tmp_path.parent)
+    path = Path("scene/main.xml") if here else tmp_path / "scene/main.xml"
+    before = load_scene([path], None)
+    assert mesh in {Path(file) for file in before.imports[0].files}
+    assert tmp_path / "q.obj" not in {Path(file) for file in before.imports[0].files}
+    mesh.write_text(MESH + "# a word\n")
+    assert load_scene([path], None).sha256 != before.sha256
+
+
 def test_files_that_name_each_other(tmp_path):
     (tmp_path / "a.xml").write_text('<mujoco><include file="b.xml"/></mujoco>')
     (tmp_path / "b.xml").write_text(
