@@ -103,20 +103,23 @@ class ContactMixing:
     def columns(self, wanted: Sequence[Column], shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
         """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of its own type.
 
-        Contacts of one pair that stand together are mixed once.
+        Every pair is mixed once, however many contacts it has: a block repeats its pairs cell after cell.
         """
         if not wanted:
             return {}
         new = np.ones(len(shape0), bool)
         new[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])
         first = np.flatnonzero(new)
-        lengths = np.diff(np.append(first, len(shape0)))
-        found = self.of_pairs(shape0[first], shape1[first])
-        return {c.name: np.repeat(found[c.name].astype(c.dtype), lengths, axis=0) for c in wanted}
+        count = len(self.margin)
+        keys = shape0[first].astype(np.int64) * count + shape1[first]
+        pairs, place = np.unique(keys, return_inverse=True)
+        found = self.of_pairs(pairs // count, pairs % count)
+        row = np.repeat(place, np.diff(np.append(first, len(shape0))))
+        return {c.name: found[c.name].astype(c.dtype)[row] for c in wanted}
 
     def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
         """All that the rule gives for pairs of shapes [n], in float64."""
-        a, b = shape0.astype(np.int64), shape1.astype(np.int64)
+        a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
         at = self._forced_row(a, b)
         mix = combined if self.rule == "combine" else mixed_as_mujoco
         found = mix(self.materials, a, b)
