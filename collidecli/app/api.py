@@ -32,14 +32,16 @@ if TYPE_CHECKING:
 class ModelBuilder(model_builder.ModelBuilder):
     """A builder that also takes scene files. What they add joins what is there already."""
 
-    def add_usd(self, path: str | os.PathLike[str]) -> UsdImport:
+    def add_usd(self, path: str | os.PathLike[str], variants: Sequence[str] = (), environments: str = "") -> UsdImport:
         """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
 
+        variants: to select, each "prim:set=value". environments: pattern of the prims that are worlds of their own;
+        "" is the usual names, "none" takes the stage as one world.
         Raises InputError for a file that is no readable stage, and for what a model cannot hold.
         """
         from collidecli.files.scene_usd import add_usd
 
-        return add_usd(self, os.fspath(path))
+        return add_usd(self, os.fspath(path), SceneOptions(variants=tuple(variants), environments=environments))
 
     def add_mjcf(
         self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""

@@ -3,6 +3,7 @@
 import pytest
 from pxr import Usd
 
+import collidecli
 from collidecli.errors import InputError
 from collidecli.files.scene_usd import add_usd
 from collidecli.model.builder import ModelBuilder
@@ -152,3 +153,9 @@ def test_refused_by_name(tmp_path, capfd, variants, said):
 def test_a_scene_without_variants_says_so(tmp_path):
     with pytest.raises(InputError, match="the scene has no variants"):
         load(write_usda(tmp_path, sphere("s")), "/t:v=a")
+
+
+def test_from_python(tmp_path):
+    builder = collidecli.ModelBuilder()
+    builder.add_usd(write_usda(tmp_path, GRIPPER), variants=["/robot:tool=drill"])
+    assert "/robot/drill" in builder.finalize().shapes.path
