@@ -116,7 +116,7 @@ def _zip_storage(path: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise InputError(f"the zip archive is damaged: {error}", path, "copy it again, or make it again") from error
     if any(name.endswith(".npy") for name in names):
         return NPZ

@@ -26,7 +26,7 @@ from collidecli.files.recordings.articulation_motion import (
     RecordedArticulation,
     quaternion_order,
 )
-from collidecli.files.recordings.content import Content
+from collidecli.files.recordings.content import Content, h5_damage
 from collidecli.files.recordings.coordinates import check_world_count
 from collidecli.files.recordings.demos import chosen_demos, in_order, shared_length
 from collidecli.files.recordings.facts import RecordingFacts
@@ -84,7 +84,7 @@ def recognise(content: Content) -> bool:
 
 def describe(path: str) -> RecordingFacts:
     """See `RecordingKind.describe`."""
-    with open_h5(path) as file:
+    with open_h5(path) as file, h5_damage(path):
         demos = {name: _demo(file, path, name) for name in _demo_names(file)}
         if not demos:
             raise InputError("the recording has no demonstrations", f"{path}: /data", "record one at least")
@@ -109,7 +109,7 @@ def describe(path: str) -> RecordingFacts:
 
 def world_count(path: str, options: RecordingOptions) -> int | None:
     """See `RecordingKind.world_count`."""
-    with open_h5(path) as file:
+    with open_h5(path) as file, h5_damage(path):
         return len(chosen_demos(_demo_names(file), options, f"{path}: /data"))
 
 
@@ -120,23 +120,24 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     """
     file = open_h5(path)
     try:
-        names = chosen_demos(_demo_names(file), options, f"{path}: /data")
-        check_world_count(len(names), target, f"{path}: /data")
-        demos = {name: _demo(file, path, name) for name in names}
-        frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")
-        order = quaternion_order(_said_order(file, path), options, path)
-        scene = target.articulated(path)
-        worlds = [
-            _world(demo, _held_in(scene, target, world), ORDERS[order], options, path)
-            for world, demo in enumerate(demos.values())
-        ]
-        warnings = [
-            *scene.warnings,
-            *(f"{path}: {place}: not used" for demo in demos.values() for place in demo.unused),
-        ]
-        time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
-        origins = target.model.world_pose[: len(worlds), :3]
-        return ArticulationMotion(path, target, worlds, origins, time, warnings, file.close)
+        with h5_damage(path):
+            names = chosen_demos(_demo_names(file), options, f"{path}: /data")
+            check_world_count(len(names), target, f"{path}: /data")
+            demos = {name: _demo(file, path, name) for name in names}
+            frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")
+            order = quaternion_order(_said_order(file, path), options, path)
+            scene = target.articulated(path)
+            worlds = [
+                _world(demo, _held_in(scene, target, world), ORDERS[order], options, path)
+                for world, demo in enumerate(demos.values())
+            ]
+            warnings = [
+                *scene.warnings,
+                *(f"{path}: {place}: not used" for demo in demos.values() for place in demo.unused),
+            ]
+            time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
+            origins = target.model.world_pose[: len(worlds), :3]
+            return ArticulationMotion(path, target, worlds, origins, time, warnings, file.close)
     except BaseException:
         file.close()
         raise
@@ -228,10 +229,8 @@ def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[
             if not own.any():
                 continue
             places = rows[own] - start
-            try:
+            with h5_damage(f"{path}: {part.name}"):
                 block = part[int(places[0]) : int(places[-1]) + 1]
-            except OSError as error:
-                raise InputError(f"cannot be read: {error}", f"{path}: {part.name}", "copy the file again") from error
             out[own] = block[places - places[0]][:, order]
         return out
 
