@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
+from collidecli.files.body_names import local_names
 from collidecli.files.recordings.kinds import kind_of
 from collidecli.files.trajectory_writer import TrajectoryWriter
 from collidecli.model.model import GLOBAL_TEMPLATE, Model
@@ -64,8 +65,8 @@ def convert(
     """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64.
 
     The scene is the request's one, or that within the recording. Bodies that are part of the static world are left
-    out. A recording of one world stays one. Raises InputError for what cannot be read, OutputError for what cannot be
-    written; then nothing is left at `output`.
+    out. A recording of one world stays one, unless the scene's worlds differ or stand apart.
+    Raises InputError for what cannot be read, OutputError for what cannot be written; then nothing is left at `output`.
     """
     source = request.trajectory
     assert source is not None
@@ -79,10 +80,10 @@ def convert(
     with closing(motion):
         bodies = _Bodies(scene, motion.world_count)
         frames = len(motion.time)
-        block = max(1, _BLOCK_BYTES // max(1, 8 * 7 * motion.world_count * len(bodies.names)))
+        block = max(1, _BLOCK_BYTES // max(1, 8 * 7 * bodies.world_count * len(bodies.names)))
         with TrajectoryWriter(
             output,
-            world_count=motion.world_count,
+            world_count=bodies.world_count,
             body_names=bodies.names,
             compression=compression,
             frames_expected=frames,
@@ -101,7 +102,7 @@ def convert(
             path=os.fspath(output),
             kind=kind.NAME,
             frame_count=frames,
-            world_count=motion.world_count,
+            world_count=bodies.world_count,
             body_count=len(bodies.names),
             duration=float(motion.time[-1] - motion.time[0]),
             warnings=warnings,
@@ -109,22 +110,33 @@ def convert(
 
 
 class _Bodies:
-    """The bodies that are written: each name once, whichever template has it; welded ones are left out."""
+    """The bodies that are written: each once, whichever template has it; welded ones are left out.
 
-    def __init__(self, scene: LoadedScene, world_count: int) -> None:
-        model = scene.model
-        still = _welded(scene)
-        self.names = tuple(name for name in dict.fromkeys(model.bodies.path) if name not in still)
+    names: of each. world_count: worlds that are written; one recorded world is played in each where scenes or
+    places of worlds differ, as it then holds other poses in each.
+    """
+
+    def __init__(self, scene: LoadedScene, recorded_worlds: int) -> None:
+        model = self._model = scene.model
+        still, local = _welded(scene), local_names(model)
+        first_path = dict(zip(local[::-1], model.bodies.path[::-1], strict=True))
+        held = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
+        self.names = tuple(held.values())
         if not self.names:
             raise InputError("the scene has no body that can move", scene.name, "nothing of it needs a trajectory")
-        self._rows = [_rows(model, self.names, template) for template in model.world_template[:world_count]]
-        first = self._rows[0]
-        self._alike = first if all(np.array_equal(first, rows) for rows in self._rows) else None
+        differ = model.world_shift is not None or len(set(model.world_template.tolist())) > 1
+        self.world_count = model.world_count if differ else recorded_worlds
+        rows = {t: _rows(model, local, tuple(held), t) for t in set(model.world_template.tolist())}
+        self._rows = [rows[template] for template in model.world_template[: self.world_count].tolist()]
+        self._alike = len(rows) == 1 and bool((self._rows[0] >= 0).all())
 
     def columns(self, poses: np.ndarray) -> np.ndarray:
         """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks is at the identity."""
-        if self._alike is not None and (self._alike >= 0).all():
-            return poses[:, :, self._alike]
+        if poses.shape[1] != self.world_count:
+            poses = self._model.moved_with_worlds(poses)
+            poses = np.broadcast_to(poses, (len(poses), self.world_count, *poses.shape[2:]))
+        if self._alike:
+            return poses[:, :, self._rows[0]]
         out = np.zeros((*poses.shape[:2], len(self.names), 7))
         out[..., 6] = 1.0
         for world, rows in enumerate(self._rows):
@@ -133,14 +145,10 @@ class _Bodies:
         return out
 
 
-def _rows(model: Model, names: tuple[str, ...], template: int) -> np.ndarray:
-    """intp[names]: the model's body of each name in a world of `template`; -1 where it has none."""
+def _rows(model: Model, local: tuple[str, ...], names: tuple[str, ...], template: int) -> np.ndarray:
+    """intp[names]: the model's body of each local name in a world of `template`; -1 where it has none."""
     owner = model.bodies.template
-    row_of = {
-        path: row
-        for row, path in enumerate(model.bodies.path)
-        if owner[row] == template or owner[row] == GLOBAL_TEMPLATE
-    }
+    row_of = {name: row for row, name in enumerate(local) if owner[row] in (template, GLOBAL_TEMPLATE)}
     return np.array([row_of.get(name, -1) for name in names], np.intp)
 
 

@@ -70,6 +70,12 @@ def shift_of_named(names: list[str], found: dict[int, int], model: Model) -> np.
     return None if is_identity(shift).all() else shift
 
 
+def local_names(model: Model) -> tuple[str, ...]:
+    """Of each body: its path from its environment's root on, by which its like in other environments is found too."""
+    roots = _roots(model)
+    return tuple(_local(path, roots) for path in model.bodies.path)
+
+
 def some_names(names: tuple[str, ...] | list[str], limit: int = 5) -> str:
     """The first few of them, quoted, and how many more there are."""
     shown = ", ".join(f"'{name}'" for name in names[:limit])

@@ -7,6 +7,8 @@ import hashlib
 import numpy as np
 import pytest
 
+from collidecli.app.api import collide
+from collidecli.app.convert import convert
 from collidecli.app.scenes import SceneRequest, load_scene, scene_in_motion
 from collidecli.errors import InputError
 from tests.support.usd_scenes import BOTH, COLLIDER, write_usda
@@ -167,3 +169,31 @@ def test_a_layer_moves_one_usd_scene(tmp_path):
     layer = str(write_usda(tmp_path, over(MOVES), name="motion.usda"))
     with pytest.raises(InputError, match="one USD scene"):
         scene_in_motion(SceneRequest(scenes=[str(first), str(second)], trajectory=layer))
+
+
+@pytest.mark.parametrize("moving", [(0, 1, 2), (1,)])
+def test_environments_move_where_they_stand(tmp_path, moving):
+    """Three environments 10 m apart; converted to a trajectory, the motion gives the same contacts."""
+    ball = f'def Sphere "ball" {BOTH} {{\ndouble radius = 0.5\n{AT}\n}}\ndef Sphere "base" {COLLIDER} {{\n{ORDER}\n}}'
+    place = "double3 xformOp:translate = ({x}, 0, 0)\n" + ORDER
+    all_three = "".join(f'def Xform "env_{k}" {{\n{place.format(x=10 * k)}\n{ball}\n}}\n' for k in range(3))
+    scene = f'def Xform "World" {{\ndef Xform "envs" {{\n{all_three}}}\n}}'
+    falls = "double3 xformOp:translate.timeSamples = { 0: (0, 0, 3), 10: (0, 0, 1.25) }"
+    layer = over("".join(over(falls, f"env_{k}", "ball") + "\n" for k in moving), "World", "envs")
+    path = write_usda(tmp_path, scene)
+    request = SceneRequest(scenes=[str(path)], trajectory=str(write_usda(tmp_path, layer, name="motion.usda")))
+    loaded, motion = scene_in_motion(request)
+    contacts = collide(loaded.model, motion, gap=0.1, device="cpu")
+    assert loaded.model.world_count == 3
+    last = [contacts.cell(1, world) for world in range(3)]
+    assert [cell.rigid_contact_count for cell in last] == [int(world in moving) for world in range(3)]
+    for world in moving:
+        np.testing.assert_allclose(last[world].distance, [1.25 - 0.5 - 1.0], atol=1e-6)
+        np.testing.assert_allclose(last[world].point0[:, 0], [10.0 * world], atol=1e-6)
+    output = str(tmp_path / "converted.h5")
+    assert convert(request, output).world_count == 3
+    loaded, motion = scene_in_motion(SceneRequest(scenes=[str(path)], trajectory=output))
+    again = collide(loaded.model, motion, gap=0.1, device="cpu")
+    np.testing.assert_allclose(again.distance, contacts.distance, atol=1e-6)
+    np.testing.assert_allclose(again.point0, contacts.point0, atol=1e-6)
+    np.testing.assert_array_equal(again.cell_start, contacts.cell_start)
