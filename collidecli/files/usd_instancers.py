@@ -57,9 +57,11 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         where = f"{file} <{path}>"
         if depth > NESTING_LIMIT:
             raise InputError("point instancers hold each other without end", where, "take the loop out of prototypes")
-        instancer = _Instancer.read(UsdGeom.PointInstancer(editable(stage, str(path), below=True)), where, warnings)
-        if len(instances.prototype_of) + len(instancer.names) > INSTANCE_LIMIT:
+        schema = UsdGeom.PointInstancer(editable(stage, str(path), below=True))
+        count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
+        if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
+        instancer = _Instancer.read(schema, where, warnings)
         _keep_time(stage, file)
         folder = instancer.write(stage, instances)
         waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]

@@ -250,6 +250,22 @@ def test_joints_outside_name_an_instance(tmp_path):
         load(tmp_path, two() + sphere("w") + joint % "</i/protos/a>")
 
 
+def test_too_many_instances(tmp_path, monkeypatch):
+    monkeypatch.setattr("collidecli.files.usd_instancers.INSTANCE_LIMIT", 7)
+    with pytest.raises(InputError, match=r"</j>: more than 7 instances"):
+        load(tmp_path, instancer(SPREAD, cube("a")) + instancer(SPREAD, cube("a"), name="j"))
+
+
+def test_in_environments_that_are_worlds(tmp_path):
+    """Each environment's instancer is that of its world, whose template the worlds share."""
+    place = 'double3 xformOp:translate = (%d, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    envs = "".join(f'def Xform "env_{k}" {{\n{place % (30 * k)}{two().replace("</i/", "<")}}}\n' for k in range(3))
+    _, model = load(tmp_path, f'def Xform "World" {{\ndef Xform "envs" {{\n{envs}}}\n}}\n')
+    assert model.world_count == 3
+    roots = ("a_0/s", "a_1/s", "b_2/t", "b_3/t")
+    assert model.shapes.path == tuple(f"/World/envs/env_0/i/instances/{root}" for root in roots)
+
+
 def test_a_scale_that_changes_is_named_in_its_frame(tmp_path):
     inside = "float3[] scales.timeSamples = {0: [(1, 1, 1)], 8: [(1, 1, 2)]}\npoint3f[] positions = [(0, 0, 0)]"
     scene, model = load(tmp_path, instancer(inside, cube("a", apis=BOTH), index=[0]))
