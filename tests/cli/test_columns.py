@@ -10,6 +10,7 @@ import pytest
 
 from collidecli.files.contacts_reader import ContactSet
 from collidecli.model.contacts import OPTIONAL_COLUMNS
+from tests.cli.conftest import SCENE
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "--force", "-q")
 USD = """#usda 1.0
@@ -103,3 +104,31 @@ def test_columns_that_the_scene_does_not_give_are_refused(here, collide):
     assert answer.code == 2
     assert "the scene's materials do not give a contact's restitution" in answer.err
     assert not (here / "scene.contacts.h5").exists()
+
+
+def test_several_scenes_and_worlds(here, collide):
+    """Templates keep their own surfaces; the joined scene has the rule of its parts."""
+    sticky = SCENE.replace('size="0.5"', 'size="0.5" friction="2 0.005 0.0001" margin="2"')
+    (here / "sticky.xml").write_text(sticky)
+    (here / "plain.xml").write_text(SCENE.replace('size="0.5"', 'size="0.5" margin="2"'))
+    common = ("--device", "cpu", "-q", "--force", "-o", "o.h5", "--columns", "friction")
+    assert collide("run", "sticky.xml", "plain.xml", *common).code == 0
+    with ContactSet.open(here / "o.h5") as contacts:
+        assert contacts.material_rule == "mujoco"
+        assert [set(contacts.cell(0, world).columns["friction"]) for world in (0, 1)] == [{2.0}, {1.0}]
+    assert collide("run", "sticky.xml", "--worlds", "3", *common).code == 0
+    with ContactSet.open(here / "o.h5") as contacts:
+        assert contacts.column("friction").tolist() == [2.0] * contacts.contact_count
+        assert contacts.contact_count == 3
+    assert collide("check", "o.h5").code == 0
+
+
+def test_set_by_variable_and_by_file(here, collide, monkeypatch):
+    (here / "collide.toml").write_text('columns = "condim, margin1"\n')
+    assert collide(*RUN).code == 0
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        assert contacts.optional_columns == ("condim", "margin1")
+    monkeypatch.setenv("COLLIDE_COLUMNS", "friction")
+    assert collide(*RUN).code == 0
+    with ContactSet.open(here / "scene.contacts.h5") as contacts:
+        assert contacts.optional_columns == ("friction",)
