@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collidecli.files.kinematics import JointColumns, NamedJoint, last_element
+from collidecli.files.kinematics import QUATERNION_AXES, JointColumns, NamedJoint, last_element
 from collidecli.files.pose_math import IDENTITY, column, compose, inverse, multiply, rotate
 from collidecli.files.usd_joints import WORLD, JointReader, UsdJoint
 from collidecli.files.usd_stage import Physics
@@ -278,7 +278,7 @@ def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: n
 def _motion(axes: tuple[str, ...], places: np.ndarray, coordinate: np.ndarray) -> np.ndarray:
     """float64[7, n]: where a joint's frame in body1 stands in its frame in body0."""
     out = np.zeros((7, coordinate.shape[1]))
-    if len(axes) == 4:
+    if axes == QUATERNION_AXES:
         quaternion = coordinate[places]
         out[3:] = quaternion / np.sqrt(np.sum(quaternion * quaternion, axis=0))
         return out

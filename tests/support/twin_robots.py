@@ -53,10 +53,11 @@ class Link:
 
 @dataclass
 class Pose:
-    """position [m], rotation."""
+    """position [m], rotation. written: xyzw, the rotation's numbers as they stand in a file."""
 
     position: np.ndarray
     rotation: Rotation
+    written: np.ndarray | None = None
 
     def __matmul__(self, other: Pose) -> Pose:
         return Pose(self.position + self.rotation.apply(other.position), self.rotation * other.rotation)
@@ -178,9 +179,10 @@ def _local(rng: np.random.Generator, unit: float, turned: bool) -> Pose:
     """In stage units, as float32 holds it."""
     position = (rng.uniform(-0.4, 0.4, 3) / unit).astype(np.float32).astype(np.float64)
     quaternion = rng.normal(size=4)
-    for _ in range(5):  # until its normalized digits, which the file gets, round to itself
-        quaternion = (quaternion / np.linalg.norm(quaternion)).astype(np.float32).astype(np.float64)
-    return Pose(position, Rotation.from_quat(quaternion) if turned else Rotation.identity())
+    quaternion = (quaternion / np.linalg.norm(quaternion)).astype(np.float32).astype(np.float64)
+    if not turned:
+        quaternion = np.array([0.0, 0.0, 0.0, 1.0])
+    return Pose(position, Rotation.from_quat(quaternion), quaternion)
 
 
 def _in_metres(pose: Pose, unit: float) -> Pose:
@@ -239,7 +241,8 @@ def _usd_joint(link: Link, local: list[Pose]) -> str:
     ends = [f"/World/robot/{link.name}", parent] if link.backward else [parent, f"/World/robot/{link.name}"]
     lines = []
     for k, (body, pose) in enumerate(zip(ends, local, strict=True)):
-        x, y, z, w = (repr(v) for v in pose.rotation.as_quat().tolist())
+        assert pose.written is not None
+        x, y, z, w = (repr(v) for v in pose.written.tolist())
         place = ", ".join(repr(v) for v in pose.position.tolist())
         lines += [f"rel physics:body{k} = <{body}>"] if body else []
         lines += [f"point3f physics:localPos{k} = ({place})", f"quatf physics:localRot{k} = ({w}, {x}, {y}, {z})"]

@@ -15,10 +15,10 @@ from collidecli.errors import InputError
 from collidecli.files.kinematics import JointColumns, coordinate_names, find_articulation, last_element
 from collidecli.files.scene_mjcf import add_mjcf
 from collidecli.files.scene_usd import add_usd
-from collidecli.files.usd_joints import JointReader
+from collidecli.files.usd_joints import AXES, JointReader
 from collidecli.files.usd_stage import open_stage, parse_physics
 from collidecli.model.builder import ModelBuilder
-from tests.support.twin_robots import ARM, CART, HUMANOID, write_twins
+from tests.support.twin_robots import ARM, CART, HUMANOID, QUATERNION, Link, write_twins
 
 COUNT = 1000
 EXACT = 1e-12
@@ -73,6 +73,30 @@ def test_a_robot_that_the_world_holds(tmp_path, links):
     coordinates = twins.random_coordinates(COUNT, np.random.default_rng(3))
     ours = robot.poses(None, JointColumns(robot, twins.names, "here"), coordinates)
     assert_same(ours, robot.body_path, twins.mujoco_poses(twins.qpos(None, coordinates)))
+
+
+def random_links(rng):
+    """Twelve links of any shape of tree, held or not, with any free axes, either way round, scaled or not."""
+    links = [Link("l0", "" if rng.random() < 0.5 else "world", ("rotX",) if rng.random() < 0.5 else ())]
+    links[0] = Link("l0") if links[0].parent == "" else links[0]
+    for k in range(1, 12):
+        free = tuple(axis for axis in AXES if rng.random() < 0.3)
+        axes, kind = [(QUATERNION, ""), (free, "d6" if free else ""), ((str(rng.choice(AXES)),), "")][rng.integers(3)]
+        backward, scale = bool(rng.random() < 0.5), float(rng.choice([0.5, 1.0, 2.0]))
+        links.append(Link(f"l{k}", f"l{rng.integers(k)}", axes, backward, scale, kind))
+    return tuple(links)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_tree(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    links = random_links(rng)
+    twins = write_twins(tmp_path, links, seed, float(rng.choice([1.0, 0.01])))
+    (robot,) = scene_of(twins.usd).articulations
+    coordinates = twins.random_coordinates(100, rng)
+    roots = random_roots(100, rng) if links[0].parent == "" else None
+    ours = robot.poses(roots, JointColumns(robot, twins.names, "here"), coordinates)
+    assert_same(ours, robot.body_path, twins.mujoco_poses(twins.qpos(roots, coordinates)), tolerance=1e-11)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
