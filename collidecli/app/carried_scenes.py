@@ -67,6 +67,8 @@ def load_carried_scene(
 
 def add_carried_scene(builder: ModelBuilder, scene: CarriedScene, options: SceneOptions):
     """Adds a carried MJCF scene to a builder; returns what the door says. Its assets are looked for by --asset-map."""
+    if options.variants:
+        raise InputError("--variants is for USD scenes", scene.place, "leave it out")
     from collidecli.files.mjcf_compile import compile_mjcf
     from collidecli.files.scene_mjcf import add_compiled
 

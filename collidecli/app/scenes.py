@@ -56,12 +56,16 @@ class LoadedScene:
     def motion(self, trajectory: str | os.PathLike[str] | None, recording: RecordingOptions | None = None) -> Motion:
         """The recording, or else the scene's own animation or keyframes, or else its one resting pose."""
         if trajectory is not None:
-            from collidecli.files.recordings.kinds import kind_of
+            from collidecli.files.recordings.kinds import open_recording
             from collidecli.files.recordings.target import Target
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
             with reading("recording", trajectory):
-                return kind_of(trajectory).open_motion(os.fspath(trajectory), target, recording or RecordingOptions())
+                return open_recording(trajectory, target, recording or RecordingOptions())
+        if recording is not None and recording != RecordingOptions():
+            from collidecli.files.recordings.kinds import refuse_options
+
+            refuse_options(recording, "without a recording", self.name)
         with reading("motion", self.name):
             own = [_own_motion(scene, self.model) for scene in self.imports]
         moving = [motion for motion in own if motion is not None]

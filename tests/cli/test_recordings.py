@@ -315,6 +315,7 @@ def test_options_of_convert_in_the_file(recordings, collide):
     (recordings / "collide.toml").write_text('state-spec = "PHYSICS"\n[traj.convert]\noutput = "named.h5"\n')
     answer = collide("traj", "convert", "states.npy", "--scene", "scene.xml")
     assert "PHYSICS" in answer.err
+    (recordings / "collide.toml").write_text('[traj.convert]\noutput = "named.h5"\n')
     assert collide("traj", "convert", "demos.hdf5").code == 0
     assert (recordings / "named.h5").exists()
     (recordings / "collide.toml").write_text('[traj.convertt]\noutput = "named.h5"\n')
@@ -348,3 +349,27 @@ def test_demos_of_different_scenes_convert_to_one_trajectory(recordings, collide
         assert "own" in a["model/body/path"].asstr()[()].tolist()
         for column in ("distance", "shape0", "shape1", "point0", "cell_start"):
             np.testing.assert_array_equal(a["rigid_contacts"][column], b["rigid_contacts"][column])
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("-t", "motion.h5", "--fps", "10"), "--fps says nothing of a trajectory"),
+        (("-t", "states.npy", "--demos", "demo_0"), "--demos says nothing of MuJoCo states"),
+        (("-t", "states.npy", "--quaternion-order", "xyzw"), "what helps here: --state-spec, --fps"),
+        (("--joint-names", "a,b"), "--joint-names says nothing without a recording"),
+    ],
+)
+def test_options_without_effect_are_refused(recordings, collide, args, words):
+    answer = collide("run", "scene.xml", *args)
+    assert (answer.code, answer.out) == (2, "")
+    assert words in answer.err
+
+
+def test_every_option_of_recordings_helps_some_kind():
+    from dataclasses import fields
+
+    from collidecli.files.recordings.kinds import known_kinds
+    from collidecli.model.options import RecordingOptions
+
+    assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}

@@ -34,6 +34,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "humanoid-motion"
 LABEL = "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv: root and joints)"
+OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps")
 
 ORDER_HINT = "; Unitree's LAFAN1 retargeting files are xyzw, those of Isaac Lab 2 are wxyz, of Isaac Lab 3 xyzw"
 

@@ -38,6 +38,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "isaac-lab"
 LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
+OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
 KINDS = ("articulation", "rigid_object")
 GROUPS = ("initial_state", "states")

@@ -7,6 +7,8 @@ of asking; the first that recognises the content has it.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -31,11 +33,13 @@ _MODULES: tuple[tuple[str, tuple[str, ...]], ...] = (
 class RecordingKind(Protocol):
     """The members of a kind's module.
 
-    NAME: one word, for `--json`. LABEL: what a person calls it.
+    NAME: one word, for `--json`. LABEL: what a person calls it. OPTIONS: fields of `RecordingOptions` that say
+    something of this kind; any other that is given is refused.
     """
 
     NAME: str
     LABEL: str
+    OPTIONS: tuple[str, ...]
 
     def recognise(self, content: Content) -> bool:
         """Whether the content is of this kind, well formed or not: it is then this kind that says what is wrong."""
@@ -67,6 +71,24 @@ def kind_of(path: str | os.PathLike[str]) -> RecordingKind:
             os.fspath(path),
             f"known kinds: {'; '.join(_load(module).LABEL for module, _ in _MODULES)}",
         )
+
+
+def open_recording(path: str | os.PathLike[str], target: Target, options: RecordingOptions) -> Motion:
+    """A recording of any kind as a motion. Raises InputError as `RecordingKind.open_motion`, and for vain options."""
+    kind = kind_of(path)
+    refuse_options(options, f"of {kind.LABEL}", os.fspath(path), kind.OPTIONS)
+    return kind.open_motion(os.fspath(path), target, options)
+
+
+def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:
+    """Raises InputError for an option that is given and is not one of `known`: it would have no effect."""
+    for option in fields(options):
+        if option.name not in known and getattr(options, option.name) not in (None, "", ()):
+            name = f"--{option.name.replace('_', '-')}"
+            useful = ", ".join(f"--{known_name.replace('_', '-')}" for known_name in known)
+            raise InputError(
+                f"{name} says nothing {of_what}", where, f"leave it out; what helps here: {useful or 'no such option'}"
+            )
 
 
 def known_kinds() -> tuple[RecordingKind, ...]:

@@ -24,6 +24,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "mujoco-states"
 LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states`, [worlds, frames, numbers])"
+OPTIONS = ("state_spec", "fps")
 
 ARRAY_NAMES = ("states", "state")
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"

@@ -21,6 +21,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "robosuite"
 LABEL = "robosuite, robomimic or LIBERO demonstrations (HDF5: data/demo_k/states)"
+OPTIONS = ("demos", "uneven_demos", "fps")
 
 MODEL_FILE = "model_file"
 

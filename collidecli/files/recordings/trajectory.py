@@ -12,6 +12,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "trajectory"
 LABEL = "a trajectory of collide's own (HDF5)"
+OPTIONS = ()
 
 
 def recognise(content: Content) -> bool:

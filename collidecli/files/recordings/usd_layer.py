@@ -15,6 +15,7 @@ from collidecli.model.options import RecordingOptions
 
 NAME = "usd-layer"
 LABEL = "a USD layer of time samples (.usd, .usda, .usdc)"
+OPTIONS = ()
 
 
 def recognise(content: Content) -> bool:
