@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
 from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
 from collidecli.files.scene_usd import add_usd
 from collidecli.files.usd_stage import _parse
+from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
 from tests.support.usd_oracle import check_corners, check_same_contacts, world_corners
-from tests.support.usd_scenes import BODY, BOTH, COLLIDER, load, pairs, sphere, touching
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, load, pairs, sphere, touching, write_usda
 
 
 def open_usd(path):
@@ -127,8 +128,6 @@ def instances(more=""):
 
 def between(model):
     """Pairs that may touch, by whole path without the leading stroke."""
-    from collidecli.model.allowed_pairs import allowed_pairs
-
     return {" ".join(sorted((model.shapes.path[a][1:], model.shapes.path[b][1:]))) for a, b in allowed_pairs(model, 0)}
 
 
@@ -395,3 +394,37 @@ def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
 def test_two_instances_touch(tmp_path):
     part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
     assert touching(load(tmp_path, instances())[1]) == pairs("s s, s t, t t, s w, t w")
+
+
+def test_packages(tmp_path):
+    """A package, and a reference into one, are what they were made of; their file is the package's."""
+    part(tmp_path)
+    root = write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
+    package = str(tmp_path / "all.usdz")
+    assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(root)), package)
+    plain, packed = open_usd(root), open_usd(package)
+    assert packed[1].shapes.path == ("/g", "/r/s")
+    check_same_contacts(packed, plain)
+    assert packed[0].files == (package,)
+    scene, model = load(tmp_path, GROUND + 'def Xform "q" (references = @./all.usdz@</r>) {\n}\n', name="out.usda")
+    assert model.shapes.path == ("/g", "/q/s")
+    assert scene.files[1:] == (package,)
+
+
+def test_value_clips(tmp_path):
+    """Time samples in clips move the body as those in the scene do, and the clips are of the scene's files."""
+    moves = MOVES.replace('uniform token[] xformOpOrder = ["xformOp:translate"]', "")
+    part(tmp_path, "clip.usda", f'over "s" {{\n{moves}}}\n')
+    part(tmp_path, "manifest.usda", 'over "s" {\ndouble3 xformOp:translate\n}\n')
+    clips = """clips = { dictionary default = {
+     asset[] assetPaths = [@./clip.usda@]
+     asset manifestAssetPath = @./manifest.usda@
+     string primPath = "/s"
+     double2[] active = [(0, 0)]
+     double2[] times = [(0, 0), (10, 10)]
+    } }"""
+    apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n' + clips + ")"
+    order = 'double3 xformOp:translate\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    ours = load(tmp_path, GROUND + sphere("s", order, apis))
+    check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
+    assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}

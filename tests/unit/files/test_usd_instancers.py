@@ -124,6 +124,18 @@ def test_time_samples_move_instances_as_pxr_does(tmp_path, apis, rate):
             check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
 
 
+def test_the_prototype_root_has_motion_and_a_reset_of_its_own(tmp_path):
+    """Its transform stays below the instance, and what it resets is the stack above the prototype alone."""
+    own = "float xformOp:rotateX.timeSamples = {0: 0, 6: 80}\ndouble3 xformOp:translate = (0, 3, 0)\n"
+    own += 'uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:translate", "xformOp:rotateX"]'
+    scene, model = load(tmp_path, instancer(f"{SPREAD}\n{SINGLE}\n{TILT}", cube("a", own)))
+    motion = scene.motion(model)
+    poses = motion.read(range(2))
+    for frame, code in enumerate((0, 6)):
+        for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", code)):
+            check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
+
+
 def test_velocities_are_named(tmp_path):
     scene, _ = load(tmp_path, instancer(SPREAD + "\nvector3f[] velocities = [(1, 0, 0)]", cube("a")))
     assert scene.warnings == ("</i>: velocities are not used: between time samples instances are interpolated",)
