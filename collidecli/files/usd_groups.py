@@ -35,7 +35,6 @@ class CollisionGroups:
         self._physics = physics
         every = physics.stage.Traverse(Usd.TraverseInstanceProxies())
         prims = {str(p.GetPath()): p for p in every if p.IsA(UsdPhysics.CollisionGroup)}
-        self._unnamed = {name: _members(prim) for name, prim in prims.items() if _has_empty_merge_name(prim)}
         self._member = {path: self._groups_of(path) for path in physics.shapes}
         for name in sorted({name for groups in self._member.values() for name in groups} - set(prims)):
             prims[name] = physics.prim(name)
@@ -55,10 +54,6 @@ class CollisionGroups:
 
     def _groups_of(self, path: str) -> frozenset[str]:
         groups = set(self._physics.groups_of(path))
-        if self._unnamed:  # pxr's parser names the first of them in place of all
-            own = [path, *self._physics.instances.sources(path)]
-            held = {name for name, members in self._unnamed.items() if any(members.IsPathIncluded(p) for p in own)}
-            groups = groups - set(self._unnamed) | held
         for target in targets_of(self._physics.prim(path), "physics:collisionGroup"):
             if self._physics.prim(target):
                 groups.add(target)
@@ -112,15 +107,6 @@ def _merge_name(prim: Usd.Prim) -> str:
     attribute = prim.GetAttribute("physics:mergeGroup")
     value = attribute.Get(REST_TIME) if attribute else ""
     return f" {value}" if value else ""
-
-
-def _has_empty_merge_name(prim: Usd.Prim) -> bool:
-    attribute = prim.GetAttribute("physics:mergeGroup")
-    return bool(attribute and attribute.HasAuthoredValue() and not attribute.Get(REST_TIME))
-
-
-def _members(prim: Usd.Prim) -> Usd.UsdCollectionMembershipQuery:
-    return Usd.CollectionAPI(prim, "colliders").ComputeMembershipQuery()
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:

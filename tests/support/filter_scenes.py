@@ -174,6 +174,12 @@ MEMBERS = {
         + instance("i") + sphere("a"), "a p, a q", "a p, a q, p q",
         "pxr's table knows no groups of instances",
     ),
+    # M within the instance is one with G, and filters H within the instance
+    "merged with a group within an instance": FilterScene(
+        group("G", "a", "", MERGE) + spheres("ab") + xform("Proto", spheres("p") + group("H", ("Proto/p",))
+        + group("M", "", ("Proto/H",), MERGE), kind="class") + instance("i"), "a b, b p", "a b, a p, b p",
+        "pxr's table knows no groups of instances",
+    ),
     "named by the shape": FilterScene(
         sphere("a", "rel physics:collisionGroup = </G>") + sphere("b", "rel physics:collisionGroup = </H>")
         + sphere("c") + group("G", "", "H") + group("H"), "a c, b c", ALL_ABC,
@@ -189,6 +195,13 @@ MEMBERS = {
         + sphere("b", "rel physics:simulationOwner = </T>") + sphere("c", "rel physics:simulationOwner = [</S>, </T>]")
         + sphere("d", "rel physics:simulationOwner = </S>"),
         "a c, a d, b c, c d", ALL_ABCD, "Newton simulates every physics scene as one",
+    ),
+    "physics scene of the body before the collider's": FilterScene(
+        'def PhysicsScene "S" {\n}\ndef PhysicsScene "T" {\n}\n' + spheres("a")
+        + xform("x", "rel physics:simulationOwner = </T>\n"
+                + sphere("p", "rel physics:simulationOwner = </S>", COLLIDER), BODY)
+        + sphere("b", "rel physics:simulationOwner = </T>"), "b p", "a b, a p, b p",
+        "Newton simulates every physics scene as one",
     ),
 }  # fmt: skip
 

@@ -1,11 +1,13 @@
 """Attributes that simulators write on USD colliders: margin and gap, what is kept, what is refused and warned of."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from collidecli.app.api import collide
+from collidecli.cli import main as cli
 from collidecli.errors import InputError
 from collidecli.files.scene_usd import add_usd
 from collidecli.files.usd_attributes import IGNORED, KEPT, TABLE
@@ -154,6 +156,15 @@ def test_what_is_kept_for_later(tmp_path):
         "newton:hydroelasticStiffness": pytest.approx(1e6), "newton:maxHullVertices": -1,
         "physxConvexHullCollision:hullVertexLimit": 32,
     }  # fmt: skip
+
+
+def test_inspect_names_what_is_kept(tmp_path, capsys):
+    scene = str(write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8")))
+    assert cli.main(["inspect", scene, "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)["kept_attributes"]
+    assert (len(kept), kept["newton:maxHullVertices"], kept["newton:sdfMaxResolution"]) == (9, 2, 1)
+    assert cli.main(["inspect", scene]) == 0
+    assert "newton:maxHullVertices (2)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_solver_parameters(tmp_path):
