@@ -34,10 +34,11 @@ Texts = dict[str, int]
 """Every different text met so far, and its number."""
 
 
-def scale_key(scale: np.ndarray) -> Hashable:
-    """What of a root's transform is no motion, [3, 3], to DIGITS relative to its largest entry."""
-    largest = float(np.abs(scale).max())
-    return f"{largest:.{DIGITS - 1}e}", tuple((np.round(scale / largest, DIGITS) + 0.0).ravel().tolist())
+def scale_keys(scale: np.ndarray) -> list[Hashable]:
+    """What of each root's transform is no motion, [n, 3, 3], to DIGITS relative to its largest entry."""
+    largest = np.abs(scale).max(axis=(1, 2))
+    relative = np.round(scale / largest[:, None, None], DIGITS) + 0.0  # -0.0 is 0.0 then
+    return [(f"{size:.{DIGITS - 1}e}", held.tobytes()) for size, held in zip(largest, relative, strict=True)]
 
 
 def index_key(prim: Usd.Prim, names: dict[str, str], texts: Texts) -> Hashable:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -19,7 +20,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
-from collidecli.files.usd_environment_keys import Texts, index_key, scale_key, text_key
+from collidecli.files.usd_environment_keys import Texts, index_key, scale_keys, text_key
 from collidecli.files.usd_environment_links import Links
 from collidecli.files.usd_environments import (
     DEFAULT_PATTERN,
@@ -93,29 +94,35 @@ def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
 class _Roots:
     """Where the roots of environments stand.
 
-    pose: float64[7] of each [m]. scale: what of its transform is no motion, see `scale_key`. moving: those that are
+    pose: float64[7] of each [m]. scale: what of its transform is no motion, see `scale_keys`. moving: those that are
     animated, by themselves or from above.
     """
 
     def __init__(self, stage: Usd.Stage, roots: list[str], file: str) -> None:
         cache, unit = UsdGeom.XformCache(REST_TIME), metres_per_unit(stage, file, [])
-        self.pose: dict[str, np.ndarray] = {}
-        self.scale: dict[str, Hashable] = {}
-        self.moving: set[str] = set()
         prims = [stage.GetPrimAtPath(root) for root in roots]
         matrices = np.array(Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in prims]))
         matrices = matrices.reshape(-1, 4, 4)
         columns = columns_of(matrices)
         _check(columns, roots, file)
         rotations = rotation_of(columns)
-        poses = pose_of(rotations, matrices[:, 3, :3] * unit)
-        for root, prim, rotation, pose, held in zip(roots, prims, rotations, poses, columns, strict=True):
-            self.pose[root], self.scale[root] = pose, scale_key(rotation.T @ held)
-            if is_animated(prim):
-                self.moving.add(root)
+        self.pose = dict(zip(roots, pose_of(rotations, matrices[:, 3, :3] * unit), strict=True))
+        self.scale = dict(zip(roots, scale_keys(np.swapaxes(rotations, 1, 2) @ columns), strict=True))
+        parents = {prim.GetParent() for prim in prims}
+        animated = {str(parent.GetPath()): is_animated(parent) for parent in parents}
+        self.moving = {
+            root
+            for root, prim in zip(roots, prims, strict=True)
+            if animated[root.rpartition("/")[0] or "/"]
+            or (prim.IsA(UsdGeom.Xformable) and UsdGeom.Xformable(prim).TransformMightBeTimeVarying())
+        }
 
 
 def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
+    """Checks all at once, and looks for the place only where something is wrong."""
+    with suppress(TransformError):
+        check_columns(columns)
+        return
     for each, root in zip(columns, roots, strict=True):
         try:
             check_columns(each)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.bench.timing import CLOCKS
 
-BENCHES = ("peers", "threads", "sweep", "crossover", "methods", "start", "writing", "memory", "newton")
+BENCHES = ("peers", "threads", "sweep", "crossover", "methods", "start", "writing", "memory", "environments", "newton")
 
 
 @click.command()

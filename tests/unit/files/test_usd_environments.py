@@ -294,6 +294,16 @@ def test_patterns(stage_of):
         load(path, environments="/World/rooms/*")
 
 
+def test_roots_at_the_top_and_without_a_type(tmp_path):
+    shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}'
+    path = tmp_path / "top.usda"
+    rooms = [f'def {kind}"room_{k}" {{ {shape} }}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
+    path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *rooms]))
+    model = load(path, environments="/room_*")[1]
+    # The type of a root may matter to what is below it, so that other types are other templates.
+    assert model.world_template.tolist() == [0, 1, 0, 2]
+
+
 def test_names_are_ordered_by_number(tmp_path):
     path = write_environments(tmp_path, write_robot(tmp_path, links=1), 12)
     layer = Sdf.Layer.FindOrOpen(str(path))
