@@ -13,6 +13,7 @@ import mujoco
 
 from collidecli.errors import InputError
 from collidecli.files.mjcf_assets import included_files, names_other_files, relocate_assets, shape_asset_files
+from collidecli.files.mjcf_limits import refuse_vast_scene
 from collidecli.files.mjcf_strip import FAMILIES, KEYFRAMES, Family, drop_wrong_keys, parted_geoms
 from collidecli.files.mujoco_messages import collected_messages
 from collidecli.files.urdf import is_urdf
@@ -70,16 +71,37 @@ def compile_mjcf(
         raise InputError(
             "the scene within includes or attaches other files", place, "give the scene with all its files by itself"
         )
+    _refuse_vast(place, xml)
     attempts = _Attempts(place, xml, folder, options or SceneOptions())
     try:
-        mj_model = attempts.compile(())
-    except _COMPILER_ERRORS as error:
-        if strict:
-            raise InputError(f"MuJoCo cannot compile the scene: {_words(error)}", place, "correct the file") from error
-        mj_model = _stripped(attempts, error)
+        mj_model = _compiled(attempts, strict)
+        bytes(mj_model.names).decode()
+    except UnicodeDecodeError as error:
+        # MuJoCo keeps names one after another, each with a zero at its end.
+        shown = error.object[: error.start].rpartition(b"\0")[2] + error.object[error.start :].partition(b"\0")[0]
+        raise InputError(f"a name or path in the scene is not UTF-8: {shown!r}", place, "write it in UTF-8") from error
     files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
     return CompiledScene(mj_model, place, files, xml or "", attempts.urdf, warnings)
+
+
+def _refuse_vast(place: str, xml: str | None) -> None:
+    if xml is not None:
+        refuse_vast_scene(xml.encode(), place)
+        return
+    for path in included_files(place):
+        with open(path, "rb") as file:
+            refuse_vast_scene(file.read(), place if os.path.samefile(path, place) else path)
+
+
+def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
+    try:
+        return attempts.compile(())
+    except _COMPILER_ERRORS as error:
+        if strict:
+            what = f"MuJoCo cannot compile the scene: {_words(error)}"
+            raise InputError(what, attempts.place, "correct the file") from error
+        return _stripped(attempts, error)
 
 
 class _Attempts:
@@ -128,15 +150,16 @@ class _Attempts:
         self.shape_files = shape_asset_files(spec, self.included)
         return mj_model
 
-    def count(self, family: Family) -> int:
-        """How many elements of a family the scene has."""
+    def counts(self) -> dict[str, int]:
+        """How many elements of each family the scene has."""
         with collected_messages():
-            return family.strip(self.parse())
+            spec = self.parse()
+            return {family.name: family.strip(spec) for family in reversed(FAMILIES)}
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
     """Compiles with all that can go left out, then puts back each family with which it still compiles."""
-    count = {family.name: attempts.count(family) for family in FAMILIES}
+    count = attempts.counts()
     without = [family for family in FAMILIES if count[family.name]]
     try:
         mj_model = attempts.compile(without)

@@ -79,7 +79,8 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
         raise InputError(
             f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}", place, "see --disabled-pairs"
         ) from error
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        # The last two: an encoding that is declared and that Python does not know, or in which the text is not.
         raise InputError(f"is not XML: {error}", place, "give an SRDF file") from error
     return rules
 

@@ -189,6 +189,28 @@ def test_what_contacts_need_is_refused_in_the_compilers_words(tmp_path, text, wo
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'<mujoco><worldbody><geom name="ball\xe9" size="1"/></worldbody></mujoco>',
+        b'<mujoco><worldbody><body name="\xe9"><geom size="1"/></body></worldbody></mujoco>',
+        b'<mujoco><asset><mesh file="\xe9.obj"/></asset></mujoco>',
+    ],
+)
+def test_names_that_are_no_text(tmp_path, text):
+    path = tmp_path / "scene.xml"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=r"not UTF-8: b'.*\\xe9") as refusal:
+        compile_mjcf(path)
+    assert refusal.value.where == str(path)
+
+
+def test_a_comment_in_another_encoding_is_none_of_our_business(tmp_path):
+    path = tmp_path / "scene.xml"
+    path.write_bytes(b"<!-- 45\xb0 --><mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    assert compile_mjcf(path).mj_model.ngeom == 1
+
+
 def test_a_scene_to_simulate_is_refused_whole(tmp_path):
     with pytest.raises(InputError, match="unknown transmission"):
         compile_mjcf(write(tmp_path, scene([BAD["actuator"][0]])), strict=True)
@@ -219,6 +241,7 @@ FITTED = {"kind": "box", "mesh": 'mesh="m"'}
         ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot=<here>/parts",)),
         ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot/=<here>/parts/",)),
         ("/home/nobody/parts/m.obj", "", ("/home/no=<here>", "/home=<here>/x", "/home/nobody=<here>")),
+        ("/home/parts/m.obj", "", ("/home/pa=<here>/parts", "/home=<here>")),
         ("/home/nobody/parts/m.obj", "", ("/home/nobody=<here>/x", "/home/nobody/parts=<here>/parts")),
         ("package://robot/parts/m.obj", "", ("package://robot=<here>",)),
         ("package://parts/m.obj", "", ("package://=<here>",)),
