@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from collidecli.app.scenes import MUJOCO_ENDINGS
+from collidecli.errors import InputError
 from collidecli.files.recordings.content import CSV, NPY, NPZ, USD, storage_of
 from collidecli.files.recordings.kinds import kind_of
 
@@ -18,14 +19,20 @@ def is_recording(path: str) -> bool:
 
 
 def is_layer_alone(path: str) -> bool:
-    """Whether a file that is refused as a scene is a USD layer of time samples, and no scene."""
+    """Whether a file that is refused as a scene is a USD layer of time samples, and no scene.
+
+    One that cannot be read is not: what was said of it as a scene stands.
+    """
     if storage_of(path) != USD:
         return False
     from collidecli.files.usd_motion_layer import is_motion_only
     from collidecli.files.usd_stage import diagnostics
 
-    with diagnostics(path):
-        return is_motion_only(path)
+    try:
+        with diagnostics(path):
+            return is_motion_only(path)
+    except (InputError, UnicodeDecodeError):
+        return False
 
 
 def recording_facts(path: str) -> dict[str, Any]:

@@ -183,12 +183,16 @@ def _demos(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
 
 
 def _model_file(file: h5py.File, demo: str) -> str | None:
+    """The scene of a demonstration, its own or that of all. Raises InputError for one that is not UTF-8."""
     for place in (f"data/{demo}", "data"):
         found = file[place].attrs.get(MODEL_FILE)
-        if isinstance(found, bytes):
-            return found.decode("utf-8", "replace")
-        if isinstance(found, str):
-            return found
+        if isinstance(found, (bytes, str)):
+            raw = found if isinstance(found, bytes) else found.encode("utf-8", "surrogateescape")
+            try:
+                return raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                where = f"{file.filename}: /{place}, {MODEL_FILE}"
+                raise InputError("the scene within is not UTF-8", where, "give the scene itself") from error
     return None
 
 

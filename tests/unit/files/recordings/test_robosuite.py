@@ -167,6 +167,16 @@ def test_a_scene_that_does_not_compile_is_named(tmp_path):
     assert "/data/demo_0, model_file" in raised.value.where
 
 
+def test_a_scene_that_is_not_utf8(tmp_path):
+    text = SCENE.replace("table", "t\xe4ble").encode("latin-1")
+    path = write(tmp_path / "a", {"demo_0": states_of()[0]})
+    with h5py.File(path, "r+") as file:
+        file["data/demo_0"].attrs.create("model_file", text, dtype=h5py.string_dtype())
+    with pytest.raises(InputError, match="not UTF-8") as raised:
+        opened(path)
+    assert "/data/demo_0, model_file" in raised.value.where
+
+
 def test_a_scene_that_reads_other_files_is_refused(tmp_path):
     (tmp_path / "secret.xml").write_text("<mujoco/>")
     text = f'<mujoco><include file="{tmp_path}/secret.xml"/></mujoco>'
