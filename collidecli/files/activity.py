@@ -92,6 +92,12 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
     _show()
     try:
         yield
+    except InputError as error:
+        # The model knows no files: of its errors, this is the place.
+        if error.where and not error.where.startswith(("body ", "shape ", "joint ")):
+            raise
+        place = f"{_last}: {error.where}" if error.where else _last
+        raise type(error)(error.what, place, error.fix) from error
     except DAMAGE as error:
         if not _from_library(error):
             raise
@@ -104,7 +110,12 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
 
 
 def _from_library(error: BaseException) -> bool:
-    """Whether a reading library raised it, not code of ours: its type alone, such as KeyError, does not tell."""
+    """Whether a reading library raised it, not code of ours: its type alone, such as KeyError, does not tell.
+
+    Text that is not UTF-8 is the file's doing wherever it is met: libraries in C++ leave no frame in the traceback.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return True
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -188,12 +188,12 @@ class ContactSet:
         for column in (*schema.RIGID_COLUMNS, *given):
             expected = (rows, *schema.row_shape(column))
             held = self._dataset(schema.column_path(column))
-            if held.shape != expected or not _is_kind(held.dtype, column.dtype):
+            if held.shape != expected or not _is_kind(held.dtype, column.dtype_for(np.dtype(np.float64))):
                 what = f"is {held.dtype}{held.shape}, not {column.dtype}{expected}"
                 raise InputError(what, f"{self.path}: {schema.column_path(column)}")
-        if self._cell_start.shape != (self.cell_count + 1,):
+        if self._cell_start.shape != (self.cell_count + 1,) or not _is_kind(self._cell_start.dtype, np.dtype(np.int64)):
             raise InputError(
-                f"has shape {self._cell_start.shape}, not ({self.cell_count + 1},): "
+                f"is {self._cell_start.dtype}{self._cell_start.shape}, not int64 ({self.cell_count + 1},): "
                 f"{self.frame_count} frames of {self.world_count} worlds, and one more",
                 f"{self.path}: {schema.CELL_START}",
             )
@@ -275,10 +275,10 @@ class ContactSet:
 
 
 def _is_kind(found: np.dtype, wanted: np.dtype | None) -> bool:
-    """Whether values of one type can stand for the other's; None is strings."""
+    """Whether every value of one type is one of the other's too; None is strings."""
     if wanted is None:
         return h5py.check_string_dtype(found) is not None
-    return found.kind in ("iu" if wanted.kind in "iu" else wanted.kind)
+    return found.kind in "iuf" and np.can_cast(found, wanted, "safe")
 
 
 def is_complete(file: h5py.File) -> bool:

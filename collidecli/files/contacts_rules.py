@@ -75,7 +75,7 @@ def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[st
         elif name == "condim":
             rules.append((path, "is not 1, 3, 4 or 6", ~np.isin(values, CONTACT_DIMENSIONS)))
         elif not name.startswith("contact_"):
-            broken = ~np.isfinite(values).reshape(len(materials), -1).all(axis=1)
+            broken = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
             rules.append((path, "is not finite", broken))
     known = np.isin(pairs.condim, (0, *CONTACT_DIMENSIONS))
     return [*rules, ("/model/forced_pair/condim", "is not 0, 1, 3, 4 or 6", ~known)]

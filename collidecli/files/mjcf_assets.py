@@ -122,6 +122,10 @@ def _collect(path: str, folders: tuple[str, ...], found: dict[str, None]) -> Non
             text = file.read()
         folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
         named = [os.path.normpath(os.path.join(folder, name)) for name in _mentions(text) for folder in folders]
+        for other in named:
+            if os.path.exists(other) and not os.path.isfile(other) and not os.path.isdir(other):
+                # MuJoCo would wait for what a pipe or a device has to say.
+                raise InputError(f"includes {other}, which is no file", path, "include a file")
         waiting += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
 
 

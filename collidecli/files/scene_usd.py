@@ -27,7 +27,7 @@ from collidecli.files.usd_instancers import check_joints, expand_instancers
 from collidecli.files.usd_kinematics import UsdKinematics
 from collidecli.files.usd_materials import PhysicsMaterials
 from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
-from collidecli.files.usd_motion_layer import layer_files
+from collidecli.files.usd_motion_layer import file_of, layer_files
 from collidecli.files.usd_stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
 from collidecli.files.usd_transform import pose_of
 from collidecli.files.usd_units import foreign_layers, metres_per_unit
@@ -239,7 +239,7 @@ def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
     """Paths of the stage's layers: the scene first, then the others by name; those of a motion laid over are none."""
     root = stage.GetRootLayer().realPath
     laid_over = {os.path.realpath(path) for path in layer_files(motion_layer)} if motion_layer else set()
-    others = {layer.realPath for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
     return (root, *sorted(others))
 
 

@@ -165,6 +165,8 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
         raise InputError("the dataset cannot be opened", where, "record the file again") from error
     if not isinstance(found, h5py.Dataset):
         raise InputError("there is no such dataset", where, "see the trajectory format")
+    if found.shape is None:
+        raise InputError("the dataset holds nothing, not even a shape", where, "record it again")
     if found.external:
         raise InputError("the dataset keeps its data in another file", where, "put the data into the file itself")
     if found.is_virtual:

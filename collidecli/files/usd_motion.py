@@ -25,6 +25,9 @@ from collidecli.files.usd_transform import (
 from collidecli.model.model import Model
 from collidecli.model.shape_types import POSITION_LIMIT
 
+_MOST_STEP = 2**53
+"""Beyond, float64 does not hold every whole number."""
+
 
 @dataclass(frozen=True)
 class RestPose:
@@ -81,11 +84,14 @@ class UsdMotion:
         self._stage = stage
         codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
         self._codes = np.array(sorted(codes))
-        whole = np.all(self._codes == np.rint(self._codes))
+        whole = np.all((self._codes == np.rint(self._codes)) & (np.abs(self._codes) <= _MOST_STEP))
         rate = stage.GetTimeCodesPerSecond()
         if not rate > 0.0:
             raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
-        self.time = self._codes / rate
+        with np.errstate(over="ignore"):
+            self.time = self._codes / rate
+        if not np.isfinite(self.time).all():
+            raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are no finite times", file, "correct them")
         self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
         self.world_count = 1
         self.float_type = np.dtype(np.float64)

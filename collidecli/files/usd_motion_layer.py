@@ -8,7 +8,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Ar, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.usd_session import editable
@@ -135,8 +135,13 @@ def layer_files(path: str) -> tuple[str, ...]:
     """The layer's own file, and those that it is composed of beside it, by name."""
     stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
     own = os.path.realpath(path)
-    others = {layer.realPath for layer in stage.GetUsedLayers()} - {"", own}
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own}
     return (path, *sorted(others))
+
+
+def file_of(layer: Sdf.Layer) -> str:
+    """The file on the disk that a layer is in: the package where it is part of one; empty for one in memory."""
+    return Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
 
 
 def is_motion_only(path: str) -> bool:

@@ -121,6 +121,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
     args = [case.main if word == "{}" else word for word in command]
     args += RUN_OPTIONS if args[0] == "run" else []
     reset_peak()
+    resident = peak_bytes()
     opened.begin()
     for stream in (said, told):
         stream.seek(0)
@@ -140,7 +141,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
         "out": said.read(20_000).decode("utf-8", "replace"),
         "err": told.read(20_000).decode("utf-8", "replace"),
         "seconds": seconds,
-        "peak": peak_bytes(),
+        "peak": peak_bytes() - resident,
         "left": sorted(set(os.listdir()) - before),
         "opened": sorted(opened.end() - case.may_open),
     }

@@ -43,6 +43,8 @@ def test_tables_of_different_lengths(tmp_path: Path):
         {"dtype": h5py.vlen_dtype(np.float64)},
         {"dtype": np.complex128},
         {"dtype": np.float64},
+        {"dtype": np.int64},
+        {"dtype": bool},
     ],
     ids=lambda how: str(how["dtype"])[:20],
 )

@@ -1,0 +1,51 @@
+"""What an MJCF file asks for in a few words and MuJoCo would work on without end, refused before MuJoCo reads it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+from collidecli.errors import InputError
+
+MOST_COPIES = 1_000_000
+"""Of elements that one element stands for: MuJoCo takes minutes for more."""
+MOST_ATTRIBUTES = 1000
+"""Of one element: MuJoCo's reader compares each with all others."""
+
+_COUNTED = re.compile(rb"""<(/?)(replicate|flexcomp|composite)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+_COUNT = re.compile(rb"""\bcount\s*=\s*["']([^"']*)["']""")
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+
+
+def refuse_vast_scene(text: bytes, place: str) -> None:
+    """Raises InputError for elements that stand for more copies than any scene has, or have countless attributes."""
+    text = _COMMENT.sub(b"", text)
+    if b'"' in text and max(part.count(b"=") for part in text.split(b"<")) > MOST_ATTRIBUTES:
+        for part in text.split(b"<"):
+            attributes = len(re.findall(rb"""[\w:.-]+\s*=\s*["']""", part))
+            if attributes > MOST_ATTRIBUTES:
+                name = part.split()[0][:60].decode("utf-8", "replace")
+                raise InputError(f"<{name}> has {attributes} attributes", place, "no element of MJCF has so many")
+    open_counts: list[int] = []
+    for close, name, attributes in _COUNTED.findall(text):
+        if close:
+            if name == b"replicate" and open_counts:
+                open_counts.pop()
+            continue
+        count = _count(attributes)
+        copies = math.prod(open_counts) * count
+        if copies > MOST_COPIES:
+            raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", place, f"at most {MOST_COPIES:,}")
+        if name == b"replicate" and not attributes.endswith(b"/"):
+            open_counts.append(count)
+
+
+def _count(attributes: bytes) -> int:
+    """The product of the numbers in `count`; 1 where there is none or it is no number, which MuJoCo will say."""
+    found = _COUNT.search(attributes)
+    return _product(found[1].split()) if found else 1
+
+
+def _product(words: Iterable[bytes]) -> int:
+    return math.prod(max(1, int(word)) for word in words if word.isdigit() and len(word) < 20)

@@ -1,0 +1,163 @@
+"""What hostile inputs brought to light, each with its smallest input: collide must answer, and answer this."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.cli.main import main
+from tests.hostile.seeds import PART_USDA, PILE_USDA, ROBOT_XML, usdz
+
+RUN = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet", "--force")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robot.xml").write_text(ROBOT_XML.replace('<include file="part.xml"/>', ""))
+    (tmp_path / "part.usda").write_text(PART_USDA)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    """The message of a refusal: exit code 2, one or two lines, no output."""
+    capsys.readouterr()
+    assert main([*args, *(RUN if args[0] == "run" else ())]) == 2
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) <= 2
+    assert not os.path.exists("out.h5")
+    return answer.err
+
+
+def test_a_package_of_several_layers_runs(here, capsys):
+    (here / "x").mkdir()
+    (here / "pile.usdz").write_bytes(usdz(here / "x"))
+    (here / "pile.usda").write_text(PILE_USDA)
+    hashes = []
+    for scene in ("pile.usdz", "pile.usda"):
+        assert main(["run", scene, *RUN]) == 0
+        with h5py.File("out.h5") as file:
+            hashes.append(file["/rigid_contacts/distance"][()].tolist())
+    assert hashes[0] == hashes[1]
+    assert len(hashes[0]) > 0
+
+
+def test_a_scene_of_nothing_is_a_good_contact_set(here):
+    (here / "none.xml").write_text("<mujoco/>")
+    assert main(["run", "none.xml", *RUN]) == 0
+    assert main(["check", "out.h5", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("time", ["-inf", "nan", "inf"])
+def test_a_keyframe_at_no_time(here, capsys, time):
+    (here / "robot.xml").write_text(
+        ROBOT_XML.replace('<include file="part.xml"/>', "").replace('time="1"', f'time="{time}"')
+    )
+    assert "robot.xml: keyframe 1 (''): the time is" in told(capsys, "run", "robot.xml")
+
+
+def test_frames_at_no_time(here, capsys):
+    (here / "pile.usda").write_text(PILE_USDA.replace("timeCodesPerSecond = 10", "timeCodesPerSecond = 5e-324"))
+    assert "pile.usda: time codes over timeCodesPerSecond" in told(capsys, "run", "pile.usda")
+
+
+def test_time_codes_that_no_step_can_hold(here):
+    (here / "pile.usda").write_text(PILE_USDA.replace("3: (0, 0, 0.1)", "1e300: (0, 0, 0.1)"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main(["run", "pile.usda", *RUN]) == 0
+    with h5py.File("out.h5") as file:
+        assert file["/time/step"][()].tolist() == [0, 1, 2]
+
+
+def test_text_of_a_stage_that_is_not_utf8(here, capsys):
+    text = PILE_USDA.encode().replace(b"</World/Rubber>", b"</World/Rub\xffber>")
+    (here / "pile.usda").write_bytes(text)
+    assert told(capsys, "inspect", "pile.usda").startswith("error: pile.usda")
+
+
+def test_what_the_model_refuses_names_the_file(here, capsys):
+    (here / "pile.usda").write_text(PILE_USDA.replace('upAxis = "Z"', 'upAxis = "W"'))
+    assert told(capsys, "inspect", "pile.usda").startswith("error: pile.usda: up_axis is 'W'\n")
+
+
+def test_a_real_crash_is_answered_for(here):
+    """MuJoCo 4.0 dies of a field of more points than an int32 counts."""
+    field = '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>'
+    (here / "robot.xml").write_text(f'<mujoco>{field}<worldbody><geom size="1"/></worldbody></mujoco>')
+    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "robot.xml"]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: robot.xml: ")
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_an_include_of_a_pipe(here, capsys):
+    os.mkfifo(here / "pipe.xml")
+    (here / "robot.xml").write_text('<mujoco><include file="pipe.xml"/></mujoco>')
+    assert "pipe.xml, which is no file" in told(capsys, "inspect", "robot.xml")
+
+
+def test_a_header_that_does_not_close(here, capsys):
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4".ljust(117) + b"\n"
+    (here / "states.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    assert told(capsys, "inspect", "states.npy").startswith("error: states.npy: ")
+
+
+def test_an_archive_whose_packed_bytes_are_damaged(here, capsys):
+    memory = io.BytesIO()
+    np.savez_compressed(memory, states=np.random.default_rng(0).random((1, 4, 29)))
+    data = bytearray(memory.getvalue())
+    data[60:400] = b"\xff" * 340
+    (here / "states.npz").write_bytes(data)
+    assert zipfile.is_zipfile(here / "states.npz")
+    assert told(capsys, "run", "robot.xml", "-t", "states.npz").startswith("error: states.npz")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"data": h5py.Empty("f8")},
+        {"shape": (1, 4, 29), "dtype": np.complex128},
+        {"shape": (1, 4, 29), "dtype": h5py.string_dtype()},
+        {"shape": (1, 4, 29), "dtype": h5py.ref_dtype},
+        {"shape": (1, 4, 29), "dtype": np.dtype("V16")},
+    ],
+    ids=["nothing", "complex", "text", "references", "opaque"],
+)
+def test_states_that_are_no_numbers(here, capsys, how):
+    with h5py.File("states.h5", "w") as file:
+        file.create_dataset("states", **how)
+    with h5py.File("demos.hdf5", "w") as file:
+        file.create_dataset("data/demo_0/states", **how)
+    with h5py.File("ours.h5", "w") as file:
+        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
+        file.create_dataset("joint_q", **how)
+    for name in ("states.h5", "demos.hdf5", "ours.h5"):
+        assert told(capsys, "run", "robot.xml", "-t", name).startswith(f"error: {name}")
+        assert told(capsys, "inspect", name).startswith(f"error: {name}")
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(1000), "x" * 30_000, "\x1b[2J\n\r", np.bytes_(b"\xff"), 7.5, h5py.Empty("f8")]
+)
+def test_a_format_of_any_kind(here, capsys, value):
+    with h5py.File("x.h5", "w") as file:
+        file.attrs["format"] = value
+        file["body_q"] = np.zeros((1, 1, 1, 7))
+    for verb in ("inspect", "check"):
+        said = told(capsys, verb, "x.h5")
+        assert said.startswith("error: x.h5: ")
+        assert len(said) < 4000
+        assert said.replace("\n", "").isprintable()
