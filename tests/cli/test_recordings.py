@@ -373,3 +373,10 @@ def test_every_option_of_recordings_helps_some_kind():
     from collidecli.model.options import RecordingOptions
 
     assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}
+
+
+def test_profile_needs_no_scene_either(recordings, collide):
+    answer = collide("profile", "-t", "demos.hdf5", "--repeats", "1", "--device", "cpu", "--json")
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["output"] == "demos.profile.h5"
+    assert "SCENE" in collide("profile").err
