@@ -53,6 +53,18 @@ def is_animated(prim: Usd.Prim) -> bool:
     return any(xformable.TransformMightBeTimeVarying() for xformable in transform_chain(prim))
 
 
+def _refuse_splines(prim: Usd.Prim, file: str) -> None:
+    """A spline has no samples for frames to stand at."""
+    for xformable in transform_chain(prim):
+        for op in xformable.GetOrderedXformOps():
+            if op.GetAttr().HasSpline():
+                raise InputError(
+                    f"{op.GetAttr().GetName()} is animated by a spline",
+                    f"{file} <{xformable.GetPath()}>",
+                    "bake it to time samples",
+                )
+
+
 def rest_pose(cache: UsdGeom.XformCache, prim: Usd.Prim, metres_per_unit: float, where: str) -> RestPose:
     """A body prim's pose at the cache's time. Raises InputError for a transform that shears or flattens."""
     matrix = np.array(cache.GetLocalToWorldTransform(prim))
@@ -82,6 +94,8 @@ class UsdMotion:
         self._rest = np.array(model.bodies.pose)
         self._path, self._file, self._metres_per_unit = model.bodies.path, file, metres_per_unit
         self._stage = stage
+        for prim in moving.values():
+            _refuse_splines(prim, file)
         codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
         self._codes = np.array(sorted(codes))
         whole = np.all((self._codes == np.rint(self._codes)) & (np.abs(self._codes) <= _MOST_STEP))

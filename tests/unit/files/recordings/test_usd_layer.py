@@ -123,6 +123,18 @@ def test_a_single_time_poses_the_scene(tmp_path):
     assert motion.sha256
 
 
+def test_splines_are_refused_by_name(tmp_path):
+    """In the scene, and in a layer beside time samples: a frame could not stand where the spline has none."""
+    spline = f"double xformOp:translateX.spline = {{\n0: 0,\n10: 5,\n}}\n{ORDER.replace('translate', 'translateX')}"
+    scene = SCENE.replace(AT, spline, 1)
+    with pytest.raises(InputError, match="spline") as raised:
+        load_scene([write_usda(tmp_path, scene)], None).motion(None)
+    assert "</World/ball>" in raised.value.where
+    layer = over(over(MOVES, "wall") + "\n" + over(spline, "ball"), "World")
+    with pytest.raises(InputError, match="spline"):
+        moved(tmp_path, layer)
+
+
 def test_crate_files_and_whole_scenes_are_layers_too(tmp_path):
     from pxr import Usd
 
