@@ -261,3 +261,36 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
                 wanted = wanted + np.stack([np.cos(angle[world]), np.sin(angle[world]), np.zeros(4)], axis=1)
             np.testing.assert_allclose(poses[:, world, row, :3], wanted, atol=1e-9)
     motion.close()
+
+
+RAIL = """def PhysicsPrismaticJoint "rail"
+                {{
+                    rel physics:body1 = <../base>
+                    uniform token physics:axis = "X"
+                }}
+                def PhysicsRevoluteJoint"""
+
+
+def test_a_root_that_a_joint_places_moves_with_its_environment(tmp_path):
+    text = ENVIRONMENT.replace("def PhysicsRevoluteJoint", RAIL)
+    envs = (text.format(k=k, x=4.0 * k, y=0.0, radius=0.1) for k in range(2))
+    (tmp_path / "scene.usda").write_text(ENVIRONMENTS.format(envs="".join(envs)))
+    joints = np.random.default_rng(0).uniform(-1, 1, (2, 5, 2))
+    path = tmp_path / "m.hdf5"
+    with h5py.File(path, "w") as file:
+        for k in range(2):
+            asset = file.create_group(f"data/demo_{k}/states/articulation/robot")
+            asset["joint_position"] = joints[k]
+            asset["root_pose"] = np.tile([9.0, 9, 9, 1, 0, 0, 0], (5, 1))
+    options = RecordingOptions(joint_names=("hinge", "rail"), fps=10.0)
+    request = SceneRequest(scenes=[str(tmp_path / "scene.usda")], trajectory=str(path), recording=options)
+    scene, motion = scene_in_motion(request)
+    assert any("root_pose: not used: joints place" in warning for warning in motion.warnings)
+    poses = motion.read(range(5))
+    rows = {body.rsplit("/", 1)[-1]: row for row, body in enumerate(scene.model.bodies.path)}
+    for k in range(2):
+        base = np.stack([4.0 * k + joints[k, :, 1], np.zeros(5), np.zeros(5)], axis=1)
+        link = base + np.stack([np.cos(joints[k, :, 0]), np.sin(joints[k, :, 0]), np.zeros(5)], axis=1)
+        np.testing.assert_allclose(poses[:, k, rows["base"], :3], base, atol=1e-9)
+        np.testing.assert_allclose(poses[:, k, rows["link"], :3], link, atol=1e-9)
+        np.testing.assert_allclose(poses[:, k, rows["Cube"], :3], [[4.0 * k, 0.0, 3.0]] * 5, atol=1e-9)

@@ -336,3 +336,19 @@ def test_names(tmp_path):
     for name, message in (("cube", "may be any of '/World/one/Cube', '/World/two/Cube'"), ("World", "no articulation")):
         with pytest.raises(InputError, match=message):
             find_articulation(scene, name, "here")
+
+
+def test_several_joints_backwards(tmp_path):
+    """From body1, which is fixed to the world, to body0: what the joints do in turn is taken back in turn."""
+    hold = 'def PhysicsFixedJoint "h" {\nrel physics:body1 = </a>\n}\n'
+    turns = [
+        joint(name, "/b", "/a", text=f'uniform token physics:axis = "{axis}"') for name, axis in ("jZ", "kX", "lY")
+    ]
+    (robot,) = stage_of(tmp_path, hold, *turns, bodies="ab").articulations
+    assert robot.body_path == ("/a", "/b")
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(-3, 3, (20, 3))
+    poses = robot.poses(None, JointColumns(robot, ("jZ", "kX", "lY"), "here"), angles)
+    wanted = Rotation.from_euler("ZXY", angles).inv().as_quat()
+    assert turn_between(poses[:, 1, 3:], wanted).max() < EXACT
+    np.testing.assert_allclose(poses[:, 1, :3], 0.0, atol=EXACT)
