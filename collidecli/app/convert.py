@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
+from collidecli.files.activity import reading
 from collidecli.files.body_names import local_names
 from collidecli.files.recordings.kinds import kind_of
 from collidecli.files.trajectory_writer import TrajectoryWriter
@@ -93,7 +94,9 @@ def convert(
             for first in range(0, frames, block):
                 taken = range(first, min(first + block, frames))
                 rows = slice(taken.start, taken.stop)
-                writer.append(motion.time[rows], motion.step[rows], body_q=bodies.columns(motion.read(taken)))
+                with reading("motion"):
+                    poses = motion.read(taken)
+                writer.append(motion.time[rows], motion.step[rows], body_q=bodies.columns(poses))
                 if progress is not None:
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *getattr(motion, "warnings", ()), *_left_out(motion))

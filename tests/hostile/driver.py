@@ -34,7 +34,7 @@ class Result:
 
     def take(self, facts: dict[str, Any]) -> None:
         self.codes[facts["code"]] = self.codes.get(facts["code"], 0) + 1
-        label = f"{facts['name']}: {' '.join(facts['args'][:2])}"
+        label = f"{facts['name']}: {' '.join(facts['args'][:3])}"
         self.slowest = max(self.slowest, (facts["seconds"], label))
         self.largest = max(self.largest, (facts["peak"], label))
         self.found += [f"{label}: {fault}" for fault in faults(facts)]

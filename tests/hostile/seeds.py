@@ -143,6 +143,78 @@ def Xform "World"
 """
 
 
+ENVIRONMENTS_USDA = """#usda 1.0
+(
+    defaultPrim = "World"
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "World"
+{
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        uniform token axis = "Z"
+    }
+    def Xform "envs"
+    {
+        def Xform "env_0"
+        {
+            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
+            {
+                double radius = 0.2
+                double3 xformOp:translate = (0, 0, 0.1)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+            }
+        }
+        def Xform "env_1" (prepend inherits = </World/envs/env_0>)
+        {
+            double3 xformOp:translate = (3, 0, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }
+        def Xform "env_2"
+        {
+            def "block" (
+                instanceable = true
+                prepend references = @./part.usda@</Part>
+            )
+            {
+            }
+        }
+    }
+    def PointInstancer "stones"
+    {
+        point3f[] positions = [(0, 2, 0), (1, 2, 0)]
+        quath[] orientations = [(1, 0, 0, 0), (1, 0, 0, 0)]
+        float3[] scales = [(1, 1, 1), (2, 2, 2)]
+        int[] protoIndices = [0, 0]
+        int64[] ids = [7, 8]
+        int64[] invisibleIds = [8]
+        prepend rel prototypes = </World/stones/stone>
+        def Cube "stone" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+        {
+            double size = 0.2
+        }
+    }
+}
+"""
+MOTION_USDA = """#usda 1.0
+(
+    timeCodesPerSecond = 10
+)
+over "World"
+{
+    over "ball"
+    {
+        double3 xformOp:translate.timeSamples = { 0: (0, 0, 1), 2: (0, 0, 0.1) }
+    }
+}
+"""
+PAIRS_SRDF = """<robot name="robot">
+  <disable_collisions link1="base" link2="ball" reason="Never"/>
+</robot>
+"""
+
+
 @dataclass(frozen=True)
 class Group:
     """Files by name, of which `main` is given to the commands and `damaged` are changed.
@@ -163,7 +235,8 @@ READ = (("check", "{}"), ("inspect", "{}"))
 
 def moved(scene: str, *more: str) -> tuple[tuple[str, ...], ...]:
     """The commands of a recording that moves `scene`."""
-    return (*READ, ("run", scene, "-t", "{}", *more))
+    convert = ("traj", "convert", "{}", "-o", "out.h5", "--scene", scene, "--force", "--quiet")
+    return (*READ, ("run", scene, "-t", "{}", *more), convert)
 
 
 def groups(folder: Path) -> list[Group]:
@@ -178,6 +251,13 @@ def groups(folder: Path) -> list[Group]:
         Group("urdf", "robot.urdf", {"robot.urdf": ROBOT_URDF.encode()}, ("robot.urdf",), SCENE),
         Group("contacts", "contacts.h5", {"contacts.h5": GOLDEN.read_bytes()}, ("contacts.h5",), READ),
     ]
+    envs = {"envs.usda": ENVIRONMENTS_USDA.encode(), "part.usda": pile["part.usda"]}
+    found.append(Group("environments", "envs.usda", envs, ("envs.usda",), SCENE))
+    layer = {**pile, "motion.usda": MOTION_USDA.encode()}
+    run_layer = (("inspect", "{}"), ("run", "pile.usda", "-t", "{}"))
+    found.append(Group("usd_layer", "motion.usda", layer, ("motion.usda",), run_layer))
+    run_pairs = (("run", "robot.xml", "--disabled-pairs", "{}"),)
+    found.append(Group("srdf", "pairs.srdf", {**robot, "pairs.srdf": PAIRS_SRDF.encode()}, ("pairs.srdf",), run_pairs))
     for name, ending, make, more in RECORDINGS:
         file = f"{name}.{ending}"
         found.append(Group(name, file, {**robot, file: make()}, (file,), moved("robot.xml", *more)))
@@ -254,6 +334,35 @@ def demonstrations(file: h5py.File) -> None:
         group.attrs["model_file"] = ROBOT_XML.replace('<include file="part.xml"/>', "")
 
 
+def assets(file: h5py.File) -> None:
+    """Isaac Lab's recorder: the robot by its root and joint, the ball by its pose."""
+    states = file.create_group("data/demo_0/states")
+    states["articulation/base/root_pose"] = qpos()[:, :7]
+    states["articulation/base/joint_position"] = qpos()[:, 7:8]
+    states["articulation/base"].attrs["joint_names"] = ["hip"]
+    states["rigid_object/ball/root_pose"] = qpos()[:, 8:15]
+    file["data"].attrs["env_args"] = '{"sim_args": {"dt": 0.005, "decimation": 2}}'
+
+
+def humanoid_arrays() -> dict[str, np.ndarray]:
+    poses = qpos()
+    names = {"joint_names": np.array(["hip"]), "fps": np.array(50.0), "quaternion_order": np.array("wxyz")}
+    return {"root_pos": poses[:, :3], "root_quat": poses[:, 3:7], "joint_pos": poses[:, 7:8], **names}
+
+
+def body_arrays() -> dict[str, np.ndarray]:
+    poses = np.zeros((FRAMES, 2, 4))
+    poses[..., 0] = 1.0
+    names = {"body_names": np.array(["base", "ball"]), "fps": np.array(50.0), "quaternion_order": np.array("wxyz")}
+    return {"body_pos_w": np.ones((FRAMES, 2, 3)), "body_quat_w": poses, **names}
+
+
+def table() -> bytes:
+    head = "time,x,y,z,qw,qx,qy,qz,hip"
+    rows = [f"{0.1 * k:g}," + ",".join(f"{x:g}" for x in row[:8]) for k, row in enumerate(qpos())]
+    return "\n".join([head, *rows, ""]).encode()
+
+
 def saved(save: Callable, *args: np.ndarray, **named: np.ndarray) -> bytes:
     memory = io.BytesIO()
     save(memory, *args, **named)
@@ -267,5 +376,9 @@ RECORDINGS: list[tuple[str, str, Callable[[], bytes], tuple[str, ...]]] = [
     ("states", "h5", lambda: hdf5(lambda file: file.update({"states": states()})), ()),
     ("states_npy", "npy", lambda: saved(np.save, states()), ()),
     ("states_npz", "npz", lambda: saved(np.savez, states=states()), ()),
+    ("isaac", "hdf5", lambda: hdf5(assets), ()),
+    ("humanoid", "npz", lambda: saved(np.savez, **humanoid_arrays()), ()),
+    ("bodies", "npz", lambda: saved(np.savez_compressed, **body_arrays()), ()),
+    ("table", "csv", table, ()),
     ("states_packed", "npz", lambda: saved(np.savez_compressed, states=states()), ()),
 ]

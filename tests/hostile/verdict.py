@@ -32,7 +32,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
         yield "tells what is in another file, or ran what it holds"
     if facts["opened"]:
         yield f"opened {', '.join(facts['opened'][:3])}"
-    wanted = ["out.h5"] if args[0] == "run" and code == 0 else []
+    wanted = ["out.h5"] if args[0] in ("run", "traj") and code == 0 else []
     if facts["left"] != wanted:
         yield f"left {facts['left']} behind"
     if facts.get("check", 0) != 0:
@@ -49,7 +49,7 @@ def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
     spoken = re.search(r"^error: (.*?)(?=^warning: |\Z)", err, re.M | re.S)
     errors = spoken[1] if spoken else ""
     if code == 2:
-        inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|h5|hdf5|np[yz]|csv)$", word)]
+        inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)]
         if not any(name in errors for name in inputs if name != "out.h5"):
             yield f"the message names no input: {errors[:120]!r}"
         if len(errors.splitlines()) > 2 or len(errors) > MOST_ERROR_LETTERS:

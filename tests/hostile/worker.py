@@ -145,7 +145,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
         "left": sorted(set(os.listdir()) - before),
         "opened": sorted(opened.end() - case.may_open),
     }
-    if args[0] == "run" and code == 0:
+    if args[0] in ("run", "traj") and code == 0:
         facts["check"] = collide(["check", "out.h5", "--quiet"])
     for name in facts["left"]:
         os.unlink(name)
