@@ -81,7 +81,8 @@ def _relocated(layer: Sdf.Layer) -> bool:
 def text_key(spec: Sdf.PrimSpec, names: dict[str, str]) -> str:
     """A root's spec and all below it as text, without its name and its placing; own paths by their names."""
     text = NAME.sub(r'\1 ""', spec.GetAsText(), count=1)
-    return _renamed(PLACING.sub("", text), names)
+    # Where the placing was all that a root said, an empty line is left before its children.
+    return _renamed(PLACING.sub("", text).replace("\n{\n\n", "\n{\n", 1), names)
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:

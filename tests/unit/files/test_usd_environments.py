@@ -4,92 +4,37 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import contextlib
+import json
 import re
+import shlex
+from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, Usd, UsdPhysics
+from pxr import Gf, Sdf, UsdPhysics
 
 import collidecli
 from collidecli.app.scenes import load_scene
+from collidecli.cli import main as cli
 from collidecli.errors import InputError
-from collidecli.files.scene_usd import add_usd
-from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import SceneOptions
+from tests.support.environment_stages import (
+    COUNT,
+    DOUBLE3,
+    HOW,
+    attribute,
+    check_against_alone,
+    env,
+    load,
+    stage_writer,
+)
 from tests.support.environments import ENVIRONMENTS, add_isaac_groups, place, write_environments, write_robot
-
-COUNT = 5
-DOUBLE3 = Sdf.ValueTypeNames.Double3
-HOW = ("reference", "inherit", "copy")
-
-
-def env(k: int, below: str = "") -> str:
-    return f"{ENVIRONMENTS}/env_{k}{below}"
 
 
 @pytest.fixture
 def stage_of(tmp_path):
-    """Writes a stage of COUNT environments; `change` is given its layer before it is saved."""
-    robot = write_robot(tmp_path, links=3)
-
-    def write(change=None, how="copy"):
-        path = write_environments(tmp_path, robot, COUNT, how, name=f"{how}.usda")
-        if change is not None:
-            layer = Sdf.Layer.FindOrOpen(str(path))
-            change(layer)
-            layer.Save()
-        return path
-
-    return write
-
-
-def load(path, **options):
-    builder = ModelBuilder()
-    scene = add_usd(builder, path, SceneOptions(**options))
-    return scene, builder.finalize()
-
-
-def flattened_alone(path, root, folder):
-    """A file with one environment only, at its place, and all that is outside."""
-    flat = Usd.Stage.Open(str(path)).Flatten()
-    environments = flat.GetPrimAtPath(ENVIRONMENTS).nameChildren
-    for name in list(environments.keys()):
-        if name != root.rpartition("/")[2]:
-            del environments[name]
-    target = folder / f"alone_{root.rpartition('/')[2]}.usda"
-    flat.Export(str(target))
-    return target
-
-
-def rows(contacts, model):
-    """Contacts in an order that does not depend on that of the shapes: two names, then distance and a point.
-
-    Names are without the environment; the point is that on the shape whose name comes first.
-    """
-    local = [re.sub(rf"^{ENVIRONMENTS}/[^/]*/", "", path) for path in model.shapes.path]
-    names = [(local[a], local[b]) for a, b in zip(contacts.shape0, contacts.shape1, strict=True)]
-    swapped = np.array([first > second for first, second in names], bool)
-    point = np.where(swapped[:, None], contacts.point1, contacts.point0)
-    order = sorted(range(len(names)), key=lambda k: (*sorted(names[k]), *point[k].round(5)))
-    return [sorted(names[k]) for k in order], np.concatenate([contacts.distance[:, None], point], axis=1)[order]
-
-
-def check_against_alone(path, folder, roots=None):
-    _, model = load(path)
-    together = collidecli.collide(model, device="cpu")
-    assert model.world_path == tuple(roots or (env(k) for k in range(COUNT)))
-    found = []
-    for world, root in enumerate(model.world_path):
-        single = load(flattened_alone(path, root, folder), environments="none")[1]
-        expected = collidecli.collide(single, device="cpu")
-        ours, theirs = rows(together.cell(0, world), model), rows(expected, single)
-        assert ours[0] == theirs[0], root
-        # Poses are composed in float64 from the first environment's; distance is a float32 column.
-        np.testing.assert_allclose(ours[1], theirs[1], rtol=0.0, atol=2e-7)
-        found.append(len(ours[0]))
-    assert min(found) > 0
-    return model, found
+    return stage_writer(tmp_path)
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -129,15 +74,6 @@ def test_one_template_and_its_origins(stage_of, how):
         rtol=0.0,
         atol=1e-15,
     )
-
-
-def attribute(path, name, value, kind=Sdf.ValueTypeNames.Double):
-    def change(layer):
-        spec = Sdf.CreatePrimInLayer(layer, path)
-        held = spec.attributes.get(name) or Sdf.AttributeSpec(spec, name, kind)
-        held.default = value
-
-    return change
 
 
 def filtered(path, target):
@@ -295,9 +231,9 @@ def test_patterns(stage_of):
 
 
 def test_roots_at_the_top_and_without_a_type(tmp_path):
-    shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}'
+    shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
     path = tmp_path / "top.usda"
-    rooms = [f'def {kind}"room_{k}" {{ {shape} }}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
+    rooms = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
     path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *rooms]))
     model = load(path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
@@ -325,127 +261,32 @@ def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
     np.testing.assert_array_equal(model.shapes.pose, plain.shapes.pose)
 
 
-def test_worlds_that_do_not_agree_are_refused(stage_of, tmp_path):
-    path = stage_of()
-    assert load_scene([path], COUNT).model.world_count == COUNT
-    with pytest.raises(InputError, match="3 worlds, and the scene has 5 environments"):
-        load_scene([path], 3)
-    with pytest.raises(InputError, match="2 scenes, and the scene has 5 environments"):
-        load_scene([path, path], None)
-    recording = write_recording(tmp_path, ["Robot/link_0"], np.zeros((1, 4, 1, 7)))
-    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 environments"):
-        load_scene([path], None, trajectory=recording)
-
-
-def write_recording(folder, names, poses):
-    path = folder / "motion.h5"
-    with h5py.File(path, "w") as file:
-        file.attrs.update({"format": "collide-trajectory", "format_version": np.array([1, 0], np.int32)})
-        file.attrs["creator"] = "test"
-        file["time"] = np.arange(len(poses)) * 0.1
-        file["body_name"] = names
-        file["body_q"] = poses
-    return path
-
-
-@pytest.mark.parametrize("prefix", [env(0, "/"), env(4, "/"), ""])
-def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
-    """Each world has poses of its own; the odd one's bodies are meant too; what is left out rests in each world."""
-    scene = load_scene([stage_of(ODD["size"])], None)
-    assert scene.model.world_template.tolist() == [0, 0, 0, 1, 0]
-    rng = np.random.default_rng(3)
-    poses = np.zeros((2, COUNT, 2, 7))
-    poses[..., :3], poses[..., 6] = rng.uniform(-1, 1, (2, COUNT, 2, 3)), 1.0
-    path = write_recording(tmp_path, [prefix + "Robot/link_2", prefix + "Robot/link_0"], poses)
-    motion = scene.motion(path)
-    read = motion.read(range(2))
-    motion.close()
-    for world in range(COUNT):
-        first = env(3 if world == 3 else 0)
-        row = scene.model.bodies.path.index
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_2")], poses[:, world, 0])
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_0")], poses[:, world, 1])
-        resting = scene.model.resting_poses()[world, row(f"{first}/Robot/link_1")]
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_1")], [resting, resting])
-
-
-@pytest.mark.parametrize(("name", "origin"), [(env(2, "/Robot/link_0"), 2), ("Robot/link_0", 0)])
-def test_a_recording_of_one_world_moves_with_each_origin(stage_of, tmp_path, name, origin):
-    scene = load_scene([stage_of(ODD["size"])], None)
-    pose = np.array((7.0, 8.0, 9.0, 0, 0, 0, 1))
-    path = write_recording(tmp_path, [name], pose[None, None, None])
-    motion = scene.motion(path)
-    placed = scene.model.moved_with_worlds(motion.read(range(1)))[0]
-    assert any("of one world" in warning for warning in motion.warnings)
-    motion.close()
-    origins = scene.model.world_pose[:, :3]
-    for world in range(COUNT):
-        row = scene.model.bodies.path.index(env(3 if world == 3 else 0, "/Robot/link_0"))
-        expected = pose[:3] + origins[world] - origins[origin]
-        np.testing.assert_allclose(placed[world, row, :3], expected, rtol=0.0, atol=1e-14)
-
-
-def test_one_body_of_several_environments_is_refused(stage_of, tmp_path):
-    scene = load_scene([stage_of()], None)
-    path = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], np.ones((1, 1, 2, 7)))
-    with pytest.raises(InputError, match="one body of several environments"):
-        scene.motion(path)
-
-
-def animate(layer, path, values):
-    spec = Sdf.CreatePrimInLayer(layer, path)
-    if "xformOp:translate" not in spec.attributes:
-        Sdf.AttributeSpec(spec, "xformOp:translate", Sdf.ValueTypeNames.Double3)
-    for time, value in values.items():
-        layer.SetTimeSample(f"{path}.xformOp:translate", time, Gf.Vec3d(*value))
-
-
-def check_motion_against_alone(path, folder):
-    scene = load_scene([path], None)
-    motion = scene.motion(None)
-    together = collidecli.collide(scene.model, motion, device="cpu")
-    count = 0
-    for world, root in enumerate(scene.model.world_path):
-        target = flattened_alone(path, root, folder)
-        single = load_scene([target], None, options=SceneOptions(environments="none"))
-        own = single.motion(None)
-        times = [int(t * 24) for t in motion.time]
-        expected = collidecli.collide(single.model, own, device="cpu")
-        for frame, time in enumerate(times):
-            theirs = list((own.time * 24).astype(int)).index(time) if len(own.time) > 1 else 0
-            ours = rows(together.cell(frame, world), scene.model)
-            other = rows(expected.cell(theirs, 0), single.model)
-            assert ours[0] == other[0]
-            np.testing.assert_allclose(ours[1], other[1], rtol=0.0, atol=2e-7)
-            count += len(ours[0])
-    assert count > 0
-    return scene.model
-
-
-def test_an_animation_that_all_have(stage_of, tmp_path):
-    def change(layer):
-        for k in range(COUNT):
-            animate(layer, env(k, "/Robot/link_2"), {0: (0.4, 0.1, 0.3), 24: (0.3, 0.35, 0.3)})
-
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0] * COUNT
-
-
-def test_an_animation_of_one(stage_of, tmp_path):
-    def change(layer):
-        animate(layer, env(3, "/Robot/link_2"), {0: (0.4, 0.1, 0.3), 24: (0.3, 0.35, 0.3)})
-
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0, 0, 0, 1, 0]
-
-
-def test_an_environment_that_moves_as_a_whole(stage_of, tmp_path):
-    def change(layer):
-        animate(layer, env(3), {0: (2.5, 0.0, 0.0), 24: (2.5, 0.4, 0.5)})
-
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == [0, 0, 0, 1, 0]
-
-
 def test_the_stage_holds_one_environment_of_each_kind(stage_of):
     scene, _ = load(stage_of(ODD["size"]))
     held = [prim.GetName() for prim in scene.stage.GetPrimAtPath(ENVIRONMENTS).GetChildren()]
     assert held == ["env_0", "env_3"]
     assert len([prim for prim in scene.stage.Traverse() if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]) == 2
+
+
+def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[3] / "docs/usd-environments.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```usda\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "envs.usda").write_text(example)
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for line in re.findall(r"^    collide (.*)$", page, re.M):
+        more = ["--force", "--device", "cpu"] if line.startswith("run") else []
+        with contextlib.suppress(SystemExit):
+            assert cli.main([*shlex.split(line), "--json", *more]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    inspected, _, whole = said
+    assert (inspected["worlds"], inspected["templates"]) == (3, 2)
+    assert [body["path"] for body in inspected["bodies"]] == [env(0, "/crate"), env(2, "/crate")]
+    assert whole["worlds"] == 1
+    # Four corners of each crate on the ground; the larger one's are below it, as far as its size says.
+    contacts = collidecli.collide(load("envs.usda")[1], device="cpu")
+    assert np.diff(contacts.cell_start).tolist() == [4, 4, 4]
+    expected = [[3 * k + s * a for s in (-1, 1)] for k, a in enumerate((0.5, 0.5, 0.6))]
+    found = [sorted(set(contacts.cell(0, k).point1[:, 0].round(6))) for k in range(3)]
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(contacts.distance, [0.0] * 8 + [-0.1] * 4, rtol=0.0, atol=1e-6)
