@@ -217,6 +217,82 @@ def test_a_transform_that_leaves_its_environment(stage_of, tmp_path):
     assert len(set(found)) > 1
 
 
+def only_shelves(layer):
+    for k in range(COUNT):
+        layer.GetPrimAtPath(env(k, "/Robot")).active = False
+
+
+def test_a_body_that_carries_the_environments(stage_of, tmp_path):
+    """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
+
+    def carried(layer):
+        only_shelves(layer)
+        body = Sdf.TokenListOp.Create(prependedItems=["PhysicsRigidBodyAPI"])
+        layer.GetPrimAtPath("/World/envs").SetInfo("apiSchemas", body)
+
+    model, _ = check_against_alone(stage_of(carried), tmp_path)
+    assert model.world_template.tolist() == list(range(COUNT))
+    assert model.bodies.path == (ENVIRONMENTS,)
+
+
+def test_a_collection_by_expression_may_mean_any(stage_of):
+    def change(layer):
+        group_of_one(layer)
+        group = layer.GetPrimAtPath("/World/group")
+        group.relationships["collection:colliders:includes"].targetPathList.ClearEdits()
+        name = "collection:colliders:membershipExpression"
+        kind = Sdf.ValueTypeNames.PathExpression
+        Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
+
+    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+
+
+def test_a_physics_scene_in_each(stage_of):
+    def change(layer):
+        for k in range(COUNT):
+            scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
+            scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
+
+    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+
+
+def test_static_pairs_within_an_environment(stage_of):
+    """A second shelf in each: static pairs, where asked for, are those of one environment and of what is outside."""
+
+    def change(layer):
+        only_shelves(layer)
+        for k in range(COUNT):
+            Sdf.CopySpec(layer, env(k, "/shelf"), layer, env(k, "/board"))
+
+    scene = load_scene([stage_of(change)], None, static_pairs=True)
+    contacts = collidecli.collide(scene.model, device="cpu")
+    counts = np.diff(contacts.cell_start)
+    assert counts.min() > 0
+    assert np.ptp(counts) == 0
+    at = contacts.point0.reshape(COUNT, -1, 3) - scene.model.world_pose[:, None, :3]
+    np.testing.assert_allclose(at, np.broadcast_to(at[:1], at.shape), rtol=0.0, atol=1e-12)
+
+
+def test_variants_in_one_environment(stage_of):
+    def change(layer):
+        for k in range(COUNT):
+            shelf = layer.GetPrimAtPath(env(k, "/shelf"))
+            sizes = Sdf.VariantSetSpec(shelf, "size")
+            shelf.variantSetNameList.Prepend("size")
+            for name, size in (("small", 0.5), ("large", 0.8)):
+                held = Sdf.VariantSpec(sizes, name).primSpec
+                Sdf.AttributeSpec(held, "size", Sdf.ValueTypeNames.Double).default = size
+            shelf.RemoveProperty(shelf.properties["size"])
+            shelf.variantSelections["size"] = "small"
+
+    path = stage_of(change)
+    assert load(path)[1].world_template.tolist() == [0] * COUNT
+    model = load(path, variants=(f"{env(2, '/shelf')}:size=large",))[1]
+    assert model.world_template.tolist() == [0, 0, 1, 0, 0]
+    sizes = {path: size[0] for path, size in zip(model.shapes.path, model.shapes.size, strict=True)}
+    assert (sizes[env(0, "/shelf")], sizes[env(2, "/shelf")]) == (0.25, 0.4)
+
+
 def test_patterns(stage_of):
     path = stage_of()
     assert load(path, environments="none")[1].world_count == 1
