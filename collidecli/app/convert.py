@@ -72,7 +72,8 @@ def convert(
     source = request.trajectory
     assert source is not None
     check_output(output, force, (*request.scenes, source))
-    kind = kind_of(source)
+    with reading("recording", source):
+        kind = kind_of(source)
     if not request.scenes and not hasattr(kind, "carried_scenes"):
         raise InputError(
             f"this is {kind.LABEL}: which bodies it moves, only a scene can say", source, "give it with --scene"

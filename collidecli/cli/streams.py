@@ -54,7 +54,7 @@ class Streams:
             if self.json:
                 print(json.dumps(facts, allow_nan=False), flush=True)
             elif not self.quiet:
-                _print(table(facts))
+                _print(table(spoken(facts)))
 
     def warn(self, text: str) -> None:
         if not self.quiet:
@@ -101,6 +101,15 @@ def _print(table: RenderableType) -> None:
 def printable(text: str) -> str:
     """`text` with control characters spelled out: a name in a file must not steer the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def spoken(facts: Any) -> Any:
+    """Facts whose texts, names in files among them, are `printable` and of one line."""
+    if isinstance(facts, str):
+        return facts if facts.isprintable() else printable(one_line(facts, most=len(facts)))
+    if isinstance(facts, Mapping):
+        return {spoken(key): spoken(value) for key, value in facts.items()}
+    return [spoken(value) for value in facts] if isinstance(facts, (list, tuple)) else facts
 
 
 @contextmanager

@@ -116,9 +116,12 @@ class ContactSet:
 
     def _config(self) -> dict[str, Any]:
         try:
-            return json.loads(str(self._attribute("config")))
-        except json.JSONDecodeError as error:
+            found = json.loads(str(self._attribute("config")))
+        except (json.JSONDecodeError, RecursionError) as error:
             raise InputError(f"the root attribute config is not JSON: {error}", self.path) from error
+        if not isinstance(found, dict):
+            raise InputError("the root attribute config is no JSON object", self.path)
+        return found
 
     def _dataset(self, path: str) -> h5py.Dataset:
         dataset = self._file.get(path)

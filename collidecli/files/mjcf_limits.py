@@ -13,6 +13,11 @@ MOST_COPIES = 1_000_000
 MOST_ATTRIBUTES = 1000
 """Of one element: MuJoCo's reader compares each with all others."""
 
+MOST_PIXELS = 1 << 28
+"""Of a height field or a picture that is made from a formula: a gigabyte."""
+
+_SIZED = re.compile(rb"""<(size|hfield|texture)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
+_SIZE = re.compile(rb"""\b(nkey|nuser_\w+|nrow|ncol|width|height)\s*=\s*["']\s*(\d{1,19})\s*["']""")
 _COUNTED = re.compile(rb"""<(/?)(replicate|flexcomp|composite)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _COUNT = re.compile(rb"""\bcount\s*=\s*["']([^"']*)["']""")
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
@@ -27,6 +32,7 @@ def refuse_vast_scene(text: bytes, place: str) -> None:
             if attributes > MOST_ATTRIBUTES:
                 name = part.split()[0][:60].decode("utf-8", "replace")
                 raise InputError(f"<{name}> has {attributes} attributes", place, "no element of MJCF has so many")
+    _refuse_vast_sizes(text, place)
     open_counts: list[int] = []
     for close, name, attributes in _COUNTED.findall(text):
         if close:
@@ -39,6 +45,18 @@ def refuse_vast_scene(text: bytes, place: str) -> None:
             raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", place, f"at most {MOST_COPIES:,}")
         if name == b"replicate" and not attributes.endswith(b"/"):
             open_counts.append(count)
+
+
+def _refuse_vast_sizes(text: bytes, place: str) -> None:
+    for element, attributes in _SIZED.findall(text):
+        sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
+        if element == b"size":
+            for name, number in sizes.items():
+                if number > MOST_COPIES:
+                    raise InputError(f"<size> has {name}={number}", place, f"at most {MOST_COPIES:,}")
+        elif math.prod(sizes.values()) > MOST_PIXELS:
+            shown = " ".join(f"{name}={number}" for name, number in sizes.items())
+            raise InputError(f"<{element.decode()}> has {shown}", place, f"at most {MOST_PIXELS:,} in all")
 
 
 def _count(attributes: bytes) -> int:

@@ -32,6 +32,7 @@ from collidecli.files.usd_stage import REST_TIME, Physics, check_composition, di
 from collidecli.files.usd_transform import pose_of
 from collidecli.files.usd_units import foreign_layers, metres_per_unit
 from collidecli.model.builder import ModelBuilder, ShapeConfig
+from collidecli.model.finalize import UP_AXES
 from collidecli.model.model import STATIC_BODY, Model
 from collidecli.model.options import SceneOptions
 from collidecli.model.shape_config import resolved_material
@@ -95,6 +96,8 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
     builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
+    if builder.up_axis not in UP_AXES:
+        raise InputError(f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}")
     return UsdImport(
         stage=stage,
         file=str(path),

@@ -93,5 +93,6 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _lengths(columns: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: of each column."""
-    return np.sqrt(columns[..., 0, :] ** 2 + columns[..., 1, :] ** 2 + columns[..., 2, :] ** 2)
+    """float64[..., 3]: of each column; infinite where a square is."""
+    with np.errstate(over="ignore"):
+        return np.sqrt(columns[..., 0, :] ** 2 + columns[..., 1, :] ** 2 + columns[..., 2, :] ** 2)

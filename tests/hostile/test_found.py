@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -88,18 +89,19 @@ def test_text_of_a_stage_that_is_not_utf8(here, capsys):
 
 def test_what_the_model_refuses_names_the_file(here, capsys):
     (here / "pile.usda").write_text(PILE_USDA.replace('upAxis = "Z"', 'upAxis = "W"'))
-    assert told(capsys, "inspect", "pile.usda").startswith("error: pile.usda: up_axis is 'W'\n")
+    assert told(capsys, "run", "pile.usda").startswith("error: pile.usda: upAxis is 'W'\n")
+    (here / "pile.usda").write_text(PILE_USDA.replace("(0.3, 0, 0.3)", "(1e13, 0, 0)"))
+    assert told(capsys, "run", "pile.usda").startswith("error: pile.usda: body '/World/cart': a pose is not finite")
 
 
 def test_a_real_crash_is_answered_for(here):
-    """MuJoCo 4.0 dies of a field of more points than an int32 counts."""
-    field = '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>'
-    (here / "robot.xml").write_text(f'<mujoco>{field}<worldbody><geom size="1"/></worldbody></mujoco>')
-    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "robot.xml"]
+    """MuJoCo 4.0 overflows its stack in bodies within bodies."""
+    (here / "deep.xml").write_text(f"<mujoco><worldbody>{'<body>' * 100_000}{'</body>' * 100_000}</worldbody></mujoco>")
+    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "deep.xml"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: robot.xml: ")
+    assert done.stderr.startswith("error: deep.xml: ")
     assert len(done.stderr.splitlines()) == 2
 
 
@@ -161,3 +163,28 @@ def test_a_format_of_any_kind(here, capsys, value):
         assert said.startswith("error: x.h5: ")
         assert len(said) < 4000
         assert said.replace("\n", "").isprintable()
+
+
+def test_names_in_files_cannot_steer_the_terminal(here, capsys):
+    shutil.copy(Path(__file__).parents[1] / "golden" / "contacts_1_0.h5", "x.h5")
+    with h5py.File("x.h5", "r+") as file:
+        file.attrs["creator"] = "\x1b[2J\nme\r"
+    assert main(["inspect", "x.h5"]) == 0
+    said = capsys.readouterr().out
+    assert "\\x1b[2J\\nme\\r" in said
+    assert said.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("config", ["7.5", "[" * 100_000, "null", "{"])
+def test_a_configuration_that_is_none(here, capsys, config):
+    shutil.copy(Path(__file__).parents[1] / "golden" / "contacts_1_0.h5", "x.h5")
+    with h5py.File("x.h5", "r+") as file:
+        file.attrs.create("config", config, dtype=h5py.string_dtype())
+    assert told(capsys, "inspect", "x.h5").startswith("error: x.h5: the root attribute config")
+
+
+def test_a_transform_that_overflows(here, capsys):
+    (here / "pile.usda").write_text(PILE_USDA.replace("(0.3, 0, 0.3)", "(1e308, 0, 0)"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert told(capsys, "run", "pile.usda").startswith("error: pile.usda")

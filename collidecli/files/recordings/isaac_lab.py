@@ -305,9 +305,9 @@ def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py
     if not isinstance(found, h5py.Dataset):
         raise InputError("there is no such dataset", where, "record the scene's state with Isaac Lab's recorder")
     shape = found.shape
-    if found.dtype.kind != "f" or len(shape) != 2 or (width is not None and shape[1] != width):
+    if found.dtype.kind != "f" or shape is None or len(shape) != 2 or (width is not None and shape[1] != width):
         wanted = f"[frames, {'joints' if width is None else width}]"
-        raise InputError(f"is {found.dtype}{list(shape)}, not floats {wanted}", where, "record it in that shape")
+        raise InputError(f"is {found.dtype}{list(shape or ())}, not floats {wanted}", where, "record it in that shape")
     return found
 
 

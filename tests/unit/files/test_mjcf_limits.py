@@ -39,6 +39,24 @@ def test_vast_counts(tmp_path: Path, inside: str, words: str):
         compile_mjcf("demo/model_file", xml=scene(inside))
 
 
+@pytest.mark.parametrize(
+    ("around", "words"),
+    [
+        ('<size nkey="2000000000"/>', "<size> has nkey=2000000000"),
+        (
+            '<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>',
+            "<hfield> has nrow=100000 ncol=",
+        ),
+        ("<asset><texture width='2147483647' height='9'/></asset>", "<texture> has width=2147483647 height=9"),
+    ],
+)
+def test_vast_sizes(tmp_path: Path, around: str, words: str):
+    (tmp_path / "main.xml").write_text(f"<mujoco>{around}<worldbody/></mujoco>")
+    with pytest.raises(InputError) as caught:
+        compile_mjcf(tmp_path / "main.xml")
+    assert f"main.xml: {words}" in str(caught.value)
+
+
 def test_countless_attributes(tmp_path: Path):
     text = scene("", "".join(f' a{k}="1"' for k in range(100_000)))
     (tmp_path / "main.xml").write_text(text)

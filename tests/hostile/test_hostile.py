@@ -1,0 +1,117 @@
+"""A share of the hostile inputs, drawn by a seed, and that the judge and the watch would notice a fault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.__main__ import WHOLE
+from tests.hostile.cases import case_of, chosen
+from tests.hostile.driver import run_cases
+from tests.hostile.guarded import guard_faults
+from tests.hostile.seeds import groups
+from tests.hostile.verdict import faults
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
+COUNT, SEED = 300, 1
+
+
+def test_a_share_of_the_hostile_inputs():
+    result = run_cases(chosen(COUNT, SEED, WHOLE))
+    found = result.found + guard_faults(result.crashed)
+    assert found == []
+    assert result.cases == COUNT
+    assert set(result.codes) == {0, 1, 2}
+
+
+def test_the_inputs_are_always_the_same(tmp_path: Path):
+    made = groups(tmp_path)
+    for number in (3, 700, 1300, 1999):
+        assert case_of(number, made, "/out").files == case_of(number, groups(tmp_path), "/out").files
+    assert chosen(10, SEED, WHOLE) == chosen(10, SEED, WHOLE)
+
+
+def test_seeds_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Damage to a file that was never read would show nothing."""
+    from collidecli.cli.main import main
+
+    for group in groups(tmp_path):
+        folder = tmp_path / f"group_{group.name}"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        for name, data in group.files.items():
+            Path(name).write_bytes(data)
+        for command in group.commands:
+            args = [group.main if word == "{}" else word for word in command]
+            args += ["-o", "out.h5", "--device", "cpu", "--force"] if args[0] == "run" else []
+            # Only our own formats are checked.
+            wanted = 2 if args[0] == "check" and group.name not in ("body_q", "joint_q", "contacts") else 0
+            assert main(args) == wanted, (args, capsys.readouterr().err)
+
+
+GOOD = {"code": 2, "out": "", "err": "error: a.xml: is broken\n  mend it\n", "args": ["run", "a.xml"], "seconds": 0.1}
+GOOD |= {"peak": 0, "left": [], "opened": []}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"code": 70, "err": "error: internal error: KeyError: 'a'\n"},
+        {"code": -11},
+        {"code": 3},
+        {"code": 1},
+        {"err": "Traceback (most recent call last):\n"},
+        {"err": "error: is broken\n"},
+        {"err": "error: a.xml: is broken\n" + "  more\n" * 5},
+        {"err": "RuntimeWarning: divide by zero\nerror: a.xml: is broken\n"},
+        {"err": "error: a.xml: \x1b[2J\n"},
+        {"err": "error: a.xml: SECRET-7f3a\n"},
+        {"seconds": 11.0},
+        {"peak": 2 << 30},
+        {"left": [".out.h5.partial"]},
+        {"left": ["out.h5"]},
+        {"opened": ["secret.h5"]},
+        {"code": 0, "err": "", "left": ["out.h5"], "check": 1},
+        {"code": 0, "err": "", "left": []},
+        {"code": 0, "left": ["out.h5"]},
+    ],
+    ids=str,
+)
+def test_the_judge_finds_faults(fault):
+    assert list(faults(GOOD)) == []
+    assert list(faults({**GOOD, **fault}))
+
+
+def test_what_is_opened_outside_is_noticed(tmp_path: Path):
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    for folder in (outside, inside):
+        folder.mkdir()
+        (folder / "file.txt").write_text("x")
+    code = f"""
+import subprocess
+from pathlib import Path
+from tests.hostile.opened import Opened
+opened = Opened(Path({str(outside)!r}), Path({str(inside)!r}))
+opened.begin()
+open({str(inside / "file.txt")!r}).close()
+print(sorted(opened.end()))
+opened.begin()
+open({str(outside / "file.txt")!r}).close()
+print(sorted(opened.end()))
+opened.begin()
+open("/etc/passwd").close()
+print(sorted(opened.end()))
+opened.begin()
+subprocess.run(["cat", {str(outside / "file.txt")!r}], stdout=subprocess.DEVNULL)  # no Python opens it
+print([name for name in opened.end() if not name.startswith("/")])
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    seen = done.stdout.splitlines()
+    assert seen[:3] == ["[]", "['file.txt']", "['/etc/passwd']"]
+    if sys.platform == "linux":
+        assert seen[3] == "['file.txt']"
