@@ -49,7 +49,7 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
     if pattern not in ("", NO_ENVIRONMENTS) and not roots:
         raise InputError(f"no prim of the scene is '{pattern}'", "--environments", "name root prims, or write none")
     if len(roots) < 2:
-        stage.SetPopulationMask(Usd.StagePopulationMask.All())
+        _set_mask(stage, ["/"])
         poses = _Roots(stage, roots, file).pose
         return Environments(tuple(Environment(root, poses[root], root) for root in roots))
     return _Search(stage, roots, file).run()
@@ -88,7 +88,9 @@ def _is_in_scene(prim: Usd.Prim) -> bool:
 
 
 def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
+    """Composes these and all below them; layers that this brings in, and pxr still has from before, are read anew."""
     stage.SetPopulationMask(Usd.StagePopulationMask([Sdf.Path(path) for path in paths]))
+    stage.Reload()
 
 
 class _Roots:

@@ -19,6 +19,7 @@ from collidecli.app.scenes import load_scene
 from collidecli.cli import main as cli
 from collidecli.errors import InputError
 from collidecli.model.options import SceneOptions
+from collidecli.model.shape_types import ShapeType
 from tests.support.environment_stages import (
     COUNT,
     DOUBLE3,
@@ -314,6 +315,17 @@ def test_roots_at_the_top_and_without_a_type(tmp_path):
     model = load(path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize("environments", ["", "none"])
+def test_a_referenced_file_that_has_changed_is_read_anew(stage_of, environments):
+    path = stage_of(how="reference")
+    held = load(path, environments=environments)  # while this lives, pxr keeps the layers
+    robot = path.parent / "robot.usda"
+    robot.write_text(robot.read_text().replace("double radius = 0.08", "double radius = 0.07"))
+    model = load(path, environments=environments)[1]
+    assert set(model.shapes.size[model.shapes.type == ShapeType.CAPSULE, 0].tolist()) == {0.07}
+    assert held[1].world_count == model.world_count
 
 
 def test_names_are_ordered_by_number(tmp_path):
