@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 
 BLOCK_ROWS = 262144
+MOST_CHUNK_BYTES = 64 << 20
+"""This program writes chunks of a few MiB."""
 
 
 @dataclass(frozen=True)
@@ -289,8 +292,21 @@ def is_complete(file: h5py.File) -> bool:
     return bool(np.array_equal(file.attrs.get("complete", 0), 1))
 
 
+def _refuse_large_chunks(file: h5py.File, path: str) -> None:
+    """A chunk is unpacked whole for every block of rows that is read of it."""
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset) and item.chunks is not None:
+            size = math.prod(item.chunks) * item.dtype.itemsize
+            if size > MOST_CHUNK_BYTES:
+                what = f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are read"
+                raise InputError(what, f"{path}: /{name}", "make the contact set again, or repack it")
+
+    file.visititems(visit)
+
+
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
-    """The file's (major, minor). Raises InputError for another format, or a major version not known here."""
+    """The file's (major, minor). Raises InputError for another format, a major version not known here, huge chunks."""
     known = f"this program reads {schema.FORMAT} {schema.VERSION[0]}.x"
     found = file.attrs.get("format")
     if found is None:
@@ -302,6 +318,7 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
         raise InputError("the root attribute format_version is not two integers", path, known)
     if int(version[0]) != schema.VERSION[0]:
         raise InputError(f"the contact set has version {version[0]}.{version[1]}", path, known)
+    _refuse_large_chunks(file, path)
     return int(version[0]), int(version[1])
 
 

@@ -27,6 +27,7 @@ def main() -> int:
     print(f"{result.cases} inputs in {time.monotonic() - start:.0f} s; answers by exit code {codes}")
     print(f"slowest {result.slowest[0]:.2f} s, {result.slowest[1]}")
     print(f"largest {result.largest[0] / 2**20:.0f} MiB, {result.largest[1]}")
+    print("crashes of libraries:", "; ".join(result.crashed_names) or "none")
     print(f"libraries crashed on {len(result.crashed)} inputs; faults: {len(result.found)}")
     return 1 if result.found else 0
 

@@ -29,6 +29,7 @@ class Result:
     codes: dict[int, int] = field(default_factory=dict)
     found: list[str] = field(default_factory=list)
     crashed: dict[int, int] = field(default_factory=dict)
+    crashed_names: list[str] = field(default_factory=list)
     slowest: tuple[float, str] = (0.0, "")
     largest: tuple[int, str] = (0, "")
 
@@ -118,6 +119,7 @@ def _run_batch(worker: Worker, batch: list[int], result: Result) -> list[int]:
             result.cases += 1
             if not hung:
                 result.crashed[begun] = facts["end"]
+                result.crashed_names.append(f"{name} (signal {-facts['end']})")
             return batch[batch.index(begun) + 1 :]
         else:
             result.take(facts)

@@ -61,3 +61,11 @@ def test_values_of_another_kind(tmp_path: Path, how):
 def test_a_dataset_of_nothing(tmp_path: Path):
     for name in ("/model/shape/body", "/rigid_contacts/shape0", "/rigid_contacts/cell_start"):
         assert f"x.h5: {name}: " in refusal(tmp_path / "x.h5", name, data=h5py.Empty("i4"))
+
+
+def test_chunks_that_are_unpacked_whole(tmp_path: Path):
+    with h5py.File(GOLDEN) as file:
+        rows = len(file["/rigid_contacts/cell_start"])
+    how = {"shape": (rows,), "maxshape": (None,), "chunks": (1 << 24,), "dtype": "i8", "compression": "gzip"}
+    said = refusal(tmp_path / "x.h5", "/rigid_contacts/cell_start", **how)
+    assert "x.h5: /rigid_contacts/cell_start: has chunks of 128 MiB, and at most 64 MiB are read" in said
