@@ -143,7 +143,7 @@ def normalize(poses: np.ndarray) -> np.ndarray | None:
     norm = _norms(poses)
     with np.errstate(invalid="ignore"):
         # NaN is the greatest and the least of any that are.
-        sound = -POSITION_LIMIT <= poses.min() and poses.max() <= POSITION_LIMIT
+        sound = poses.min() >= -POSITION_LIMIT and poses.max() <= POSITION_LIMIT
         if not (sound and np.abs(norm - 1.0).max() <= QUATERNION_TOLERANCE):
             return bad_poses(poses)
     for k in range(3, 7):

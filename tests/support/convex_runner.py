@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, contact_manifold
 from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS, collide_convex_convex
 from collidecli.engine.narrow_phase.staging import StagedContact, Staging
@@ -34,10 +35,8 @@ def _manifold_kernel() -> wp.Kernel:
         i = wp.tid()
         if separation[i] < reach:
             count[i] = contact_manifold(
-                type_a,
-                size_a,
-                type_b,
-                size_b,
+                primitive(type_a, size_a),
+                primitive(type_b, size_b),
                 pose_b_to_a[i],
                 reach,
                 separation[i],
@@ -64,7 +63,9 @@ def _convex_kernel() -> wp.Kernel:
         count: wp.array[int],
     ):
         i = wp.tid()
-        count[i] = collide_convex_convex(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach, out, i * MAX_CONTACTS)
+        a = primitive(type_a, size_a)
+        b = primitive(type_b, size_b)
+        count[i] = collide_convex_convex(a, b, pose_b_to_a[i], reach, out, i * MAX_CONTACTS)
 
     return run_convex
 

@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.model.shape_types import ShapeType
 
@@ -58,7 +59,7 @@ def _kernel(separate: Callable) -> wp.Kernel:
         exact: wp.array[int],
     ):
         i = wp.tid()
-        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a[i], reach)
+        found = separate(primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i], reach)
         separation[i] = found.separation
         normal[i] = found.normal
         point_a[i] = found.point_a

@@ -5,6 +5,8 @@ ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of 
 cores differ from those of the shapes by the radii alone, and a smaller core overlaps less often and converges sooner.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
@@ -181,11 +183,34 @@ def core_is_smooth(shape_type: int) -> bool:
     return shape_type == SPHERE or shape_type == ELLIPSOID
 
 
+@wp.struct
+class Primitive:
+    """A shape that its type and size [m] describe, see `ShapeType`."""
+
+    type: int
+    size: Vec3
+
+
 @wp.func
-def support_point(shape_type: int, size: Vec3, direction: Vec3) -> Vec3:
+def primitive(shape_type: int, size: Vec3) -> Primitive:
+    """A `Primitive` of these."""
+    shape = Primitive()
+    shape.type = shape_type
+    shape.size = size
+    return shape
+
+
+@wp.func
+def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support:
+    """`core_support` of a shape; other kinds of shapes have one of their own."""
+    return core_support(shape.type, shape.size, radius, direction)
+
+
+@wp.func
+def support_point(shape: Any, direction: Vec3) -> Vec3:
     """The shape's own farthest point along unit `direction`, in its frame [m]; ties as in `core_support`."""
-    radius = core_radius(shape_type, size)
-    return core_support(shape_type, size, radius, direction).point + radius * direction
+    radius = core_radius(shape.type, shape.size)
+    return farthest_of_core(shape, radius, direction).point + radius * direction
 
 
 @wp.struct
@@ -195,10 +220,8 @@ class Cores:
     rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
     """
 
-    type_a: int
-    type_b: int
-    size_a: Vec3
-    size_b: Vec3
+    a: Primitive
+    b: Primitive
     radius_a: Real
     radius_b: Real
     rotation: wp.mat33d
@@ -218,10 +241,10 @@ class Vertex:
 
 
 @wp.func
-def difference_support(cores: Cores, direction: Vec3) -> Vertex:
+def difference_support(cores: Any, direction: Vec3) -> Vertex:
     """The farthest point of core a - core b along unit `direction`, a's frame."""
-    a = core_support(cores.type_a, cores.size_a, cores.radius_a, direction)
-    b = core_support(cores.type_b, cores.size_b, cores.radius_b, -(wp.transpose(cores.rotation) * direction))
+    a = farthest_of_core(cores.a, cores.radius_a, direction)
+    b = farthest_of_core(cores.b, cores.radius_b, -(wp.transpose(cores.rotation) * direction))
     result = Vertex()
     result.on_a = a.point
     result.point = a.point - (cores.rotation * b.point + cores.position)

@@ -15,6 +15,7 @@ from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
 
@@ -140,18 +141,9 @@ def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
         candidate = bucket.order[bucket.start + thread]
         query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
-        a = query.row_a
-        b = query.row_b
-        found = collide(
-            rows.type[a],
-            rows.size[a],
-            rows.type[b],
-            rows.size[b],
-            query.pose_b_to_a,
-            query.reach,
-            out,
-            row,
-        )
+        a = primitive(rows.type[query.row_a], rows.size[query.row_a])
+        b = primitive(rows.type[query.row_b], rows.size[query.row_b])
+        found = collide(a, b, query.pose_b_to_a, query.reach, out, row)
         if found >= wp.static(inexact):
             found -= wp.static(inexact)
             wp.atomic_add(bucket.inexact, 0, 1)

@@ -7,7 +7,7 @@ count.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.narrow_phase.convex.features import Feature, edge_code
+from collidecli.engine.narrow_phase.convex.features import EDGES, Feature
 
 POLYGON_ROOM = 24
 """Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,
@@ -186,7 +186,7 @@ def _named(
     if edge < 0:
         return wp.vec2i(feature_a.code, code_b[side])
     if side >= 0:
-        return wp.vec2i(edge_code(feature_a, code_a, edge), edge_code(feature_b, code_b, side))
+        return wp.vec2i(code_a[EDGES + edge], code_b[EDGES + side])
     # Two edges of a meet at the end of the earlier one.
     vertex = edge
     if -1 - side == (edge + 1) % feature_a.count:

@@ -18,12 +18,12 @@ PARALLEL = wp.constant(Real(1.0e-17))
 @wp.func
 def difference_curvature(cores: Cores, direction: Vec3, piece: int, first: Vec3, second: Vec3) -> Vec3:
     """`core_curvature` of the difference: the sum of those of a and b."""
-    of_a = core_curvature(cores.type_a, cores.size_a, cores.radius_a, direction, piece % 8, first, second)
-    if not core_is_curved(cores.type_b):
+    of_a = core_curvature(cores.a.type, cores.a.size, cores.radius_a, direction, piece % 8, first, second)
+    if not core_is_curved(cores.b.type):
         return of_a
     to_b = wp.transpose(cores.rotation)
     return of_a + core_curvature(
-        cores.type_b, cores.size_b, cores.radius_b, -(to_b * direction), piece / 8, to_b * first, to_b * second
+        cores.b.type, cores.b.size, cores.radius_b, -(to_b * direction), piece / 8, to_b * first, to_b * second
     )
 
 
@@ -31,8 +31,8 @@ def difference_curvature(cores: Cores, direction: Vec3, piece: int, first: Vec3,
 def difference_crease(cores: Cores, bit: int, direction: Vec3) -> Crease:
     """The crease of the difference that belongs to one bit of its pieces."""
     if bit < 3:
-        return core_crease(cores.type_a, cores.size_a, bit, direction)
-    crease = core_crease(cores.type_b, cores.size_b, bit - 3, -(wp.transpose(cores.rotation) * direction))
+        return core_crease(cores.a.type, cores.a.size, bit, direction)
+    crease = core_crease(cores.b.type, cores.b.size, bit - 3, -(wp.transpose(cores.rotation) * direction))
     crease.axis = -(cores.rotation * crease.axis)
     crease.step = -(cores.rotation * crease.step)
     return crease

@@ -301,14 +301,14 @@ def rest_on_disc(cores: Cores, normal: Vec3) -> Descent:
     along_b = -wp.dot(normal, axis_b)
     axis = Vec3()
     radius = Real(0.0)
-    is_on_a = cores.type_a == CYLINDER or (cores.type_a == CONE and normal[2] < Real(0.0))
+    is_on_a = cores.a.type == CYLINDER or (cores.a.type == CONE and normal[2] < Real(0.0))
     if is_on_a and wp.abs(normal[2]) > DISC_ANGLE:
         axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2]))
-        radius = cores.size_a[0]
-    elif (cores.type_b == CYLINDER or (cores.type_b == CONE and along_b < Real(0.0))) and wp.abs(along_b) > DISC_ANGLE:
+        radius = cores.a.size[0]
+    elif (cores.b.type == CYLINDER or (cores.b.type == CONE and along_b < Real(0.0))) and wp.abs(along_b) > DISC_ANGLE:
         is_on_a = False
         axis = -wp.sign(along_b) * axis_b
-        radius = cores.size_b[0]
+        radius = cores.b.size[0]
     else:
         return result
     w = difference_support(cores, axis)

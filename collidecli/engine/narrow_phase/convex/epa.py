@@ -8,6 +8,8 @@ close to the surface is settled by Newton's descent from its normal instead.
 Source: van den Bergh 2003, 4.3.8.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
@@ -85,7 +87,7 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
 
 
 @wp.func
-def spread_tetrahedron(cores: Cores, vertices: wp.array[Vertex]):
+def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
     """Four vertices of the difference that span much of it, whether or not the origin is among them."""
     best = Real(-1.0)
     vertices[0] = difference_support(cores, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
@@ -174,7 +176,7 @@ def settle_face(
 
 @wp.func(inline=False)
 def grow(
-    cores: Cores,
+    cores: Any,
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
     seen: wp.array[int],
@@ -186,8 +188,8 @@ def grow(
     start_polytope(vertices, faces)
     scale = size_of_tetrahedron(vertices)
     tolerance = EXACT * scale
-    is_curved = core_is_curved(cores.type_a) or core_is_curved(cores.type_b)
-    close = wp.where(core_is_smooth(cores.type_a) and core_is_smooth(cores.type_b), CLOSE_WITHOUT_CREASES, CLOSE)
+    is_curved = core_is_curved(cores.a.type) or core_is_curved(cores.b.type)
+    close = wp.where(core_is_smooth(cores.a.type) and core_is_smooth(cores.b.type), CLOSE_WITHOUT_CREASES, CLOSE)
     result = Depth()
     result.depth = NEVER
     known = Vec3()
@@ -238,7 +240,28 @@ def grow(
 
 
 @wp.func
-def depth_in_small_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
+def as_vertices(room: wp.array[Vertex]) -> wp.array[Vertex]:
+    """A local array as one of any length: `grow` is then compiled once for both rooms. So are the next ones."""
+    return room
+
+
+@wp.func
+def as_faces(room: wp.array[Face]) -> wp.array[Face]:
+    return room
+
+
+@wp.func
+def as_numbers(room: wp.array[int]) -> wp.array[int]:
+    return room
+
+
+@wp.func
+def as_triples(room: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+    return room
+
+
+@wp.func
+def depth_in_small_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
     """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
     vertices = wp.zeros(shape=SMALL, dtype=Vertex)
     faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
@@ -249,11 +272,13 @@ def depth_in_small_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
     while i < 4:
         vertices[i] = simplex[i]
         i += 1
-    return grow(cores, vertices, faces, seen, rim, fan, SMALL)
+    return grow(
+        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), SMALL
+    )
 
 
 @wp.func
-def depth_in_large_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
+def depth_in_large_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
     """EPA again, with room to spare."""
     vertices = wp.zeros(shape=LARGE, dtype=Vertex)
     faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
@@ -264,11 +289,13 @@ def depth_in_large_room(cores: Cores, simplex: wp.array[Vertex]) -> Depth:
     while i < 4:
         vertices[i] = simplex[i]
         i += 1
-    return grow(cores, vertices, faces, seen, rim, fan, LARGE)
+    return grow(
+        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), LARGE
+    )
 
 
 @wp.func
-def depth_of_cores(cores: Cores, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
+def depth_of_cores(cores: Any, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
     """Depth and normal of two overlapping cores, at least one with volume.
 
     Args:

@@ -23,6 +23,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER
+from collidecli.engine.geometry.support import Primitive
 
 POINT = wp.constant(0)
 LINE = wp.constant(1)
@@ -33,6 +34,9 @@ LINE_SINE = wp.constant(Real(0.3))
 
 RIM_COUNT = 6
 """Corners of the polygon that stands for a disc: two meet in at most 12 points; it covers 83 % of the disc."""
+CODE_ROOM = 2 * RIM_COUNT
+EDGES = wp.constant(RIM_COUNT)
+"""Numbers of a feature: its corners', and from EDGES on those of a face's edges, from each corner to the next."""
 RIM_CORNERS = wp.constant(RIM_COUNT)
 RIM_SINE = wp.constant(Real(0.75**0.5))
 LOWER_RIM = wp.constant(8)
@@ -54,9 +58,7 @@ class Feature:
 
 
 @wp.func(inline=False)
-def support_feature(
-    shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
-) -> Feature:
+def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
     """The feature of a shape that faces `direction`.
 
     Args:
@@ -64,8 +66,10 @@ def support_feature(
         corner: room for 6; gets the corners of a face in order, or the two ends of a line [m], the shape's frame. A
             disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc. A
             capsule's line is its axis.
-        code: room for 6; gets the corners' numbers.
+        code: room for CODE_ROOM; gets the corners' numbers and, of a face, its edges'.
     """
+    shape_type = shape.type
+    size = shape.size
     if shape_type == BOX:
         return _box_feature(size, direction, corner, code)
     if shape_type == CYLINDER or shape_type == CONE:
@@ -88,8 +92,9 @@ def support_feature(
 
 
 @wp.func
-def face_normal(shape_type: int, direction: Vec3) -> Vec3:
+def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
     """Outward normal of the flat face that faces a unit direction, the shape's frame; zero where none does."""
+    shape_type = shape.type
     normal = Vec3()
     if shape_type == BOX:
         for axis in range(3):
@@ -137,6 +142,8 @@ def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.a
                 p[v] = -size[v]
             corner[k] = p
             code[k] = _box_code(p)
+        for k in range(4):
+            code[EDGES + k] = (code[k] + code[(k + 1) % 4]) / 2
         result.code = (code[0] + code[2]) / 2
     elif wp.abs(direction[flat]) < LINE_SINE:
         result.kind = LINE
@@ -190,6 +197,7 @@ def _round_feature(
         for k in range(RIM_CORNERS):
             corner[k] = p
             code[k] = first + 2 * k
+            code[EDGES + k] = first + 2 * k + 1
             p = Vec3(Real(0.5) * p[0] - RIM_SINE * p[1], RIM_SINE * p[0] + Real(0.5) * p[1], p[2])
         return result
     top_radius = radius
@@ -221,17 +229,11 @@ def _round_feature(
     return result
 
 
-@wp.func
-def edge_code(feature: Feature, code: wp.array[int], k: int) -> int:
-    """Number of a face's edge from corner k to the next."""
-    if feature.count == 4:
-        return (code[k] + code[(k + 1) % 4]) / 2
-    return code[k] + 1
-
-
 @wp.func(inline=False)
-def feature_at(shape_type: int, size: Vec3, point: Vec3) -> int:
+def feature_at(shape: Primitive, point: Vec3) -> int:
     """Number of the smallest feature that a point of the surface lies on (AT_BORDER), its frame."""
+    shape_type = shape.type
+    size = shape.size
     within = Real(1.0) - AT_BORDER
     if shape_type == BOX:
         code = int(0)
@@ -258,12 +260,14 @@ def feature_at(shape_type: int, size: Vec3, point: Vec3) -> int:
 
 
 @wp.func(inline=False)
-def line_exit(shape_type: int, size: Vec3, line: int, origin: Vec3, direction: Vec3) -> Real:
+def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
     """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
 
     All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. Faces at the line's
     ends are taken to lie far off: the caller stays between the ends.
     """
+    shape_type = shape.type
+    size = shape.size
     result = Real(wp.inf)
     if shape_type == BOX:
         for axis in range(3):

@@ -3,6 +3,8 @@
 Source: Gilbert, Johnson, Keerthi 1988; van den Bergh 2003, 4.3 (bounds and termination).
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
@@ -137,7 +139,7 @@ def newton_nearest(cores: Cores, normal: Vec3, pieces: int, scale: Real) -> Desc
 
 
 @wp.func(inline=False)
-def nearest_of_cores(cores: Cores, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
+def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
 
     Args:
@@ -153,7 +155,7 @@ def nearest_of_cores(cores: Cores, start: Vec3, reach: Real, simplex: wp.array[V
     scale_square = Real(0.0)
     step = int(0)
     descend_at = int(-1)
-    if core_is_curved(cores.type_a) or core_is_curved(cores.type_b):
+    if core_is_curved(cores.a.type) or core_is_curved(cores.b.type):
         descend_at = 2
     while step < GJK_LIMIT:
         w = difference_support(cores, result.normal)

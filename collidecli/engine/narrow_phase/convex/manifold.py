@@ -6,11 +6,14 @@ nearest points lie above each other on the two features, so that some corner of 
 feature is only part of what faces the other (a rim's polygon, lines that cross), the witness is a contact of its own.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrow_phase.convex.features import (
+    CODE_ROOM,
     FACE,
     POINT,
     RIM_COUNT,
@@ -43,10 +46,8 @@ class Direction:
 
 @wp.func
 def contact_manifold(
-    type_a: int,
-    size_a: Vec3,
-    type_b: int,
-    size_b: Vec3,
+    a: Any,
+    b: Any,
     pose_b_to_a: Pose,
     reach: Real,
     separation: Real,
@@ -67,31 +68,37 @@ def contact_manifold(
         how many were written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of
         the smaller shape's size.
     """
-    count = feature_contacts(type_a, size_a, type_b, size_b, pose_b_to_a, reach, normal, out, row)
+    count = feature_contacts(a, b, pose_b_to_a, reach, normal, out, row)
     nearest = nearest_staged(out, row, count)
-    misses = nearest > separation + rounding_level(type_a, size_a, type_b, size_b)
+    misses = nearest > separation + rounding_level(a, b)
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
     lone = count == 0 or (misses and out.contact[place_of(out, row)].kind == 0)
     if not misses and not lone:
         return count
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
-    a = feature_facing(type_a, size_a, normal)
-    b = feature_facing(type_b, size_b, -normal_in_b)
+    facing_a = feature_facing(a, normal)
+    facing_b = feature_facing(b, -normal_in_b)
     if not lone:
         # The features themselves name it: contacts of the footprints carry at least one vertex, end or edge of a face.
-        stage(out, row + count, point_a, normal, separation, a.code, b.code, 0)
+        stage(out, row + count, point_a, normal, separation, facing_a.code, facing_b.code, 0)
         return count + 1
     point = point_a
     # A point above a face is known without the search, which finds but some point of the face's own support.
-    if b.kind == POINT and a.kind == FACE and wp.length(wp.cross(a.normal, normal)) < ON_FACE:
-        on_b = support_point(type_b, size_b, -normal_in_b)
+    if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, normal):
+        on_b = support_point(b, -normal_in_b)
         point = wp.transform_point(pose_b_to_a, on_b) - separation * normal
-    elif a.kind == POINT and b.kind == FACE and wp.length(wp.cross(b.normal, normal_in_b)) < ON_FACE:
-        point = support_point(type_a, size_a, normal)
+    elif facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
+        point = support_point(a, normal)
     on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * normal)
-    code_a = feature_at(type_a, size_a, point)
-    stage(out, row, point, normal, separation, code_a, feature_at(type_b, size_b, on_b), 0)
+    code_a = feature_at(a, point)
+    stage(out, row, point, normal, separation, code_a, feature_at(b, on_b), 0)
     return 1
+
+
+@wp.func
+def is_along(face_normal: Vec3, normal: Vec3) -> bool:
+    """Whether a normal is a face's, but for rounding."""
+    return wp.length(wp.cross(face_normal, normal)) < ON_FACE
 
 
 @wp.func
@@ -104,17 +111,15 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
 
 
 @wp.func(inline=False)
-def feature_facing(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
+def feature_facing(shape: Any, direction: Vec3) -> Feature:
     """The feature that faces a unit direction, the shape's frame."""
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=RIM_COUNT, dtype=int)
-    return support_feature(shape_type, size, direction, corner, code)
+    code = wp.zeros(shape=CODE_ROOM, dtype=int)
+    return support_feature(shape, direction, corner, code)
 
 
 @wp.func
-def along_face(
-    type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, separation: Real, normal: Vec3
-) -> Direction:
+def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3) -> Direction:
     """The normal of a face that attains the same separation, if `normal` is ALIGNED with one; else `normal`.
 
     GJK's direction is good to 1e-6 rad only, which over a face would cost 1e-6 of its width. Of all directions
@@ -123,18 +128,18 @@ def along_face(
     result = Direction()
     result.normal = normal
     result.separation = separation
-    least = separation - rounding_level(type_a, size_a, type_b, size_b)
-    face = face_normal(type_a, normal)
+    least = separation - rounding_level(a, b)
+    face = face_normal(a, normal)
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
-        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
+        along = separation_along(a, b, pose_b_to_a, face)
         if along >= least:
             result.normal = face
             result.separation = along
             return result
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    face = -wp.quat_rotate(rotation, face_normal(type_b, wp.quat_rotate_inv(rotation, -normal)))
+    face = -wp.quat_rotate(rotation, face_normal(b, wp.quat_rotate_inv(rotation, -normal)))
     if Real(1.0) - wp.dot(face, normal) < ALIGNED:
-        along = separation_along(type_a, size_a, type_b, size_b, pose_b_to_a, face)
+        along = separation_along(a, b, pose_b_to_a, face)
         if along >= least:
             result.normal = face
             result.separation = along
@@ -142,8 +147,8 @@ def along_face(
 
 
 @wp.func(inline=False)
-def separation_along(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, normal: Vec3) -> Real:
+def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
     """How far apart two shapes are along a unit direction from a to b [m]; at most their signed distance."""
-    on_a = support_point(type_a, size_a, normal)
-    on_b = support_point(type_b, size_b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
+    on_a = support_point(a, normal)
+    on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)

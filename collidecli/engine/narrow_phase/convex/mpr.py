@@ -8,10 +8,12 @@ room on the stack.
 Source: Snethen 2008, "XenoCollide", Game Programming Gems 7, 2.5.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Vertex, difference_support
+from collidecli.engine.geometry.support import Vertex, difference_support
 from collidecli.engine.narrow_phase.convex.creases import any_tangent
 from collidecli.engine.narrow_phase.convex.simplex import triangle_weights
 
@@ -60,7 +62,7 @@ def turn_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
 
 
 @wp.func
-def find_portal(cores: Cores, inner: Vec3, ray: Vec3) -> Portal:
+def find_portal(cores: Any, inner: Vec3, ray: Vec3) -> Portal:
     """A portal of the ray from `inner` along unit `ray`."""
     portal = Portal()
     beside = any_tangent(ray)
@@ -85,7 +87,7 @@ def find_portal(cores: Cores, inner: Vec3, ray: Vec3) -> Portal:
 
 
 @wp.func
-def depth_through_portal(cores: Cores) -> PortalDepth:
+def depth_through_portal(cores: Any) -> PortalDepth:
     """Depth, normal and witness of two overlapping cores by MPR, from the line through their frames' origins.
 
     Degenerate: coincident origins take the ray +z.

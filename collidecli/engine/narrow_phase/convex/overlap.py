@@ -4,6 +4,8 @@ Both features are projected along the normal. Each corner of the common part giv
 surface above it, whose difference is their separation times the normal.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
@@ -15,12 +17,13 @@ from collidecli.engine.narrow_phase.convex.clip import (
     drop_flat_corners,
 )
 from collidecli.engine.narrow_phase.convex.features import (
+    CODE_ROOM,
+    EDGES,
     FACE,
     LINE,
     POINT,
     RIM_COUNT,
     Feature,
-    edge_code,
     line_exit,
     support_feature,
 )
@@ -45,12 +48,11 @@ ATTAINED = wp.constant(Real(1.0e-9))
 
 @wp.struct
 class Meeting:
-    """Two shapes and their normal; u, v complete it to a right-handed frame. a's frame [m]. level: `rounding_level`."""
+    """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
 
-    type_a: int
-    type_b: int
-    size_a: Vec3
-    size_b: Vec3
+    level: `rounding_level`.
+    """
+
     pose_b_to_a: Pose
     u: Vec3
     v: Vec3
@@ -61,10 +63,8 @@ class Meeting:
 
 @wp.func
 def feature_contacts(
-    type_a: int,
-    size_a: Vec3,
-    type_b: int,
-    size_b: Vec3,
+    shape_a: Any,
+    shape_b: Any,
     pose_b_to_a: Pose,
     reach: Real,
     normal: Vec3,
@@ -78,25 +78,21 @@ def feature_contacts(
     """
     corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code_a = wp.zeros(shape=RIM_COUNT, dtype=int)
-    code_b = wp.zeros(shape=RIM_COUNT, dtype=int)
+    code_a = wp.zeros(shape=CODE_ROOM, dtype=int)
+    code_b = wp.zeros(shape=CODE_ROOM, dtype=int)
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    a = support_feature(type_a, size_a, normal, corner_a, code_a)
+    a = support_feature(shape_a, normal, corner_a, code_a)
     normal_in_b = wp.quat_rotate_inv(rotation, normal)
-    b = support_feature(type_b, size_b, -normal_in_b, corner_b, code_b)
+    b = support_feature(shape_b, -normal_in_b, corner_b, code_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
     meeting = Meeting()
-    meeting.type_a = type_a
-    meeting.type_b = type_b
-    meeting.size_a = size_a
-    meeting.size_b = size_b
     meeting.pose_b_to_a = pose_b_to_a
     meeting.normal = normal
     meeting.u = _across(normal)
     meeting.v = wp.cross(normal, meeting.u)
     meeting.reach = reach
-    meeting.level = rounding_level(type_a, size_a, type_b, size_b)
+    meeting.level = rounding_level(shape_a, shape_b)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
         corner_a[k] = _footprint(corner_a[k], meeting.u, meeting.v, normal)
@@ -109,17 +105,17 @@ def feature_contacts(
     if a.kind == FACE and b.kind == FACE:
         return _face_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == LINE and b.kind == LINE:
-        return _line_on_line(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
+        return _line_on_line(meeting, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == FACE:
-        return _line_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
-    return _line_on_face(meeting, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
+        return _line_on_face(meeting, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
+    return _line_on_face(meeting, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
 
 
 @wp.func
-def rounding_level(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3) -> Real:
+def rounding_level(a: Any, b: Any) -> Real:
     """Separations this near are equal [m]: ATTAINED of the smaller shape's size, and rounding at the larger's."""
-    largest_a = wp.max(size_a[0], wp.max(size_a[1], size_a[2]))
-    largest_b = wp.max(size_b[0], wp.max(size_b[1], size_b[2]))
+    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
+    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
 
 
@@ -183,6 +179,7 @@ def _face_on_face(
 @wp.func(inline=False)
 def _line_on_face(
     meeting: Meeting,
+    line_shape: Any,
     face: Feature,
     face_corner: wp.array[Vec3],
     face_code: wp.array[int],
@@ -213,11 +210,11 @@ def _line_on_face(
             edge = part.high_edge
         p = end[0] + share * (end[1] - end[0])
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
-        height_line = _line_height(meeting, not face_is_a, line, p, p[2], Real(0.0))
+        height_line = _line_height(meeting, line_shape, not face_is_a, line, p, p[2], Real(0.0))
         face_name = face.code
         line_name = end_code[k]
         if edge >= 0:
-            face_name = edge_code(face, face_code, edge)
+            face_name = face_code[EDGES + edge]
             line_name = line.code
         separation = height_face - height_line
         height_a = height_line
@@ -238,6 +235,8 @@ def _line_on_face(
 @wp.func
 def _line_on_line(
     meeting: Meeting,
+    shape_a: Any,
+    shape_b: Any,
     a: Feature,
     end_a: wp.array[Vec3],
     code_a: wp.array[int],
@@ -254,7 +253,7 @@ def _line_on_line(
     length_b = wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
-        return _line_across_line(meeting, a, end_a, b, end_b, out, row)
+        return _line_across_line(meeting, shape_a, shape_b, a, end_a, b, end_b, out, row)
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
     start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
@@ -283,8 +282,8 @@ def _line_on_line(
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
         offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
-        height_a = _line_height(meeting, True, a, middle, on_a[2], offset)
-        height_b = _line_height(meeting, False, b, middle, on_b[2], offset)
+        height_a = _line_height(meeting, shape_a, True, a, middle, on_a[2], offset)
+        height_b = _line_height(meeting, shape_b, False, b, middle, on_b[2], offset)
         name_a = a.code
         name_b = b.code
         if ends_a:
@@ -300,7 +299,15 @@ def _line_on_line(
 
 @wp.func
 def _line_across_line(
-    meeting: Meeting, a: Feature, end_a: wp.array[Vec3], b: Feature, end_b: wp.array[Vec3], out: Staging, row: int
+    meeting: Meeting,
+    shape_a: Any,
+    shape_b: Any,
+    a: Feature,
+    end_a: wp.array[Vec3],
+    b: Feature,
+    end_b: wp.array[Vec3],
+    out: Staging,
+    row: int,
 ) -> int:
     """The point where two lines cross, if both reach it."""
     along_a = end_a[1] - end_a[0]
@@ -313,8 +320,8 @@ def _line_across_line(
         return 0
     on_a = end_a[0] + share_a * along_a
     on_b = end_b[0] + share_b * along_b
-    height_a = _line_height(meeting, True, a, on_a, on_a[2], Real(0.0))
-    height_b = _line_height(meeting, False, b, on_b, on_b[2], Real(0.0))
+    height_a = _line_height(meeting, shape_a, True, a, on_a, on_a[2], Real(0.0))
+    height_b = _line_height(meeting, shape_b, False, b, on_b, on_b[2], Real(0.0))
     if height_b - height_a >= meeting.reach:
         return 0
     point = _lifted(meeting, on_a[0], on_a[1], height_a)
@@ -330,23 +337,19 @@ def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b:
 
 
 @wp.func(inline=False)
-def _line_height(meeting: Meeting, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
+def _line_height(meeting: Meeting, shape: Any, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
     """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
 
     -inf for a and +inf for b where there is no surface. A capsule's line is its axis; its surface lies above.
     """
-    shape_type = meeting.type_a
-    size = meeting.size_a
     origin = _lifted(meeting, p[0], p[1], height)
     direction = meeting.normal
     up = Real(1.0)
     if not of_a:
-        shape_type = meeting.type_b
-        size = meeting.size_b
         origin = wp.transform_point(wp.transform_inverse(meeting.pose_b_to_a), origin)
         direction = wp.quat_rotate_inv(wp.transform_get_rotation(meeting.pose_b_to_a), -direction)
         up = Real(-1.0)
-    if offset <= Real(0.1) * meeting.level and shape_type != CAPSULE:
+    if offset <= Real(0.1) * meeting.level and shape.type != CAPSULE:
         return height
     # From nearby: a ray from far off would round at the scale of its length.
-    return height + up * line_exit(shape_type, size, line.code, origin, direction)
+    return height + up * line_exit(shape, line.code, origin, direction)

@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
-from collidecli.engine.geometry.support import Cores, Vertex, core_is_flat, core_radius
+from collidecli.engine.geometry.support import Cores, Primitive, Vertex, core_is_flat, core_radius
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
@@ -36,7 +36,7 @@ class Separation:
 
 
 @wp.func
-def flat_normal(cores: Cores) -> Vec3:
+def flat_normal(cores: Any) -> Vec3:
     """The normal of two crossing cores without volume, which any direction across both takes apart.
 
     Two segments: across both; parallel ones, or one: across it, from the axis of a's frame it is least along; two
@@ -44,8 +44,8 @@ def flat_normal(cores: Cores) -> Vec3:
     """
     axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
     axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
-    has_axis_b = cores.type_b == CAPSULE and cores.size_b[1] > Real(0.0)
-    if cores.type_a == CAPSULE and cores.size_a[1] > Real(0.0):
+    has_axis_b = cores.b.type == CAPSULE and cores.b.size[1] > Real(0.0)
+    if cores.a.type == CAPSULE and cores.a.size[1] > Real(0.0):
         if has_axis_b:
             across = wp.cross(axis, axis_b)
             if wp.length_sq(across) > PARALLEL:
@@ -57,22 +57,20 @@ def flat_normal(cores: Cores) -> Vec3:
 
 
 @wp.func
-def cores_of(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose) -> Cores:
-    """The cores of two shapes, in a's frame."""
+def cores_of(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> Cores:
+    """The cores of two shapes, in a's frame; other kinds of shapes have one of their own."""
     cores = Cores()
-    cores.type_a = type_a
-    cores.type_b = type_b
-    cores.size_a = size_a
-    cores.size_b = size_b
-    cores.radius_a = core_radius(type_a, size_a)
-    cores.radius_b = core_radius(type_b, size_b)
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.radius_b = core_radius(b.type, b.size)
     cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     cores.position = wp.transform_get_translation(pose_b_to_a)
     return cores
 
 
 @wp.func
-def toward(cores: Cores) -> Vec3:
+def toward(cores: Any) -> Vec3:
     """Unit vector along the line of centres; +z of a where they are one."""
     length = wp.length(cores.position)
     if length > Real(0.0):
@@ -81,14 +79,14 @@ def toward(cores: Cores) -> Vec3:
 
 
 @wp.func
-def common_point(cores: Cores, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
     """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that.
 
     For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
     t normal, which is largest along the normal as no h is below the depth: their nearest points are the witnesses.
     """
-    largest_a = wp.max(cores.size_a[0], wp.max(cores.size_a[1], cores.size_a[2]))
-    largest_b = wp.max(cores.size_b[0], wp.max(cores.size_b[1], cores.size_b[2]))
+    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
+    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
     gap = PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
     parted = cores
     parted.position = cores.position + (depth + gap) * normal
@@ -106,7 +104,7 @@ class CoreDepth:
 
 
 @wp.func
-def depth_by_epa(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_epa(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
     """The least depth."""
     found = depth_of_cores(cores, simplex, count)
     result = CoreDepth()
@@ -120,7 +118,7 @@ def depth_by_epa(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDep
 
 
 @wp.func
-def depth_by_mpr(cores: Cores, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_mpr(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
     """An approximate depth, see mpr.py; the witness is on a, but on b only where the depth is the least."""
     found = depth_through_portal(cores)
     result = CoreDepth()
@@ -135,8 +133,8 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
 
     @wp.func(name=name)
-    def separate(type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real) -> Separation:
-        cores = cores_of(type_a, size_a, type_b, size_b, pose_b_to_a)
+    def separate(a: Any, b: Any, pose_b_to_a: Pose, reach: Real) -> Separation:
+        cores = cores_of(a, b, pose_b_to_a)
         radii = cores.radius_a + cores.radius_b
         simplex = wp.zeros(shape=4, dtype=Vertex)
         nearest = nearest_of_cores(cores, toward(cores), reach + radii, simplex)
@@ -148,7 +146,7 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
         if nearest.state == BEYOND_REACH:
             result.exact = 0
         elif nearest.state == OVERLAP:
-            if core_is_flat(type_a) and core_is_flat(type_b):
+            if core_is_flat(a.type) and core_is_flat(b.type):
                 distance = Real(0.0)
                 result.normal = flat_normal(cores)
             else:
@@ -168,7 +166,7 @@ separate = separation_by(depth_by_epa, "separate")
 """Signed distance, normal and witness of two convex shapes.
 
 Args:
-    type_a, type_b: `ShapeType`, any but plane. size_a, size_b: as `ShapeType` says [m].
+    a, b: `Primitive` of any type but plane, or `Polytope`.
     pose_b_to_a: b's frame in a's.
     reach: the search ends once the separation is known to be at least this [m].
 Returns:

@@ -4,6 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX
+from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrow_phase.convex.manifold import (
     contact_manifold,
     nearest_staged,
@@ -49,6 +50,8 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         exact depth, and the exact distance too where the features facing along it lie above each other; else one of
         the nearest points is a vertex.
     """
+    a = primitive(BOX, size_a)
+    b = primitive(BOX, size_b)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
@@ -58,8 +61,8 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         return 0
     point_a = Vec3()
     if best.axis < 6:
-        count = feature_contacts(BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.normal, out, row)
-        enough = best.separation + rounding_level(BOX, size_a, BOX, size_b)
+        count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
+        enough = best.separation + rounding_level(a, b)
         if count > 0 and nearest_staged(out, row, count) <= enough:
             return count
         # A vertex on a face: of b on a's, or of a on b's.
@@ -79,9 +82,7 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         point_a = on_a
         within = wp.abs(shares[0]) <= size_a[i] and wp.abs(shares[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
-            return contact_manifold(
-                BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
-            )
+            return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
         nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
@@ -92,9 +93,7 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
-    return contact_manifold(
-        BOX, size_a, BOX, size_b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row
-    )
+    return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
 
 
 @wp.func
@@ -222,4 +221,4 @@ def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, 
     if distance <= least:
         return False
     direction = (nearest.on_b - nearest.on_a) / distance
-    return separation_along(BOX, size_a, BOX, size_b, pose_b_to_a, direction) > least
+    return separation_along(primitive(BOX, size_a), primitive(BOX, size_b), pose_b_to_a, direction) > least

@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, contact_manifold
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.staging import Staging
@@ -20,18 +20,14 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
     """`collide_convex_convex` with one way to find the separation."""
 
     @wp.func(name=name)
-    def collide_convex_convex(
-        type_a: int, size_a: Vec3, type_b: int, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int
-    ) -> int:
-        found = separate(type_a, size_a, type_b, size_b, pose_b_to_a, reach)
+    def collide_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+        found = separate(a, b, pose_b_to_a, reach)
         if found.separation >= reach:
             return 0
-        best = along_face(type_a, size_a, type_b, size_b, pose_b_to_a, found.separation, found.normal)
+        best = along_face(a, b, pose_b_to_a, found.separation, found.normal)
         if best.separation >= reach:
             return 0
-        count = contact_manifold(
-            type_a, size_a, type_b, size_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
-        )
+        count = contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row)
         if found.exact == 0:
             count += INEXACT
         return count
@@ -43,7 +39,7 @@ collide_convex_convex = collision_by(separate, "collide_convex_convex")
 """Contacts of two convex shapes of any types but plane.
 
 Args:
-    type_a, type_b: `ShapeType`. size_a, size_b: as it says [m].
+    a, b: `Primitive` of any type but plane, or `Polytope`.
     pose_b_to_a: b's frame in a's.
     reach: contacts whose separation is at least this are left out [m].
     out, row: contacts go to rows `row` and up; features as in `convex.features`.
