@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import is_identity
@@ -27,7 +28,7 @@ class ShapeRows:
     """Shapes, one row each as in the model, and the filter's lists by row.
 
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
-    radius: of the bounding ball about the shape's origin. inflation: see reach_share.
+    radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1.
     """
 
     type: wp.array[wp.int32]
@@ -48,6 +49,8 @@ class ShapeRows:
     forced_gap: wp.array[Real]
     forced_margin: wp.array[Real]
     gap_is_sum: int
+    hull: wp.array[wp.int32]
+    hulls: Hulls
 
 
 @wp.struct
@@ -111,6 +114,8 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.forced_start, rows.forced = put(forced_start, wp.int32), put(forced, wp.int32)
     rows.forced_gap, rows.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
     rows.gap_is_sum = int(model.gap_rule == "sum")
+    rows.hull = put(shapes.hull, wp.int32)
+    rows.hulls = upload_hulls(model.hulls, device)
 
     template_count = int(model.world_template.max()) + 1
     places = tuple(model.template_shapes(t) for t in range(template_count))

@@ -11,9 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.finalize import build_model, rows_by_template
 from collidecli.model.material import PairMaterial, check_pair_material
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.model.placement import compose
 from collidecli.model.scene_records import (
     BodyRecord,
     ForcedRecord,
@@ -106,10 +108,44 @@ class ModelBuilder(ShapeAdders):
         """Adds a shape to a body, or to the static world (-1); returns its index.
 
         size: as many numbers as `ShapeType` says [m]. xform: shape frame in body frame, in world when static.
-        The shape is in its body's world; on a global body, in the world that is open.
+        The shape is in its body's world; on a global body, in the world that is open. A convex mesh is added by
+        `add_shape_convex_hull`.
+        """
+        if ShapeType(type) == ShapeType.CONVEX_MESH:
+            raise InputError("a convex mesh has vertices, not a size", fix="use add_shape_convex_hull")
+        return self._add_shape(
+            body, ShapeType(type), size, _pose(xform, _place("shape", key, self.shape_count)), cfg, key
+        )
+
+    def add_shape_convex_hull(
+        self,
+        body: int,
+        vertices: np.ndarray,
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
+
+        Raises InputError for vertices that are not finite, or without volume.
         """
         where = _place("shape", key, self.shape_count)
-        shape_type = ShapeType(type)
+        hull = convex_hull(vertices, where)
+        pose = _pose(xform, where)
+        pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
+        return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
+
+    def _add_shape(
+        self,
+        body: int,
+        shape_type: ShapeType,
+        size: Sequence[float] | np.ndarray,
+        pose: np.ndarray,
+        cfg: ShapeConfig | None,
+        key: str | None,
+        hull: ConvexHull | None = None,
+    ) -> int:
+        where = _place("shape", key, self.shape_count)
         cfg = replace(self.default_shape_cfg if cfg is None else cfg)
         check_config(cfg, where)
         if len(size) != SIZE_COUNT[shape_type]:
@@ -121,10 +157,11 @@ class ModelBuilder(ShapeAdders):
             template=self._shape_template(body, where),
             body=body,
             type=shape_type,
-            pose=_pose(xform, where),
+            pose=pose,
             size=checked_size(shape_type, tuple(size), where),
             cfg=cfg,
             default_gap=None,
+            hull=hull,
         )
         self._records.shapes.append(record)
         return self.shape_count - 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.choices import GAP_RULES
+from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.lower_filter import lower_filter
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
@@ -56,9 +57,11 @@ def build_model(
     records = _in_row_order(records)
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
+    hulls, hull = _hulls(records.shapes)
     model = Model(
         bodies=_bodies(records.bodies),
-        shapes=_shapes(records.shapes, default_gap),
+        shapes=_shapes(records.shapes, default_gap, hull),
+        hulls=hulls,
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
@@ -162,7 +165,7 @@ def _bodies(records: list[BodyRecord]) -> Bodies:
     )
 
 
-def _shapes(records: list[ShapeRecord], default_gap: float) -> Shapes:
+def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray) -> Shapes:
     gaps = []
     for shape in records:
         fallback = default_gap if shape.default_gap is None else shape.default_gap
@@ -177,7 +180,21 @@ def _shapes(records: list[ShapeRecord], default_gap: float) -> Shapes:
         margin=np.array([s.cfg.margin or 0.0 for s in records], np.float64),
         gap=np.array(gaps, np.float64),
         material=Materials.of([resolved_material(s.cfg) for s in records]),
+        hull=hull,
     )
+
+
+def _hulls(records: list[ShapeRecord]) -> tuple[tuple[ConvexHull, ...], np.ndarray]:
+    """The hulls, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
+    number: dict[bytes, int] = {}
+    held: list[ConvexHull] = []
+    rows = np.full(len(records), -1, np.int32)
+    for row, shape in enumerate(records):
+        if shape.hull is not None:
+            rows[row] = number.setdefault(shape.hull.key, len(held))
+            if rows[row] == len(held):
+                held.append(shape.hull)
+    return tuple(held), rows
 
 
 def _pair_materials(records: SceneRecords, material_rule: str) -> PairMaterials:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.filter_rules import FilterClass, RuleContext
 from collidecli.model.material import Materials, PairMaterials
 from collidecli.model.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
@@ -44,7 +45,7 @@ class Shapes:
     pose: float64[S, 7]; shape frame in body frame, xyzw; of a static shape in world, in the first world of its
         template (`Model.world_shift` takes it to the others).
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
-    material: their surfaces.
+    material: their surfaces. hull: int32[S], which of `Model.hulls` a convex mesh is; -1 for others.
     """
 
     path: tuple[str, ...]
@@ -56,6 +57,7 @@ class Shapes:
     margin: np.ndarray
     gap: np.ndarray
     material: Materials
+    hull: np.ndarray
 
     def __len__(self) -> int:
         return len(self.path)
@@ -105,6 +107,7 @@ class Model:
         forced pair's margin is the pair's whole margin (both shapes' together).
     forced_material: what forced pairs have in place of what their surfaces give; of no pair where none has any.
     material_rule: "combine" or "mujoco", how a contact's parameters follow from its two surfaces.
+    hulls: those of convex meshes, equal ones once.
     """
 
     bodies: Bodies
@@ -118,6 +121,7 @@ class Model:
     forced_margin: np.ndarray = field(default_factory=lambda: np.zeros(0))
     forced_material: PairMaterials = field(default_factory=lambda: PairMaterials.of([]))
     material_rule: str = "combine"
+    hulls: tuple[ConvexHull, ...] = ()
     world_pose: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
     world_path: tuple[str, ...] = ()
 

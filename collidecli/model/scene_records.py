@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.filter_rules import UsdGroup
 from collidecli.model.material import PairMaterial
 from collidecli.model.model import GLOBAL_TEMPLATE
@@ -35,6 +36,7 @@ class ShapeRecord:
     cfg: ShapeConfig
     default_gap: float | None
     scope: int = 0
+    hull: ConvexHull | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
+    - convex_mesh: half extents of the box around its vertices, whose centre is the origin; they follow from these
     """
 
     PLANE = 0
@@ -30,6 +31,7 @@ class ShapeType(IntEnum):
     CYLINDER = 4
     CONE = 5
     ELLIPSOID = 6
+    CONVEX_MESH = 7
 
     @property
     def label(self) -> str:
@@ -49,6 +51,7 @@ SIZE_COUNT = {
     ShapeType.CYLINDER: 2,
     ShapeType.CONE: 2,
     ShapeType.ELLIPSOID: 3,
+    ShapeType.CONVEX_MESH: 3,
 }
 
 

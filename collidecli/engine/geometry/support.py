@@ -9,12 +9,16 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
 """Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has
 volume and a curvature of its own."""
+
+# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument.
+# ruff: noqa: F811
 
 
 @wp.struct
@@ -174,7 +178,7 @@ def core_is_flat(shape_type: int) -> bool:
 @wp.func
 def core_is_curved(shape_type: int) -> bool:
     """Whether the core has a surface that bends, where GJK and EPA alone never end exactly."""
-    return shape_type >= CYLINDER
+    return shape_type >= CYLINDER and shape_type <= ELLIPSOID
 
 
 @wp.func
@@ -202,8 +206,16 @@ def primitive(shape_type: int, size: Vec3) -> Primitive:
 
 @wp.func
 def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support:
-    """`core_support` of a shape; other kinds of shapes have one of their own."""
+    """`core_support` of a shape: Warp picks by its kind."""
     return core_support(shape.type, shape.size, radius, direction)
+
+
+@wp.func
+def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support:
+    """A hull's farthest vertex; it has no pieces."""
+    result = Support()
+    result.point = shape.point[shape.vertex + farthest_vertex(shape, direction)]
+    return result
 
 
 @wp.func
@@ -222,6 +234,30 @@ class Cores:
 
     a: Primitive
     b: Primitive
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class CoresWithHull:
+    """`Cores` of a primitive and a hull."""
+
+    a: Primitive
+    b: HullShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class CoresOfHulls:
+    """`Cores` of two hulls."""
+
+    a: HullShape
+    b: HullShape
     radius_a: Real
     radius_b: Real
     rotation: wp.mat33d

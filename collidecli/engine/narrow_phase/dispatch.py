@@ -14,8 +14,9 @@ import warp as wp
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.hulls import HullShape, hull_shape
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.geometry.support import primitive
+from collidecli.engine.geometry.support import Primitive, primitive
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
 
@@ -123,10 +124,25 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     return narrow_phase
 
 
-def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
+@wp.func
+def primitive_of(rows: ShapeRows, row: int) -> Primitive:
+    """A row as a `Primitive`."""
+    return primitive(rows.type[row], rows.size[row])
+
+
+@wp.func
+def hull_of(rows: ShapeRows, row: int) -> HullShape:
+    """A row as a `HullShape`."""
+    return hull_shape(rows.hulls, rows.hull[row], rows.type[row], rows.size[row])
+
+
+def convex_kernel(
+    collide: Callable[..., Any], inexact: int, shape_a: Callable[..., Any], shape_b: Callable[..., Any]
+) -> wp.Kernel:
     """The one kernel of all pairs without a room of their own: the shape types are read at run time.
 
-    inexact: what `collide` adds to its count where the depth is an upper bound.
+    shape_a, shape_b: `primitive_of` or `hull_of`. inexact: what `collide` adds to its count where the depth is an upper
+    bound.
     """
 
     @wp.kernel(module="unique", enable_backward=False)
@@ -141,8 +157,8 @@ def convex_kernel(collide: Callable[..., Any], inexact: int) -> wp.Kernel:
         candidate = bucket.order[bucket.start + thread]
         query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
-        a = primitive(rows.type[query.row_a], rows.size[query.row_a])
-        b = primitive(rows.type[query.row_b], rows.size[query.row_b])
+        a = shape_a(rows, query.row_a)
+        b = shape_b(rows, query.row_b)
         found = collide(a, b, query.pose_b_to_a, query.reach, out, row)
         if found >= wp.static(inexact):
             found -= wp.static(inexact)
@@ -169,15 +185,24 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module = importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{name}")
         return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
-    return _convex_room(method)
+    is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
+    if type_a == ShapeType.PLANE:
+        from collidecli.engine.narrow_phase.pairs import plane_convex_mesh as room_of_planes
+
+        kernel = convex_kernel(room_of_planes.collide_plane_convex_mesh, 1 << 30, primitive_of, hull_of)
+        return Room(name, room_of_planes.MAX_CONTACTS, kernel)
+    return _convex_room(method, *is_hull)
 
 
 @cache
-def _convex_room(method: str) -> Room:
+def _convex_room(method: str, a_is_hull: bool, b_is_hull: bool) -> Room:
+    """Rooms of hulls are their own: scenes without one do not compile them."""
     from collidecli.engine.narrow_phase.pairs import convex_convex
 
-    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), int(convex_convex.INEXACT))
-    return Room(f"convex_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
+    kinds = [hull_of if is_hull else primitive_of for is_hull in (a_is_hull, b_is_hull)]
+    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), int(convex_convex.INEXACT), *kinds)
+    name = "_".join("hull" if is_hull else "convex" for is_hull in (a_is_hull, b_is_hull))
+    return Room(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
 @dataclass(frozen=True)

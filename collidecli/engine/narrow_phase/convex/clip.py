@@ -7,7 +7,7 @@ count.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.narrow_phase.convex.features import EDGES, Feature
+from collidecli.engine.narrow_phase.convex.feature import EDGES, Feature
 
 POLYGON_ROOM = 24
 """Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,

@@ -13,10 +13,20 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, core_is_smooth, difference_support
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHulls,
+    CoresWithHull,
+    Vertex,
+    core_is_curved,
+    core_is_smooth,
+    difference_support,
+)
 from collidecli.engine.narrow_phase.convex.creases import any_tangent
 from collidecli.engine.narrow_phase.convex.descent import KNOWN, Descent, descend, rest_on_disc
 from collidecli.engine.narrow_phase.convex.polytope import NEVER, Face, add_vertex, start_polytope
+
+# ruff: noqa: F811
 
 SMALL = 36
 SMALL_FACES = 2 * SMALL - 4
@@ -172,6 +182,28 @@ def settle_face(
     if minimum.height > height + tolerance or minimum.missed > MISS * scale:
         minimum.found = 0
     return minimum
+
+
+@wp.func
+def settle_face(
+    cores: CoresWithHull,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None: faces of a difference with a hull are opened, see `gjk.newton_nearest`."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresOfHulls, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+) -> Descent:
+    """None, as above."""
+    return Descent()
 
 
 @wp.func(inline=False)

@@ -16,300 +16,89 @@ Feature numbers, stable under motion:
 - capsule: 0, 1 ends at -z, +z; 2 side.
 - rim polygon (see `support_feature`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
   9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
+- convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than RIM_COUNT corners
+  that stands for several edges has a number of its own behind the edges'.
 - sphere and ellipsoid: -1.
 """
 
 import warp as wp
 
+from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER
 from collidecli.engine.geometry.support import Primitive
+from collidecli.engine.narrow_phase.convex.feature import Feature
+from collidecli.engine.narrow_phase.convex.hull_features import (
+    hull_face_normal,
+    hull_feature,
+    hull_feature_at,
+    hull_line_exit,
+)
+from collidecli.engine.narrow_phase.convex.primitive_features import (
+    primitive_face_normal,
+    primitive_feature,
+    primitive_feature_at,
+    primitive_line_exit,
+)
 
-POINT = wp.constant(0)
-LINE = wp.constant(1)
-FACE = wp.constant(2)
-
-FACE_COSINE = wp.constant(Real(0.9))
-LINE_SINE = wp.constant(Real(0.3))
-
-RIM_COUNT = 6
-"""Corners of the polygon that stands for a disc: two meet in at most 12 points; it covers 83 % of the disc."""
-CODE_ROOM = 2 * RIM_COUNT
-EDGES = wp.constant(RIM_COUNT)
-"""Numbers of a feature: its corners', and from EDGES on those of a face's edges, from each corner to the next."""
-RIM_CORNERS = wp.constant(RIM_COUNT)
-RIM_SINE = wp.constant(Real(0.75**0.5))
-LOWER_RIM = wp.constant(8)
-UPPER_RIM = wp.constant(20)
-
-AT_BORDER = wp.constant(Real(1.0e-6))
-"""A witness nearer than this share of a size to an edge or vertex is on it: GJK's directions are good to 1e-6."""
+# Each question has an answer for each kind of shape: Warp picks by the type of the first argument.
+# ruff: noqa: F811
 
 
-@wp.struct
-class Feature:
-    """Kind (POINT, LINE, FACE), number, corner count; of a face, outward normal and half its smallest width [m]."""
-
-    kind: int
-    code: int
-    count: int
-    normal: Vec3
-    half_width: Real
-
-
-@wp.func(inline=False)
+@wp.func
 def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
     """The feature of a shape that faces `direction`.
 
     Args:
         direction: unit, the shape's frame.
-        corner: room for 6; gets the corners of a face in order, or the two ends of a line [m], the shape's frame. A
-            disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc. A
-            capsule's line is its axis.
+        corner: room for RIM_COUNT; gets the corners of a face in order, or the two ends of a line [m], the shape's
+            frame. A disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc.
+            A capsule's line is its axis.
         code: room for CODE_ROOM; gets the corners' numbers and, of a face, its edges'.
     """
-    shape_type = shape.type
-    size = shape.size
-    if shape_type == BOX:
-        return _box_feature(size, direction, corner, code)
-    if shape_type == CYLINDER or shape_type == CONE:
-        return _round_feature(shape_type, size, direction, corner, code)
-    result = Feature()
-    result.code = -1
-    if shape_type == CAPSULE:
-        corner[0] = Vec3(Real(0.0), Real(0.0), -size[1])
-        corner[1] = Vec3(Real(0.0), Real(0.0), size[1])
-        code[0] = 0
-        code[1] = 1
-        result.code = 0
-        if direction[2] >= Real(0.0):
-            result.code = 1
-        if wp.abs(direction[2]) < LINE_SINE and size[1] > Real(0.0):
-            result.kind = LINE
-            result.code = 2
-            result.count = 2
-    return result
+    return primitive_feature(shape, direction, corner, code)
+
+
+@wp.func
+def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """The same of a hull."""
+    return hull_feature(shape, direction, corner, code)
 
 
 @wp.func
 def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
     """Outward normal of the flat face that faces a unit direction, the shape's frame; zero where none does."""
-    shape_type = shape.type
-    normal = Vec3()
-    if shape_type == BOX:
-        for axis in range(3):
-            if wp.abs(direction[axis]) >= FACE_COSINE:
-                normal[axis] = wp.sign(direction[axis])
-    elif direction[2] <= -FACE_COSINE and (shape_type == CYLINDER or shape_type == CONE):
-        normal[2] = Real(-1.0)
-    elif direction[2] >= FACE_COSINE and shape_type == CYLINDER:
-        normal[2] = Real(1.0)
-    return normal
+    return primitive_face_normal(shape, direction)
 
 
 @wp.func
-def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    result = Feature()
-    support = Vec3()
-    steep = int(0)
-    flat = int(0)
-    place = int(1)
-    for axis in range(3):
-        support[axis] = size[axis]
-        if direction[axis] < Real(0.0):
-            support[axis] = -size[axis]
-        else:
-            result.code += 2 * place
-        if wp.abs(direction[axis]) > wp.abs(direction[steep]):
-            steep = axis
-        if wp.abs(direction[axis]) < wp.abs(direction[flat]):
-            flat = axis
-        place = 3 * place
-    if wp.abs(direction[steep]) >= FACE_COSINE:
-        u = (steep + 1) % 3
-        v = (steep + 2) % 3
-        result.kind = FACE
-        result.count = 4
-        result.normal[steep] = wp.sign(direction[steep])
-        result.half_width = wp.min(size[u], size[v])
-        for k in range(4):
-            p = support
-            p[u] = size[u]
-            p[v] = size[v]
-            if k == 1 or k == 2:
-                p[u] = -size[u]
-            if k >= 2:
-                p[v] = -size[v]
-            corner[k] = p
-            code[k] = _box_code(p)
-        for k in range(4):
-            code[EDGES + k] = (code[k] + code[(k + 1) % 4]) / 2
-        result.code = (code[0] + code[2]) / 2
-    elif wp.abs(direction[flat]) < LINE_SINE:
-        result.kind = LINE
-        result.count = 2
-        p = support
-        p[flat] = -size[flat]
-        corner[0] = p
-        code[0] = _box_code(p)
-        p[flat] = size[flat]
-        corner[1] = p
-        code[1] = _box_code(p)
-        result.code = (code[0] + code[1]) / 2
-    return result
+def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
+    """The same of a hull."""
+    return hull_face_normal(shape, direction)
 
 
 @wp.func
-def _box_code(p: Vec3) -> int:
-    """Number of the vertex with the signs of p."""
-    code = int(0)
-    if p[0] > Real(0.0):
-        code += 2
-    if p[1] > Real(0.0):
-        code += 6
-    if p[2] > Real(0.0):
-        code += 18
-    return code
+def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
+    """Number of the smallest feature that a point of the surface lies on (AT_BORDER), farthest along `direction`."""
+    return primitive_feature_at(shape, point)
 
 
 @wp.func
-def _round_feature(
-    shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
-) -> Feature:
-    """Of a cylinder or a cone."""
-    result = Feature()
-    radius = size[0]
-    half_height = size[1]
-    up = direction[2]
-    across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
-    result.code = 3
-    if up <= -FACE_COSINE or (up >= FACE_COSINE and shape_type == CYLINDER):
-        result.kind = FACE
-        result.count = RIM_CORNERS
-        result.half_width = radius
-        result.normal = Vec3(Real(0.0), Real(0.0), wp.sign(up))
-        first = LOWER_RIM
-        result.code = 0
-        if up > Real(0.0):
-            first = UPPER_RIM
-            result.code = 1
-        p = Vec3(radius, Real(0.0), half_height * wp.sign(up))
-        for k in range(RIM_CORNERS):
-            corner[k] = p
-            code[k] = first + 2 * k
-            code[EDGES + k] = first + 2 * k + 1
-            p = Vec3(Real(0.5) * p[0] - RIM_SINE * p[1], RIM_SINE * p[0] + Real(0.5) * p[1], p[2])
-        return result
-    top_radius = radius
-    off_side = wp.abs(up)
-    toward_side = across
-    if shape_type == CONE:
-        slant = wp.sqrt(Real(4.0) * half_height * half_height + radius * radius)
-        off_side = wp.abs(across * radius - up * Real(2.0) * half_height) / slant
-        toward_side = (across * Real(2.0) * half_height + up * radius) / slant
-        top_radius = Real(0.0)
-    # Nearer to a cone's axis than to its side, the lines of the side differ too little for one to be picked: the apex.
-    if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
-        x = direction[0] / across
-        y = direction[1] / across
-        result.kind = LINE
-        result.count = 2
-        result.code = 2
-        corner[0] = Vec3(radius * x, radius * y, -half_height)
-        corner[1] = Vec3(top_radius * x, top_radius * y, half_height)
-        code[0] = 3
-        code[1] = 4
-        if shape_type == CONE:
-            code[1] = 1
-    elif shape_type == CONE:
-        if Real(2.0) * half_height * up >= radius * across:
-            result.code = 1
-    elif up > Real(0.0):
-        result.code = 4
-    return result
+def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
+    """The same of a hull."""
+    return hull_feature_at(shape, point, direction)
 
 
-@wp.func(inline=False)
-def feature_at(shape: Primitive, point: Vec3) -> int:
-    """Number of the smallest feature that a point of the surface lies on (AT_BORDER), its frame."""
-    shape_type = shape.type
-    size = shape.size
-    within = Real(1.0) - AT_BORDER
-    if shape_type == BOX:
-        code = int(0)
-        place = int(1)
-        for axis in range(3):
-            if point[axis] >= size[axis] * within:
-                code += 2 * place
-            elif point[axis] > -size[axis] * within:
-                code += place
-            place = 3 * place
-        return code
-    if shape_type == CAPSULE:
-        if wp.abs(point[2]) < size[1] * within:
-            return 2
-        return wp.where(point[2] > Real(0.0), 1, 0)
-    if shape_type == CYLINDER or shape_type == CONE:
-        outside = point[0] * point[0] + point[1] * point[1] >= size[0] * size[0] * within * within
-        if point[2] <= -size[1] * within:
-            return wp.where(outside, 3, 0)
-        if point[2] >= size[1] * within:
-            return wp.where(outside, 4, 1)
-        return 2
-    return -1
-
-
-@wp.func(inline=False)
+@wp.func
 def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
     """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
 
     All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. Faces at the line's
     ends are taken to lie far off: the caller stays between the ends.
     """
-    shape_type = shape.type
-    size = shape.size
-    result = Real(wp.inf)
-    if shape_type == BOX:
-        for axis in range(3):
-            # The digit of the edge's own axis is 1; along the others the direction is steeper than LINE_SINE.
-            if line % 3 != 1:
-                s = (size[axis] - wp.sign(direction[axis]) * origin[axis]) / wp.abs(direction[axis])
-                result = wp.min(result, s)
-            line = line / 3
-        return result
-    # Side: x^2 + y^2 = (radius - taper * z)^2, radius at z = 0.
-    radius = size[0]
-    taper = Real(0.0)
-    if shape_type == CONE:
-        radius = Real(0.5) * size[0]
-        taper = radius / size[1]
-    x = origin[0]
-    y = origin[1]
-    width = radius - taper * origin[2]
-    narrowing = taper * direction[2]
-    square = direction[0] * direction[0] + direction[1] * direction[1] - narrowing * narrowing
-    half_linear = x * direction[0] + y * direction[1] + width * narrowing
-    result = _leaving_root(square, half_linear, x * x + y * y - width * width)
-    if shape_type == CONE and origin[2] + result * direction[2] > size[1]:
-        return -Real(wp.inf)
-    if shape_type == CAPSULE:
-        z = origin[2] + result * direction[2]
-        if wp.abs(z) > size[1]:
-            to_end = origin - Vec3(Real(0.0), Real(0.0), wp.sign(z) * size[1])
-            offset = wp.dot(to_end, to_end) - size[0] * size[0]
-            result = _leaving_root(Real(1.0), wp.dot(to_end, direction), offset)
-    return result
+    return primitive_line_exit(shape, line, origin, direction)
 
 
 @wp.func
-def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
-    """The s where square s^2 + 2 half_linear s + offset grows through 0; -inf where it does not."""
-    discriminant = half_linear * half_linear - square * offset
-    if discriminant < Real(0.0):
-        return -Real(wp.inf)
-    root = wp.sqrt(discriminant)
-    if half_linear > Real(0.0):
-        return -offset / (half_linear + root)
-    if square <= Real(0.0):
-        return -Real(wp.inf)
-    return (root - half_linear) / square
+def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """The same of a hull."""
+    return hull_line_exit(shape, line, origin, direction)

@@ -8,9 +8,18 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Vertex, core_is_curved, difference_support
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHulls,
+    CoresWithHull,
+    Vertex,
+    core_is_curved,
+    difference_support,
+)
 from collidecli.engine.narrow_phase.convex.descent import Descent, descend, rest_on_disc
 from collidecli.engine.narrow_phase.convex.simplex import segment_weights, tetrahedron_weights, triangle_weights
+
+# ruff: noqa: F811
 
 APART = wp.constant(0)
 BEYOND_REACH = wp.constant(1)
@@ -136,6 +145,18 @@ def newton_nearest(cores: Cores, normal: Vec3, pieces: int, scale: Real) -> Desc
     if not is_nearest(minimum, scale):
         minimum.found = 0
     return minimum
+
+
+@wp.func
+def newton_nearest(cores: CoresWithHull, normal: Vec3, pieces: int, scale: Real) -> Descent:
+    """None: a hull has too many pieces for Newton's method, and few enough for GJK to end."""
+    return Descent()
+
+
+@wp.func
+def newton_nearest(cores: CoresOfHulls, normal: Vec3, pieces: int, scale: Real) -> Descent:
+    """None, as above."""
+    return Descent()
 
 
 @wp.func(inline=False)

@@ -12,16 +12,8 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrow_phase.convex.features import (
-    CODE_ROOM,
-    FACE,
-    POINT,
-    RIM_COUNT,
-    Feature,
-    face_normal,
-    feature_at,
-    support_feature,
-)
+from collidecli.engine.narrow_phase.convex.feature import CODE_ROOM, FACE, POINT, RIM_COUNT, Feature
+from collidecli.engine.narrow_phase.convex.features import face_normal, feature_at, support_feature
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts, rounding_level
 from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 
@@ -90,8 +82,8 @@ def contact_manifold(
     elif facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
         point = support_point(a, normal)
     on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * normal)
-    code_a = feature_at(a, point)
-    stage(out, row, point, normal, separation, code_a, feature_at(b, on_b), 0)
+    code_a = feature_at(a, point, normal)
+    stage(out, row, point, normal, separation, code_a, feature_at(b, on_b, -normal_in_b), 0)
     return 1
 
 

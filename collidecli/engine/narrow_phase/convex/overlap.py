@@ -16,17 +16,8 @@ from collidecli.engine.narrow_phase.convex.clip import (
     clip_segment,
     drop_flat_corners,
 )
-from collidecli.engine.narrow_phase.convex.features import (
-    CODE_ROOM,
-    EDGES,
-    FACE,
-    LINE,
-    POINT,
-    RIM_COUNT,
-    Feature,
-    line_exit,
-    support_feature,
-)
+from collidecli.engine.narrow_phase.convex.feature import CODE_ROOM, EDGES, FACE, LINE, POINT, RIM_COUNT, Feature
+from collidecli.engine.narrow_phase.convex.features import line_exit, support_feature
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 MAX_OVERLAP = 2 * RIM_COUNT

@@ -5,13 +5,24 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
-from collidecli.engine.geometry.support import Cores, Primitive, Vertex, core_is_flat, core_radius
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHulls,
+    CoresWithHull,
+    Primitive,
+    Vertex,
+    core_is_flat,
+    core_radius,
+)
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
+
+# ruff: noqa: F811
 
 PARTING = wp.constant(Real(1.0e-3))
 """Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
@@ -58,12 +69,35 @@ def flat_normal(cores: Any) -> Vec3:
 
 @wp.func
 def cores_of(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> Cores:
-    """The cores of two shapes, in a's frame; other kinds of shapes have one of their own."""
+    """The cores of two shapes, in a's frame."""
     cores = Cores()
     cores.a = a
     cores.b = b
     cores.radius_a = core_radius(a.type, a.size)
     cores.radius_b = core_radius(b.type, b.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> CoresWithHull:
+    """Of a primitive and a hull."""
+    cores = CoresWithHull()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> CoresOfHulls:
+    """Of two hulls."""
+    cores = CoresOfHulls()
+    cores.a = a
+    cores.b = b
     cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     cores.position = wp.transform_get_translation(pose_b_to_a)
     return cores

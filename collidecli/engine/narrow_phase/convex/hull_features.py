@@ -1,0 +1,155 @@
+"""The face, edge or vertex with which a convex hull meets another shape; see `features`.
+
+Feature numbers: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that stands for several edges
+(see `ConvexHull`) has a number of its own behind the edges'.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.hulls import CORNERS, FACE_ROW, HullShape, farthest_vertex
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.convex.feature import (
+    AT_BORDER,
+    EDGES,
+    FACE,
+    FACE_COSINE,
+    LINE,
+    LINE_SINE,
+    Feature,
+)
+
+FACES = wp.constant(Real(1.0e-5))
+"""A direction this near to a face's normal (sine) is that of the face: the search's are good to 1e-6."""
+
+
+@wp.func
+def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
+    """Of the faces at a vertex, the one whose normal is nearest to a direction."""
+    at = shape.table[shape.ring + vertex]
+    end = shape.table[shape.ring + vertex + 1]
+    best = shape.table[at + 2]
+    most = Real(-2.0)
+    while at < end:
+        edge = shape.edge + 4 * shape.table[at + 1]
+        for side in range(2, 4):
+            face = shape.table[edge + side]
+            along = wp.dot(shape.point[shape.normal + face], direction)
+            if along > most or (along == most and face < best):
+                most = along
+                best = face
+        at += 3
+    return best
+
+
+@wp.func
+def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
+    """Of the edges at a vertex, the one that is most nearly perpendicular to a direction."""
+    at = shape.table[shape.ring + vertex]
+    end = shape.table[shape.ring + vertex + 1]
+    best = shape.table[at + 1]
+    least = Real(2.0)
+    while at < end:
+        along = shape.point[shape.vertex + shape.table[at]] - shape.point[shape.vertex + vertex]
+        sine = wp.abs(wp.dot(wp.normalize(along), direction))
+        if sine < least:
+            least = sine
+            best = shape.table[at + 1]
+        at += 3
+    return best
+
+
+@wp.func
+def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
+    """See `features.face_normal`."""
+    normal = shape.point[shape.normal + face_toward(shape, farthest_vertex(shape, direction), direction)]
+    if wp.dot(normal, direction) < FACE_COSINE:
+        normal = Vec3()
+    return normal
+
+
+@wp.func
+def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """See `features.support_feature`."""
+    result = Feature()
+    vertex = farthest_vertex(shape, direction)
+    result.code = 3 * vertex
+    face = face_toward(shape, vertex, direction)
+    normal = shape.point[shape.normal + face]
+    if wp.dot(normal, direction) >= FACE_COSINE:
+        row = shape.face + face * FACE_ROW
+        result.kind = FACE
+        result.code = 3 * face + 2
+        result.count = shape.table[row]
+        result.normal = normal
+        result.half_width = shape.point[shape.normal + shape.face_count + face][0]
+        for k in range(result.count):
+            v = shape.table[row + 1 + k]
+            corner[k] = shape.point[shape.vertex + v]
+            code[k] = 3 * v
+            code[EDGES + k] = shape.table[row + 1 + CORNERS + k]
+        return result
+    edge = edge_toward(shape, vertex, direction)
+    p = shape.table[shape.edge + 4 * edge]
+    q = shape.table[shape.edge + 4 * edge + 1]
+    along = wp.normalize(shape.point[shape.vertex + q] - shape.point[shape.vertex + p])
+    if wp.abs(wp.dot(along, direction)) < LINE_SINE:
+        result.kind = LINE
+        result.code = 3 * edge + 1
+        result.count = 2
+        corner[0] = shape.point[shape.vertex + p]
+        corner[1] = shape.point[shape.vertex + q]
+        code[0] = 3 * p
+        code[1] = 3 * q
+    return result
+
+
+@wp.func
+def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
+    """See `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the face that faces there."""
+    near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    vertex = farthest_vertex(shape, direction)
+    face = face_toward(shape, vertex, direction)
+    if wp.length(wp.cross(shape.point[shape.normal + face], direction)) > FACES:
+        # Not on a face: on the edge through the vertex, or the vertex.
+        edge = edge_toward(shape, vertex, direction)
+        on_vertex = wp.length(point - shape.point[shape.vertex + vertex]) <= near
+        p = shape.table[shape.edge + 4 * edge]
+        q = shape.table[shape.edge + 4 * edge + 1]
+        if p == vertex:
+            p = q
+        if wp.length(point - shape.point[shape.vertex + p]) <= near:
+            return 3 * p
+        if on_vertex:
+            return 3 * vertex
+        return 3 * edge + 1
+    row = shape.face + face * FACE_ROW
+    count = shape.table[row]
+    on_edge = int(-1)
+    for k in range(count):
+        p = shape.table[row + 1 + k]
+        start = shape.point[shape.vertex + p]
+        if wp.length(point - start) <= near:
+            return 3 * p
+        following = k + 1
+        if following == count:
+            following = 0
+        along = wp.normalize(shape.point[shape.vertex + shape.table[row + 1 + following]] - start)
+        if wp.length(wp.cross(along, point - start)) <= near:
+            on_edge = shape.table[row + 1 + CORNERS + k]
+    if on_edge >= 0:
+        return on_edge
+    return 3 * face + 2
+
+
+@wp.func
+def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """See `features.line_exit`: through the two faces beside the edge."""
+    result = Real(wp.inf)
+    edge = shape.edge + 4 * (line / 3)
+    on_edge = shape.point[shape.vertex + shape.table[edge]]
+    for side in range(2, 4):
+        normal = shape.point[shape.normal + shape.table[edge + side]]
+        along = wp.dot(normal, direction)
+        if along > Real(0.0):
+            result = wp.min(result, wp.dot(normal, on_edge - origin) / along)
+    return result

@@ -1,0 +1,163 @@
+"""The convex hull of points as a polytope: real faces, edges and vertices, and where each stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.shape_types import LENGTH_LIMIT
+
+FACE_CORNERS = 6
+"""Corners that a face keeps for manifolds; of more, those are left out that take the least area with them."""
+COPLANAR = 1e-9
+"""Share of the hull's size within which a vertex is in a face's plane: Qhull's planes are good to some 1e-15 of it."""
+FLAT = 1e-9
+"""Share of the largest extent below which points have no volume."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexHull:
+    """A convex polytope whose box has its centre at the origin.
+
+    vertex: float64[V, 3] [m]. center: float64[3], the centre of the box in the points' own frame [m].
+    edge: int32[E, 4], two vertices (ascending) and the two faces that they part.
+    face_normal: float64[F, 3], unit, outwards. face: vertices of each face in order, counterclockwise from outside.
+    """
+
+    vertex: np.ndarray
+    center: np.ndarray
+    edge: np.ndarray
+    face_normal: np.ndarray
+    face: tuple[tuple[int, ...], ...]
+
+    @property
+    def half_extents(self) -> np.ndarray:
+        """float64[3] of the box [m]."""
+        return self.vertex.max(axis=0)
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for equal polytopes."""
+        return self.vertex.tobytes()
+
+
+def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
+    """The hull of points [n, 3] [m].
+
+    Raises InputError, naming `where`, for points that are not finite or too large, fewer than four, or without volume.
+    Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, through SciPy); coplanar triangles are merged here.
+    """
+    from scipy.spatial import ConvexHull as Qhull
+    from scipy.spatial import QhullError
+
+    points = np.asarray(points, np.float64)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
+        raise InputError(f"the convex mesh has points of shape {points.shape}", where, "give four points at least")
+    if not np.all(np.abs(points) <= LENGTH_LIMIT):
+        what = f"a point of the convex mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
+        raise InputError(what, where, "correct the mesh")
+    low, high = points.min(axis=0), points.max(axis=0)
+    center, extent = 0.5 * (low + high), float((high - low).max())
+    if extent == 0.0:
+        raise InputError("the convex mesh is a single point", where, "give it volume, or leave it out")
+    scaled = np.unique((points - center) / extent, axis=0)
+    try:
+        found = Qhull(scaled)
+        flat = found.volume < FLAT
+    except QhullError:
+        flat = True
+    if flat:
+        raise InputError("the convex mesh is flat: it has no volume", where, "give it volume, or replace it by a box")
+    triangles, normals = _outward(found, scaled)
+    polygons, normals = _merged(scaled, triangles, normals, found.neighbors)
+    used = np.unique([vertex for polygon in polygons for vertex in polygon])
+    place = np.full(len(scaled), -1)
+    place[used] = np.arange(len(used))
+    faces = tuple(tuple(int(place[v]) for v in polygon) for polygon in polygons)
+    vertex = scaled[used] * extent
+    middle = 0.5 * (vertex.min(axis=0) + vertex.max(axis=0))
+    return ConvexHull(vertex - middle, center + middle, _edges(faces), normals, faces)
+
+
+def _outward(found, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Qhull's triangles, counterclockwise from outside, and their unit normals."""
+    triangles = found.simplices.copy()
+    p, q, r = (points[triangles[:, k]] for k in range(3))
+    across = np.cross(q - p, r - p)
+    inward = np.einsum("ij,ij->i", across, found.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return triangles, found.equations[:, :3]
+
+
+def _merged(
+    points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray
+) -> tuple[list[list[int]], np.ndarray]:
+    """Coplanar triangles together: each face's outline, and its normal."""
+    offset = np.einsum("ij,ij->i", normals, points[triangles[:, 0]])
+    face_of = np.full(len(triangles), -1)
+    outlines, face_normals = [], []
+    # The largest triangles first: their planes are known best.
+    area = np.linalg.norm(
+        np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]]),
+        axis=1,
+    )
+    for seed in np.argsort(-area, kind="stable"):
+        if face_of[seed] >= 0:
+            continue
+        face, members, front = len(outlines), [seed], [seed]
+        face_of[seed] = face
+        while front:
+            for neighbor in neighbors[front.pop()]:
+                height = points[triangles[neighbor]] @ normals[seed] - offset[seed]
+                if face_of[neighbor] < 0 and np.abs(height).max() <= COPLANAR:
+                    face_of[neighbor] = face
+                    members.append(neighbor)
+                    front.append(neighbor)
+        outlines.append(_outline(triangles[members]))
+        face_normals.append(normals[seed])
+    return outlines, np.array(face_normals)
+
+
+def _outline(triangles: np.ndarray) -> list[int]:
+    """The boundary of connected triangles of one plane, as vertices in order, from the least."""
+    sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
+    following = {a: b for a, b in sides if (b, a) not in sides}
+    start = min(following)
+    outline = [start]
+    while (vertex := following[outline[-1]]) != start:
+        outline.append(vertex)
+    return outline
+
+
+def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """int32[E, 4]: vertices and faces of every edge, in the order of its vertices."""
+    sides = defaultdict(list)
+    for face, outline in enumerate(faces):
+        for k, vertex in enumerate(outline):
+            following = outline[(k + 1) % len(outline)]
+            sides[min(vertex, following), max(vertex, following)].append(face)
+    return np.array([(*ends, *parted) for ends, parted in sorted(sides.items())], np.int32)
+
+
+def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
+    """At most FACE_CORNERS places of a face's outline, those whose polygon has the most area."""
+    kept = list(range(len(outline)))
+    while len(kept) > FACE_CORNERS:
+        p = vertex[[outline[k] for k in kept]]
+        lost = np.linalg.norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p), axis=1)
+        del kept[int(np.argmin(lost))]
+    return kept
+
+
+def half_width(vertex: np.ndarray, outline: tuple[int, ...], normal: np.ndarray) -> float:
+    """Half of a face's least width [m]."""
+    p = vertex[list(outline)]
+    along = np.roll(p, -1, axis=0) - p
+    inward = np.cross(normal, along)
+    inward /= np.linalg.norm(inward, axis=1)[:, None]
+    depth = np.einsum("ekj,ej->ek", p[None] - p[:, None], inward)
+    return 0.5 * float(depth.max(axis=1).min())
