@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.model.convex_hull import ConvexHull, convex_hull
+from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.finalize import build_model, rows_by_template
 from collidecli.model.material import PairMaterial, check_pair_material
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.model.placement import compose
+from collidecli.model.placement import checked_pose
 from collidecli.model.scene_records import (
     BodyRecord,
     ForcedRecord,
@@ -26,13 +26,11 @@ from collidecli.model.scene_records import (
     WorldOrigin,
     may_meet,
 )
-from collidecli.model.shape_adders import ShapeAdders
+from collidecli.model.shape_adders import ShapeAdders, place_named
 from collidecli.model.shape_config import ShapeConfig, check_config, check_length
-from collidecli.model.shape_types import POSITION_LIMIT, SIZE_COUNT, ShapeType, checked_size
+from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
 
 DEFAULT_GAP = 0.1
-QUATERNION_TOLERANCE = 1e-3
-"""How far a quaternion's norm may be from 1; within it, it is normalized."""
 
 
 class ModelBuilder(ShapeAdders):
@@ -91,9 +89,9 @@ class ModelBuilder(ShapeAdders):
 
         world: of a begun world, to add to it after its end; -1 for all worlds; None for the world that is open.
         """
-        where = _place("body", key, self.body_count)
+        where = place_named("body", key, self.body_count)
         template = self._open_template if world is None else self._template_of(world, where)
-        self._records.bodies.append(BodyRecord(key, template, _pose(xform, where)))
+        self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
         return self.body_count - 1
 
     def add_shape(
@@ -114,26 +112,8 @@ class ModelBuilder(ShapeAdders):
         if ShapeType(type) == ShapeType.CONVEX_MESH:
             raise InputError("a convex mesh has vertices, not a size", fix="use add_shape_convex_hull")
         return self._add_shape(
-            body, ShapeType(type), size, _pose(xform, _place("shape", key, self.shape_count)), cfg, key
+            body, ShapeType(type), size, checked_pose(xform, place_named("shape", key, self.shape_count)), cfg, key
         )
-
-    def add_shape_convex_hull(
-        self,
-        body: int,
-        vertices: np.ndarray,
-        xform: Sequence[float] | None = None,
-        cfg: ShapeConfig | None = None,
-        key: str | None = None,
-    ) -> int:
-        """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
-
-        Raises InputError for vertices that are not finite, or without volume.
-        """
-        where = _place("shape", key, self.shape_count)
-        hull = convex_hull(vertices, where)
-        pose = _pose(xform, where)
-        pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
-        return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
 
     def _add_shape(
         self,
@@ -145,7 +125,7 @@ class ModelBuilder(ShapeAdders):
         key: str | None,
         hull: ConvexHull | None = None,
     ) -> int:
-        where = _place("shape", key, self.shape_count)
+        where = place_named("shape", key, self.shape_count)
         cfg = replace(self.default_shape_cfg if cfg is None else cfg)
         check_config(cfg, where)
         if len(size) != SIZE_COUNT[shape_type]:
@@ -237,7 +217,7 @@ class ModelBuilder(ShapeAdders):
 
     def set_origin(self, path: str, xform: Sequence[float]) -> None:
         """Says where the one world of a builder without worlds stands; see `begin_world`."""
-        self._origin = WorldOrigin(path, _pose(xform, "set_origin"))
+        self._origin = WorldOrigin(path, checked_pose(xform, "set_origin"))
 
     def begin_world(self, key: str | None = None, xform: Sequence[float] | None = None) -> int:
         """Opens a new world, a template by itself; returns its index.
@@ -248,7 +228,7 @@ class ModelBuilder(ShapeAdders):
         self._check_closed("begin_world" if key is None else f"begin_world '{key}'")
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
-        self._world_origin.append(WorldOrigin(key or "", _pose(xform, f"world '{key}'")))
+        self._world_origin.append(WorldOrigin(key or "", checked_pose(xform, f"world '{key}'")))
         return self.world_count - 1
 
     def repeat_world(self, world: int, key: str, xform: Sequence[float]) -> int:
@@ -258,7 +238,7 @@ class ModelBuilder(ShapeAdders):
         """
         self._check_index(world, self.world_count, "world", f"world '{key}'")
         self._world_template.append(self._world_template[world])
-        self._world_origin.append(WorldOrigin(key, _pose(xform, f"world '{key}'")))
+        self._world_origin.append(WorldOrigin(key, checked_pose(xform, f"world '{key}'")))
         return self.world_count - 1
 
     @contextmanager
@@ -287,7 +267,7 @@ class ModelBuilder(ShapeAdders):
         self._check_closed("add_world")
         if other is self or other.world_count:
             raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
-        if not np.array_equal(_pose(xform, "add_world"), _pose(None, "")):
+        if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
             raise InputError(
                 "xform moves the world", "add_world", "leave it out: worlds never meet and need no spacing"
             )
@@ -404,28 +384,3 @@ class ModelBuilder(ShapeAdders):
     def _check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
         if not lowest <= operator.index(index) < count:
             raise InputError(f"there is no {noun} {index}", where, f"there are {count}, counted from 0")
-
-
-def _place(noun: str, key: str | None, index: int) -> str:
-    if key is None:
-        return f"{noun} {index}"
-    if not isinstance(key, str) or not key:
-        raise InputError(f"key is {key!r}", f"{noun} {index}", "give a name that is not empty")
-    return f"{noun} '{key}'"
-
-
-def _pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
-    """float64[7], the quaternion normalized; the identity for None."""
-    if xform is None:
-        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    pose = np.array(xform, np.float64)
-    if pose.shape != (7,):
-        raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
-    if not np.all(np.abs(pose) <= POSITION_LIMIT):
-        what = f"a pose is not finite, or beyond {POSITION_LIMIT:g} m"
-        raise InputError(what, where, "give seven finite numbers: x y z, qx qy qz qw")
-    norm = float(np.linalg.norm(pose[3:]))
-    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
-        raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")
-    pose[3:] /= norm
-    return pose

@@ -9,7 +9,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from collidecli.errors import InputError
+from collidecli.model.shape_types import POSITION_LIMIT
+
 IDENTITY_POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+QUATERNION_TOLERANCE = 1e-3
+"""How far a quaternion's norm may be from 1; within it, it is normalized."""
+
+
+def checked_pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
+    """float64[7], the quaternion normalized; the identity for None."""
+    if xform is None:
+        return np.array(IDENTITY_POSE)
+    pose = np.array(xform, np.float64)
+    if pose.shape != (7,):
+        raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
+    if not np.all(np.abs(pose) <= POSITION_LIMIT):
+        what = f"a pose is not finite, or beyond {POSITION_LIMIT:g} m"
+        raise InputError(what, where, "give seven finite numbers: x y z, qx qy qz qw")
+    norm = float(np.linalg.norm(pose[3:]))
+    if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+        raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")
+    pose[3:] /= norm
+    return pose
 
 
 def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:

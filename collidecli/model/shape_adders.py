@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.model import STATIC_BODY
+from collidecli.model.placement import checked_pose, compose
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
 
@@ -27,6 +32,22 @@ class ShapeAdders:
     """
 
     up_axis: str
+
+    @property
+    def shape_count(self) -> int:
+        raise NotImplementedError
+
+    def _add_shape(
+        self,
+        body: int,
+        shape_type: ShapeType,
+        size: Sequence[float] | np.ndarray,
+        pose: np.ndarray,
+        cfg: Cfg,
+        key: str | None,
+        hull: ConvexHull | None = None,
+    ) -> int:
+        raise NotImplementedError
 
     def add_shape(
         self,
@@ -111,3 +132,29 @@ class ShapeAdders:
         key: str | None = None,
     ) -> int:
         return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)
+
+    def add_shape_convex_hull(
+        self,
+        body: int,
+        vertices: np.ndarray,
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
+
+        Raises InputError for vertices that are not finite, or without volume.
+        """
+        where = place_named("shape", key, self.shape_count)
+        hull = convex_hull(vertices, where)
+        pose = checked_pose(xform, where)
+        pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
+        return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
+
+
+def place_named(noun: str, key: str | None, index: int) -> str:
+    if key is None:
+        return f"{noun} {index}"
+    if not isinstance(key, str) or not key:
+        raise InputError(f"key is {key!r}", f"{noun} {index}", "give a name that is not empty")
+    return f"{noun} '{key}'"
