@@ -153,6 +153,7 @@ class ShapeAdders:
 
 
 def place_named(noun: str, key: str | None, index: int) -> str:
+    """What messages call a body or shape. Raises InputError for a key that is no name."""
     if key is None:
         return f"{noun} {index}"
     if not isinstance(key, str) or not key:

@@ -49,10 +49,11 @@ def test_sizes_are_those_of_the_types():
     builder.add_shape_cylinder(body, radius=7, half_height=8)
     builder.add_shape_cone(body, radius=9, half_height=10)
     builder.add_shape_ellipsoid(body, rx=11, ry=12, rz=13)
+    builder.add_shape_convex_hull(body, [[14, 0, 0], [-14, 0, 0], [0, 15, 1], [0, -15, 1], [0, 0, 31]])
     shapes = builder.finalize().shapes
     assert shapes.types() == list(ShapeType)
     np.testing.assert_array_equal(
-        shapes.size, [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13]]
+        shapes.size, [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13], [14, 15, 15.5]]
     )
 
 

@@ -273,22 +273,25 @@ def grow(
 
 @wp.func
 def as_vertices(room: wp.array[Vertex]) -> wp.array[Vertex]:
-    """A local array as one of any length: `grow` is then compiled once for both rooms. So are the next ones."""
+    """A local array as one of any length: `grow` is then compiled once for both rooms."""
     return room
 
 
 @wp.func
 def as_faces(room: wp.array[Face]) -> wp.array[Face]:
+    """See `as_vertices`."""
     return room
 
 
 @wp.func
 def as_numbers(room: wp.array[int]) -> wp.array[int]:
+    """See `as_vertices`."""
     return room
 
 
 @wp.func
 def as_triples(room: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+    """See `as_vertices`."""
     return room
 
 

@@ -275,12 +275,8 @@ def _line_on_line(
         offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
         height_a = _line_height(meeting, shape_a, True, a, middle, on_a[2], offset)
         height_b = _line_height(meeting, shape_b, False, b, middle, on_b[2], offset)
-        name_a = a.code
-        name_b = b.code
-        if ends_a:
-            name_a = code_a[k]
-        else:
-            name_b = code_b[wp.where(ends_b, k, 1 - k)]
+        name_a = wp.where(ends_a, code_a[k], a.code)
+        name_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
         if height_b - height_a < meeting.reach:
             point = _lifted(meeting, middle[0], middle[1], height_a)
             stage(out, row + written, point, meeting.normal, height_b - height_a, name_a, name_b, 1)
