@@ -20,6 +20,10 @@ class TransformError(Exception):
     """A transform that a rigid shape cannot have; the message says which, without the place."""
 
 
+_MOST_SCALE = 1e100
+"""Volumes, products of three, stay within float64."""
+
+
 def columns_of(matrix: np.ndarray) -> np.ndarray:
     """float64[..., 3, 3]: images of the local axes as columns, of USD's row-vector matrices [..., 4, 4]."""
     return np.swapaxes(matrix[..., :3, :3], -1, -2)
@@ -32,6 +36,8 @@ def check_columns(columns: np.ndarray) -> None:
     length = _lengths(columns)
     if np.any(length == 0.0):
         raise TransformError("a scale of zero")
+    if not np.all(length < _MOST_SCALE):
+        raise TransformError(f"a scale beyond {_MOST_SCALE:g}")
     for i, j in ((0, 1), (1, 2), (2, 0)):
         lean = np.abs(_dot(columns[..., i], columns[..., j]))
         if np.any(lean > ROUNDING * length[..., i] * length[..., j]):

@@ -188,3 +188,9 @@ def test_a_transform_that_overflows(here, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert told(capsys, "run", "pile.usda").startswith("error: pile.usda")
+        scaled = PILE_USDA.replace("translate = (0.3, 0, 0.3)", "scale = (1e308, 1, 1)").replace(
+            '["xformOp:translate"]\n        def "block"', '["xformOp:scale"]\n        def "block"'
+        )
+        assert scaled.count("xformOp:scale") == 2
+        (here / "pile.usda").write_text(scaled)
+        assert "a scale beyond 1e+100" in told(capsys, "run", "pile.usda")
