@@ -237,7 +237,7 @@ class ContactSet:
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
         """int64: first row of each cell; one entry more than there are cells."""
-        return self._read(self._cell_start, cells)
+        return self._read(self._cell_start, cells).astype(np.int64, copy=False)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
         """The contacts of one cell. Raises InputError for a frame or world that is not there."""

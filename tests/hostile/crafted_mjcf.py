@@ -15,7 +15,7 @@ def world(inside: str, around: str = "") -> bytes:
 
 def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...]]]:
     """What it is, the files, and which of the folder outside it names."""
-    for what, text in _texts():
+    for what, text in (*_counts(), *_values(), *_texts()):
         yield what, {"robot.xml": text}, ()
     for what, text, named in _leading_outside(outside):
         yield what, {"robot.xml": text}, named
@@ -33,7 +33,7 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
     )
 
 
-def _texts() -> Iterator[tuple[str, bytes]]:
+def _counts() -> Iterator[tuple[str, bytes]]:
     for depth in (50, 200, 5000, 100_000):
         yield f"{depth} bodies deep", world(f"<body>{GEOM}" * depth + "</body>" * depth)
     for count in ("20000", "2000000000", "-1", "99999999999999999999"):
@@ -54,6 +54,9 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     for extent in ("1000", "100000", "2147483647", "-1"):
         yield f"flexcomp {extent}", world(flex.format(extent))
         yield f"cable {extent}", world(cable.format(extent))
+
+
+def _values() -> Iterator[tuple[str, bytes]]:
     for value in (
         "nan",
         "inf",
@@ -77,6 +80,9 @@ def _texts() -> Iterator[tuple[str, bytes]]:
         yield f"timestep {value[:20]}", world(GEOM, f'<option timestep="{value}"/>')
         key = f'<keyframe><key time="{value}"/></keyframe>'
         yield f"key at {value[:20]}", world(f"<body><freejoint/>{GEOM}</body>", key)
+
+
+def _texts() -> Iterator[tuple[str, bytes]]:
     yield "entities that double", (
         b'<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">' + b"".join(
             b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(9)

@@ -69,3 +69,13 @@ def test_chunks_that_are_unpacked_whole(tmp_path: Path):
     how = {"shape": (rows,), "maxshape": (None,), "chunks": (1 << 24,), "dtype": "i8", "compression": "gzip"}
     said = refusal(tmp_path / "x.h5", "/rigid_contacts/cell_start", **how)
     assert "x.h5: /rigid_contacts/cell_start: has chunks of 128 MiB, and at most 64 MiB are read" in said
+
+
+def test_cell_starts_of_a_smaller_type_are_read(tmp_path: Path):
+    shutil.copy(GOLDEN, tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        start = file["/rigid_contacts/cell_start"][()]
+        del file["/rigid_contacts/cell_start"]
+        file["/rigid_contacts/cell_start"] = start.astype(np.int8)
+    with ContactSet.open(tmp_path / "x.h5") as contacts:
+        assert sum(block.contact_count for block in contacts.blocks()) == contacts.contact_count == start[-1]
