@@ -253,6 +253,9 @@ class ContactSet:
     def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
         """The contacts of cells first to last - 1. names: the columns wanted; all where None."""
         start = self.cell_start(slice(first, last + 1))
+        if start[0] < 0 or start[-1] > self.contact_count or (np.diff(start) < 0).any():
+            where = f"{self.path}: {schema.CELL_START}, entries {first} to {last}"
+            raise InputError("does not rise from 0 to the number of contacts", where, "make the contact set again")
         rows = slice(int(start[0]), int(start[-1]))
         columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
         return ContactBlock(first, np.diff(start), columns)

@@ -79,3 +79,12 @@ def test_cell_starts_of_a_smaller_type_are_read(tmp_path: Path):
         file["/rigid_contacts/cell_start"] = start.astype(np.int8)
     with ContactSet.open(tmp_path / "x.h5") as contacts:
         assert sum(block.contact_count for block in contacts.blocks()) == contacts.contact_count == start[-1]
+
+
+@pytest.mark.parametrize("change", [lambda v: v[::-1], lambda v: v - 1, lambda v: v + 1, lambda v: v * 10**12])
+def test_cell_starts_that_make_no_sense(tmp_path: Path, change):
+    shutil.copy(GOLDEN, tmp_path / "x.h5")
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        file["/rigid_contacts/cell_start"][...] = change(file["/rigid_contacts/cell_start"][()])
+    with ContactSet.open(tmp_path / "x.h5") as contacts, pytest.raises(InputError, match="does not rise from 0"):
+        list(contacts.blocks())
