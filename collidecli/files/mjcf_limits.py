@@ -8,8 +8,10 @@ from collections.abc import Iterable
 
 from collidecli.errors import InputError
 
-MOST_COPIES = 1_000_000
-"""Of elements that one element stands for: MuJoCo takes minutes for more."""
+MOST_COPIES = 100_000
+"""Of elements that one element stands for: MuJoCo's time grows with the square, to ten minutes for these."""
+MOST_VALUES = 1_000_000
+"""Of keyframes, and of user values of an element."""
 MOST_ATTRIBUTES = 1000
 """Of one element: MuJoCo's reader compares each with all others."""
 
@@ -52,8 +54,8 @@ def _refuse_vast_sizes(text: bytes, place: str) -> None:
         sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
         if element == b"size":
             for name, number in sizes.items():
-                if number > MOST_COPIES:
-                    raise InputError(f"<size> has {name}={number}", place, f"at most {MOST_COPIES:,}")
+                if number > MOST_VALUES:
+                    raise InputError(f"<size> has {name}={number}", place, f"at most {MOST_VALUES:,}")
         elif math.prod(sizes.values()) > MOST_PIXELS:
             shown = " ".join(f"{name}={number}" for name, number in sizes.items())
             raise InputError(f"<{element.decode()}> has {shown}", place, f"at most {MOST_PIXELS:,} in all")
