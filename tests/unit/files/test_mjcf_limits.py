@@ -21,7 +21,7 @@ def scene(inside: str, around: str = "") -> str:
     [
         (
             '<replicate count="1000">' * 4 + '<geom size="1"/>' + "</replicate>" * 4,
-            "<replicate> stands for 1e+09 copies",
+            "<replicate> stands for 1e+06 copies",
         ),
         ('<replicate count="2000000000"><geom size="1"/></replicate>', "<replicate> stands for 2e+09 copies"),
         ("<flexcomp name='f' count='1000 1000 1000'/>", "<flexcomp> stands for 1e+09 copies"),
