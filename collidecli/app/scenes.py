@@ -142,6 +142,7 @@ def load_scene(
         together.material_rule = builders[0].material_rule
         for builder, path in zip(builders, paths, strict=True):
             _check_environments(builder, len(builders), "scenes", os.fspath(path))
+            _check_like(builder, builders[0], path, paths[0])
             together.add_world(builder)
         model = together.finalize(static_pairs=static_pairs)
     return LoadedScene(
@@ -152,6 +153,15 @@ def load_scene(
         warnings=tuple(w for scene in imports for w in scene.warnings),
         world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
     )
+
+
+def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
+    """Raises InputError, naming both scenes, where a rule that holds for all worlds of a run differs."""
+    for name in ("gap_rule", "material_rule", "up_axis"):
+        ours, theirs = getattr(builder, name), getattr(first, name)
+        if ours != theirs:
+            what = f"{name} is '{ours}' here and '{theirs}' in {os.fspath(first_path)}"
+            raise InputError(what, os.fspath(path), "run scenes of different formats or axes one by one")
 
 
 def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str) -> None:

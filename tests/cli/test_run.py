@@ -72,6 +72,16 @@ def test_two_scenes_are_two_worlds(here, collide):
     assert facts["deepest"]["world"] == 1
 
 
+def test_scenes_that_cannot_be_worlds_of_one_run_are_both_named(here, collide):
+    (here / "ball.usda").write_text(
+        '#usda 1.0\n(metersPerUnit = 1)\ndef Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}\n'
+    )
+    answer = collide("run", "ball.usda", "scene.xml", "-o", "out.h5")
+    assert answer.code == 2
+    assert "scene.xml: gap_rule is 'sum' here and 'max' in ball.usda" in answer.err
+    assert not (here / "out.h5").exists()
+
+
 @pytest.mark.parametrize(
     "options",
     [
