@@ -95,13 +95,14 @@ def test_what_the_model_refuses_names_the_file(here, capsys):
 
 
 def test_a_real_crash_is_answered_for(here):
-    """MuJoCo 4.0 overflows its stack in bodies within bodies."""
-    (here / "deep.xml").write_text(f"<mujoco><worldbody>{'<body>' * 100_000}{'</body>' * 100_000}</worldbody></mujoco>")
-    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "deep.xml"]
+    """MuJoCo 4.0 dies of a scene that attaches itself."""
+    asset = '<asset><model name="m" file="ring.xml"/></asset>'
+    (here / "ring.xml").write_text(f'<mujoco>{asset}<worldbody><attach model="m" prefix="a"/></worldbody></mujoco>')
+    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "ring.xml"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: deep.xml: ")
+    assert done.stderr.startswith("error: ring.xml: reading the scene crashed the library that reads it (SIGSEGV)\n")
     assert len(done.stderr.splitlines()) == 2
 
 

@@ -50,7 +50,8 @@ def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
     errors = spoken[1] if spoken else ""
     if code == 2:
         inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)]
-        if not any(name in errors for name in inputs if name != "out.h5"):
+        named = [*(name for name in inputs if name != "out.h5"), "--memory-limit"]
+        if not any(name in errors for name in named):
             yield f"the message names no input: {errors[:120]!r}"
         if len(errors.splitlines()) > 2 or len(errors) > MOST_ERROR_LETTERS:
             yield f"the message has {len(errors.splitlines())} lines and {len(errors)} letters"
