@@ -136,17 +136,18 @@ class ShapeAdders:
     def add_shape_convex_hull(
         self,
         body: int,
-        vertices: np.ndarray,
+        vertices: np.ndarray | ConvexHull,
         xform: Sequence[float] | None = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
     ) -> int:
         """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
 
+        vertices: or what `convex_hull` made of them, for shapes that have one hull in common.
         Raises InputError for vertices that are not finite, or without volume.
         """
         where = place_named("shape", key, self.shape_count)
-        hull = convex_hull(vertices, where)
+        hull = vertices if isinstance(vertices, ConvexHull) else convex_hull(vertices, where)
         pose = checked_pose(xform, where)
         pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
