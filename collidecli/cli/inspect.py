@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, option_group, scene_options, setting, streams_of
+from collidecli.cli.options import Verb, option_group, scene_options, streams_of
+from collidecli.cli.settings import option, setting
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
@@ -16,14 +17,17 @@ collide inspect pile.usda --pairs --json
 
 @click.command("inspect", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@click.option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
-@click.option("--why", nargs=2, metavar="A B", help="Say which rule decides whether shapes A and B may touch.")
-@click.option("--all", is_flag=True, help="List every row; a long table is cut otherwise.")
+@option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
+@option("--why", nargs=2, metavar="A B", help="Say which rule decides whether shapes A and B may touch.")
+@option("--all", is_flag=True, help="Show every row of a table. [default: the first rows of a long one]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
-    """Show what is in a scene, a recorded trajectory or a contact set. What FILE is, its content says."""
+    """Show what is in a scene, a recording or a contact set. What FILE is, its content says.
+
+    Of a recording: its kind, bodies, frames and worlds, and which options `run` still needs.
+    """
     from functools import partial
 
     from collidecli.app.inspect import inspect_file

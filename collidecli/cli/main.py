@@ -19,7 +19,7 @@ from collidecli.cli.streams import Streams, exit_code_of
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
     "profile": "Time every broad phase on the same motion, and say which to choose.",
-    "inspect": "Show a scene, a trajectory or a contact set as tables.",
+    "inspect": "Show a scene, a recording or a contact set as tables.",
     "record": "Step an MJCF scene in MuJoCo and record its motion.",
     "traj": "Work on recordings: convert one of any known kind to a trajectory.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",

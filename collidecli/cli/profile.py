@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import (
+    SPEED,
     Verb,
-    WholeNumber,
     contact_options,
     device_options,
     force_option,
@@ -20,6 +21,7 @@ from collidecli.cli.options import (
     scene_options,
     streams_of,
 )
+from collidecli.cli.settings import option
 from collidecli.errors import InputError
 
 EPILOG = """\b
@@ -33,14 +35,22 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 @motion_options
 @recording_options
 @scene_options
-@click.option(
-    "--repeats", type=WholeNumber(), default=5, show_default=True, metavar="N", help="Measured passes of each."
-)
-@click.option("-o", "--output", metavar="FILE", help="The figures as HDF5. [default: <scene>.profile.h5]")
-@click.option("--json-out", metavar="FILE", help="The figures as JSON. [default: beside the HDF5 file, .json]")
 @contact_options
-@device_options
+@option("-o", "--output", metavar="FILE", section="Output", help="The figures as HDF5. [default: <scene>.profile.h5]")
+@option(
+    "--json-out", metavar="FILE", section="Output", help="The figures as JSON. [default: beside the HDF5 file, .json]"
+)
 @force_option
+@option(
+    "--repeats",
+    type=WholeNumber(),
+    default=5,
+    show_default=True,
+    metavar="N",
+    section=SPEED,
+    help="Measured passes of each.",
+)
+@device_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and say which to choose.

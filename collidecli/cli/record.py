@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, WholeNumber, force_option, streams_of
+from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.settings import option
 from collidecli.model.choices import COMPRESSIONS
 
 EPILOG = """\b
 collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7
 """
 
+FLOAT_TYPE = click.Choice(("float64", "float32"))
+file_option = partial(option, section="Output")
+
 
 @click.command("record", cls=Verb, epilog=EPILOG)
 @click.argument("scene")
-@click.option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
-@click.option("--frames", type=WholeNumber(), required=True, metavar="N", help="Frames, the initial one included.")
-@click.option(
-    "--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators."
-)
-@click.option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="World w uses N + w.")
-@click.option(
-    "--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame."
-)
-@click.option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Worlds, side by side.")
-@click.option(
-    "--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]"
-)
-@click.option("--noise", type=float, default=0.0, show_default=True, help="Moves the initial state by up to this.")
-@click.option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
-@click.option("--float-type", type=click.Choice(("float64", "float32")), default="float64", show_default=True)
-@click.option("--compression", type=click.Choice(COMPRESSIONS), default="none", show_default=True)
+@option("--frames", type=WholeNumber(), required=True, metavar="N", help="Frames, the initial one included.")
+@option("--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators.")
+@option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="World w uses N + w.")
+@option("--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame.")
+@option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Worlds, side by side.")
+@option("--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]")
+@option("--noise", type=float, default=0.0, show_default=True, help="Move the initial state by up to this.")
+@file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
+@file_option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
+@file_option("--float-type", type=FLOAT_TYPE, default="float64", show_default=True, help="Of the recorded numbers.")
+@file_option("--compression", type=click.Choice(COMPRESSIONS), default="none", show_default=True, help="Of the file.")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **values: Any) -> int:

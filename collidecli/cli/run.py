@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from collidecli.cli.option_types import NameList
 from collidecli.cli.options import (
-    NameList,
     Verb,
     algorithm_options,
     compression_option,
@@ -19,9 +19,9 @@ from collidecli.cli.options import (
     option_group,
     recording_options,
     scene_options,
-    setting,
     streams_of,
 )
+from collidecli.cli.settings import setting
 
 EPILOG = """Each option can also be set by a variable, as COLLIDE_BROAD_PHASE=sap, or by a key in collide.toml, as
 broad-phase = "sap". A flag comes before a variable, that before the file.
@@ -31,26 +31,29 @@ collide run pile.usda
 collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 """
 
+OUTPUT = "The contact set. [default: <scene>.contacts.h5 in this folder]"
+COLUMNS = "Further columns of every contact, as friction. [default: none]"
+
 
 @click.command("run", cls=Verb, epilog=EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @motion_options
 @recording_options
 @scene_options
-@setting("-o", "--output", metavar="FILE", help="The contact set. [default: <scene>.contacts.h5 in this folder]")
 @contact_options
-@setting("--columns", type=NameList(), metavar="NAME,...", help="Further columns, as friction. [default: none]")
+@setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
+@setting("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
+@compression_option
+@setting("--force", is_flag=True, section="Output", help="Replace an output that is there.")
 @algorithm_options
 @device_options
-@compression_option
-@setting("--force", is_flag=True, help="Replace an output that is there.")
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Find every contact of a scene in motion, in every frame of every world, and write them as one HDF5 file.
 
-    SCENE is an OpenUSD (.usd, .usda, .usdc, .usdz) or MJCF (.xml) file; each of several is a world of its own. Without
-    a trajectory the scene's own animation or keyframes move it, or it rests. Without SCENE the trajectory must carry
-    its scene, as robosuite's demonstrations do.
+    SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf); each of several is a world of its
+    own. Without a trajectory the scene's own animation or keyframes move it, or it rests. Without SCENE the trajectory
+    must carry its scene, as robosuite's demonstrations do.
     """
     from collidecli.app.run import RunRequest, run
     from collidecli.app.run_facts import run_facts

@@ -9,19 +9,22 @@ import click
 
 from collidecli.cli.options import (
     Verb,
-    WholeNumber,
     force_option,
     option_group,
     recording_options,
     scene_options,
-    setting,
     streams_of,
+    world_options,
 )
+from collidecli.cli.settings import option
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
 collide traj convert states.npy -o motion.h5 --scene robot.xml --state-spec FULLPHYSICS
 """
+
+SCENE = "The scene; several are as many worlds, in order. [default: the one that the recording carries]"
+OUTPUT = "The trajectory. [default: <recording>.motion.h5 in this folder]"
 
 
 @click.group("traj", invoke_without_command=True, subcommand_metavar="VERB ...")
@@ -36,19 +39,25 @@ def verb(ctx: click.Context) -> int:
 
 @verb.command("convert", cls=Verb, epilog=EPILOG)
 @click.argument("recording")
-@click.option("-o", "--output", metavar="FILE", help="The trajectory. [default: <recording>.motion.h5 in this folder]")
-@click.option("--scene", "scenes", multiple=True, metavar="FILE", help="The scene. [default: the recording's own]")
-@setting("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded]")
-@setting("--frames", default="", metavar="A:B:S", help="A slice of the frames, as in Python. [default: all]")
+@world_options
 @recording_options
+@option("--scene", "scenes", multiple=True, metavar="FILE", section="Scene", help=SCENE)
 @scene_options
-@click.option("--compression", type=click.Choice(("none", "gzip")), default="none", show_default=True)
+@option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
+@option(
+    "--compression",
+    type=click.Choice(("none", "gzip")),
+    default="none",
+    show_default=True,
+    section="Output",
+    help="Of the file.",
+)
 @force_option
 @click.pass_context
 def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
     """Turn a recording of any known kind into a trajectory: the world poses of the scene's bodies, as float64.
 
-    What kind RECORDING is, its content says. Several --scene are worlds, in order.
+    What kind RECORDING is, its content says. One that carries no scene needs --scene.
     """
     from collidecli.app.convert import convert as convert_recording
     from collidecli.app.scenes import SceneRequest

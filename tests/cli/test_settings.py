@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from collidecli.cli.options import MemorySize
+from collidecli.cli.option_types import MemorySize
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--json", "--force", "--device", "cpu")
 

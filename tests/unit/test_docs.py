@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.cli.options import _variables, _verbs
+from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine import build
 from collidecli.engine.narrow_phase.dispatch import CLOSED_FORM
 from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
@@ -70,7 +70,7 @@ def context_of(name: str, arguments: list[str]) -> click.Context:
 
 def every_verb() -> dict[str, click.Command]:
     """The verbs, and those of groups, by the words that call them."""
-    return _verbs(click.Context(cli.group))
+    return verbs_of(click.Context(cli.group))
 
 
 def commands(text: str) -> list[str]:
@@ -124,7 +124,7 @@ def test_options_named_in_the_text_exist(path):
             assert option in known, option
 
 
-def test_table_of_verbs():
+def test_table_ofverbs_of():
     rows = table(page("docs/cli.md"), "# The command line")
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
     source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/app/*.py"))
@@ -177,7 +177,7 @@ def test_configuration_example(tmp_path, monkeypatch):
 
 
 def test_variables_named_exist():
-    known = {name for words, v in every_verb().items() for name in _variables(v, words)}
+    known = {name for words, v in every_verb().items() for name in variables_of(v, words)}
     named = {name for path in PAGES for name in re.findall(r"COLLIDE_[A-Z_]*[A-Z]", path.read_text(encoding="utf-8"))}
     assert named
     assert named <= known

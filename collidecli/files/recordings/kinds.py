@@ -69,7 +69,7 @@ def kind_of(path: str | os.PathLike[str]) -> RecordingKind:
         raise InputError(
             f"this is no recording that collide knows: {content.seen()}",
             os.fspath(path),
-            f"known kinds: {'; '.join(_load(module).LABEL for module, _ in _MODULES)}",
+            f"known kinds: {', '.join(_load(module).NAME for module, _ in _MODULES)}",
         )
 
 
@@ -86,9 +86,8 @@ def refuse_options(options: RecordingOptions, of_what: str, where: str, known: S
         if option.name not in known and getattr(options, option.name) not in (None, "", ()):
             name = f"--{option.name.replace('_', '-')}"
             useful = ", ".join(f"--{known_name.replace('_', '-')}" for known_name in known)
-            raise InputError(
-                f"{name} says nothing {of_what}", where, f"leave it out; what helps here: {useful or 'no such option'}"
-            )
+            fix = f"leave it out; what helps here: {useful}" if useful else "leave it out"
+            raise InputError(f"{name} says nothing {of_what}", where, fix)
 
 
 def known_kinds() -> tuple[RecordingKind, ...]:

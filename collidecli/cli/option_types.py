@@ -1,0 +1,88 @@
+"""What a value on the command line may be: whole numbers, lengths, lists of names, sizes of memory."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import click
+
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("KMGT", 1)}
+_UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 1) for end in ("IB", "I", "")}
+
+
+class WholeNumber(click.ParamType):
+    """A whole number, at least `least`."""
+
+    name = "number"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = None
+        if number is None or number < self._least:
+            self.fail(f"{value} is not a whole number of at least {self._least}", param, ctx)
+        return number
+
+
+class Metres(click.ParamType):
+    """A length, finite and not negative [m]."""
+
+    name = "metres"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            length = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a number of metres", param, ctx)
+        if not (math.isfinite(length) and length >= 0.0):
+            self.fail(f"{value} is not a length: it must be finite and at least 0", param, ctx)
+        return length
+
+
+class Rate(click.ParamType):
+    """Frames a second, finite and more than zero."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            rate = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a number of frames a second", param, ctx)
+        if not (math.isfinite(rate) and rate > 0.0):
+            self.fail(f"{value} is not a rate: it must be finite and more than 0", param, ctx)
+        return rate
+
+
+class NameList(click.ParamType):
+    """Names parted by commas, as a tuple."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return (
+            value if isinstance(value, tuple) else tuple(name.strip() for name in str(value).split(",") if name.strip())
+        )
+
+
+class MemorySize(click.ParamType):
+    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (the same) or 4GB (4 000 000 000)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        parts = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
+        unit = parts and _UNITS.get(parts[2].upper())
+        if not parts or not unit:
+            self.fail(f"'{value}' is not a memory size; write 512MiB or 4GiB", param, ctx)
+        size = int(float(parts[1]) * unit)
+        if size < 1:
+            self.fail(f"'{value}' is no memory at all", param, ctx)
+        return size

@@ -1,0 +1,155 @@
+"""Where an option's value comes from: flag, then variable, then collide.toml, then default."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.errors import InputError
+
+CONFIG_FILE = "collide.toml"
+PREFIX = "COLLIDE_"
+
+
+class VerbOption(click.Option):
+    """An option of one verb alone: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
+
+    section: the heading under which `--help` shows it.
+    """
+
+    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+class Setting(VerbOption):
+    """An option that several verbs share or that `run` has: set by COLLIDE_<NAME>, and by a key of its own."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if self.envvar is None and self.name:
+            self.envvar = PREFIX + self.name.upper()
+
+
+def option(*names: str, section: str = "Options", **attributes: Any) -> Callable:
+    """A decorator that adds a `VerbOption`."""
+    return click.option(*names, cls=VerbOption, section=section, **attributes)
+
+
+def setting(*names: str, section: str = "Options", **attributes: Any) -> Callable:
+    """A decorator that adds a `Setting`."""
+    return click.option(*names, cls=Setting, section=section, **attributes)
+
+
+def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    """Callback of --config: the file's values become the defaults of the verb that is called.
+
+    Raises InputError for a file that cannot be read, and for a key, a verb or a value that collide does not know.
+    """
+    if ctx.resilient_parsing:
+        return
+    if path is None and not os.path.exists(CONFIG_FILE):
+        return
+    path = path or CONFIG_FILE
+    verbs = verbs_of(ctx)
+    table = _by_verb(_toml(path), verbs)
+    shared = {
+        name for verb in verbs.values() for name, option in _settable(verb).items() if isinstance(option, Setting)
+    }
+    here = _settable(ctx.command)
+    values: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            if key not in verbs:
+                _refuse(path, f"[{key.replace(' ', '.')}] is no verb", key, [name.replace(" ", ".") for name in verbs])
+            options = _settable(verbs[key])
+            for name, entry in value.items():
+                text = _entry(path, f"[{key}] {name}", name, entry, options)
+                if verbs[key] is ctx.command:
+                    own[_plain(name)] = text
+        else:
+            text = _entry(path, key, key, value, shared)
+            if isinstance(here.get(_plain(key)), Setting):
+                values[_plain(key)] = text
+    ctx.default_map = {**values, **own}
+    ctx.meta["collide.config"] = path
+
+
+def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[str, Any]:
+    """The table with [group.verb] under "group verb", as the verb is called."""
+    groups = {name.split()[0] for name in verbs if " " in name}
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in groups and isinstance(value, dict):
+            flat |= {f"{key} {name}" if isinstance(entry, dict) else key: entry for name, entry in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _toml(path: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib  # pyright: ignore[reportMissingImports]
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, "see --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not TOML: {error}", path) from error
+
+
+def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
+    """A value as the command line would have it, so that both are checked alike."""
+    if _plain(name) not in options:
+        _refuse(path, f"'{shown}' is no option", _plain(name), [str(option) for option in options])
+    if not isinstance(value, (str, int, float)):
+        raise InputError(f"'{shown}' is neither a string, a number nor true or false", path)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
+    close = get_close_matches(name, known, n=1)
+    names = ", ".join(sorted(n.replace("_", "-") for n in known))
+    raise InputError(what, path, f"did you mean {close[0].replace('_', '-')}?" if close else f"known here: {names}")
+
+
+def _plain(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def verbs_of(ctx: click.Context) -> dict[str, click.Command]:
+    """Every verb by the words that call it: `run`, and of a group of verbs `traj convert`."""
+    root = ctx.find_root()
+    if not isinstance(root.command, click.Group):
+        return {ctx.command.name or "": ctx.command}
+    return dict(_verbs_in(root.command, root, ""))
+
+
+def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from _verbs_in(command, ctx, f"{before}{name} ")
+        elif command is not None:
+            yield before + name, command
+
+
+def _settable(verb: click.Command) -> dict[str, click.Option]:
+    """Options of a verb that a file may set, by name."""
+    return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
+
+
+def variables_of(verb: click.Command, words: str) -> list[str]:
+    """Names of the variables that set a verb's options. words: what calls the verb, as in `verbs_of`."""
+    options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
+    own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
+    return own + [option.envvar for option in options if isinstance(option.envvar, str)]
