@@ -57,7 +57,7 @@ class Rate(click.ParamType):
         except ValueError:
             self.fail(f"'{value}' is not a number of frames a second", param, ctx)
         if not (math.isfinite(rate) and rate > 0.0):
-            self.fail(f"{value} is not a rate: it must be finite and more than 0", param, ctx)
+            self.fail(f"{value} is not a rate: it must be finite and above zero", param, ctx)
         return rate
 
 
