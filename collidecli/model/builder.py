@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.finalize import build_model, rows_by_template
-from collidecli.model.material import PairMaterial, check_pair_material
+from collidecli.model.material import Material, PairMaterial, check_pair_material
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import checked_pose
 from collidecli.model.scene_records import (
@@ -62,6 +62,7 @@ class ModelBuilder(ShapeAdders):
         self._template_count = 0
         self._open_template = GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
+        self._sound_materials: dict[int, Material] = {}
 
     @property
     def body_count(self) -> int:
@@ -126,8 +127,9 @@ class ModelBuilder(ShapeAdders):
         hull: ConvexHull | None = None,
     ) -> int:
         where = place_named("shape", key, self.shape_count)
-        cfg = replace(self.default_shape_cfg if cfg is None else cfg)
-        check_config(cfg, where)
+        # A copy, as `replace` makes it, in a third of its time.
+        cfg = ShapeConfig(**vars(self.default_shape_cfg if cfg is None else cfg))
+        check_config(cfg, where, self._sound_materials)
         if len(size) != SIZE_COUNT[shape_type]:
             raise InputError(
                 f"{shape_type.label} is given {len(size)} sizes", where, f"give {SIZE_COUNT[shape_type]}, in metres"

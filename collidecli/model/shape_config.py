@@ -51,8 +51,11 @@ class ShapeConfig:
     disabled_rule: str | None = None
 
 
-def check_config(cfg: ShapeConfig, where: str) -> None:
-    """Raises InputError, naming `where`, for a group or mask that is no integer, or a length that is not >= 0."""
+def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> None:
+    """Raises InputError, naming `where`, for a group or mask that is no integer, or a length that is not >= 0.
+
+    sound: by id the materials, which are frozen, that were found sound before: shapes that share one need one check.
+    """
     if not _is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
         raise InputError(f"collision_group is {cfg.collision_group!r}", where, "give an integer of at most 64 bits")
     for name in ("mask_either", "mask_both"):
@@ -67,7 +70,10 @@ def check_config(cfg: ShapeConfig, where: str) -> None:
         raise InputError("usd_groups is one string", where, "give a set of group names")
     if not isinstance(cfg.material, Material):
         raise InputError(f"material is {cfg.material!r}", where, "give a Material")
-    check_material(resolved_material(cfg), where)
+    material = resolved_material(cfg)
+    if sound.get(id(material)) is not material:
+        check_material(material, where)
+        sound[id(material)] = material
 
 
 def check_length(name: str, value: float, where: str) -> None:

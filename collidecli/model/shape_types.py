@@ -63,11 +63,10 @@ def checked_size(shape_type: ShapeType, size: tuple[float, ...], where: str) -> 
     count = SIZE_COUNT[shape_type]
     full = np.zeros(3)
     full[:count] = size[:count]
-    lowest = np.full(3, np.nextafter(0.0, 1.0))
-    if shape_type == ShapeType.CAPSULE:
-        lowest[1] = 0.0
-    if not (np.all(full[:count] <= LENGTH_LIMIT) and np.all(full[:count] >= lowest[:count])):
-        shown = ", ".join(f"{x:g}" for x in full[:count])
+    numbers = full[:count].tolist()
+    may_be_zero = 1 if shape_type == ShapeType.CAPSULE else -1
+    if not all(0.0 < x <= LENGTH_LIMIT or (x == 0.0 and place == may_be_zero) for place, x in enumerate(numbers)):
+        shown = ", ".join(f"{x:g}" for x in numbers)
         limits = f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
         raise InputError(f"{shape_type.label} has size ({shown})", where, limits)
     return full

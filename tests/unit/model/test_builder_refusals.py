@@ -92,7 +92,7 @@ def test_joints_and_articulations_that_cannot_be(builder):
     with pytest.raises(InputError, match="different worlds"):
         builder.add_joint(2, 3)
     with pytest.raises(InputError, match="several worlds"):
-        builder.add_articulation([0, 2])
+        builder.add_articulation([2, 3])
     builder.add_articulation([0])
     with pytest.raises(InputError, match="another articulation"):
         builder.add_articulation([0, 1])
