@@ -193,7 +193,7 @@ def _with_fitting_keys(
 
 
 def _refusal(attempts: _Attempts, error: Exception) -> InputError:
-    """What is wrong with what contacts do need: a mesh that cannot be read is named with its geom."""
+    """What is wrong with what contacts do need: a mesh that cannot be read or has no hull is named with its geom."""
     words = _words(error)
     with collected_messages():
         spec = attempts.parse()
@@ -201,8 +201,11 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     assets |= {("hfield", field.name): field.file for field in spec.hfields}
     for geom in parted_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
+        shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
+        if geom.meshname and f"Element name '{geom.meshname}'" in words:
+            what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {words}"
+            return InputError(what, attempts.place, "give the mesh volume, or replace the geom by a primitive")
         if file and os.path.basename(file) in words:
-            shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
             return InputError(
                 f"{shown} collides, and its file '{file}' cannot be used: {words}",
                 attempts.place,

@@ -9,6 +9,7 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
   MuJoCo it meets nothing that has none either.
 - `<pair>` overrides masks, excludes and welds, with its own margin and gap.
 - Geoms that no mask and no pair lets touch anything are left out: they are only seen.
+- Mesh geoms are convex hulls: see `mjcf_geoms`.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -17,7 +18,7 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,8 +27,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.mjcf_compile import CompiledScene, compile_mjcf
-from collidecli.files.mjcf_materials import geom_material, material_warnings
-from collidecli.files.mjcf_pairs import add_pair_rules, collision_disabled
+from collidecli.files.mjcf_geoms import LEFT_OUT, add_geoms, body_name
+from collidecli.files.mjcf_materials import material_warnings
+from collidecli.files.mjcf_pairs import add_pair_rules
 from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
 from collidecli.files.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.files.trajectory_bodies import BodyMatch
@@ -35,21 +37,6 @@ from collidecli.files.urdf import urdf_shape_names
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import STATIC_BODY, Model
 from collidecli.model.options import SceneOptions
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import SIZE_COUNT, ShapeType
-
-LEFT_OUT = -1
-
-_GEOM = mujoco.mjtGeom
-_SHAPE_OF = {
-    int(_GEOM.mjGEOM_PLANE): ShapeType.PLANE,
-    int(_GEOM.mjGEOM_SPHERE): ShapeType.SPHERE,
-    int(_GEOM.mjGEOM_CAPSULE): ShapeType.CAPSULE,
-    int(_GEOM.mjGEOM_BOX): ShapeType.BOX,
-    int(_GEOM.mjGEOM_CYLINDER): ShapeType.CYLINDER,
-    int(_GEOM.mjGEOM_ELLIPSOID): ShapeType.ELLIPSOID,
-}
-_UNHANDLED = {int(_GEOM.mjGEOM_MESH): "mesh", int(_GEOM.mjGEOM_HFIELD): "hfield", int(_GEOM.mjGEOM_SDF): "sdf"}
 
 
 @dataclass(frozen=True)
@@ -78,21 +65,12 @@ class MjcfImport:
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
 
 
-def body_name(mj_model: mujoco.MjModel, body: int) -> str:
-    """A body's name, or `body#<id>`."""
-    return mj_model.body(body).name or f"body#{body}"
-
-
-def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
-    """A geom's name, or `<body>/geom#<id>`."""
-    return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
-
-
 def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> MjcfImport:
     """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
 
     Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
-    Raises InputError: a file that MuJoCo cannot compile; a mesh, hfield or sdf geom or a flex that may collide.
+    Raises InputError: a file that MuJoCo cannot compile; an hfield or sdf geom or a flex that may collide; a
+    colliding mesh without volume.
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
@@ -116,7 +94,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
-        shape_row, left_out = _add_geoms(builder, mj_model, data, static, body_row, place, names)
+        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, place, names)
         disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [
             *compiled.warnings,
@@ -196,73 +174,6 @@ def _check_flexes(mj_model: mujoco.MjModel, place: str) -> None:
                 place,
                 'give it contype="0" conaffinity="0" selfcollide="none", or remove it',
             )
-
-
-def _add_geoms(
-    builder: ModelBuilder,
-    mj_model: mujoco.MjModel,
-    data: mujoco.MjData,
-    static: np.ndarray,
-    body_row: np.ndarray,
-    place: str,
-    names: Sequence[str] | None,
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Shape row of each geom, -1 for those left out, and the names of those. names: of the geoms, if not MuJoCo's."""
-    shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
-    left_out = []
-    paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
-    disabled = collision_disabled(mj_model)
-    for geom in range(mj_model.ngeom):
-        name = names[geom] if names is not None else geom_name(mj_model, geom)
-        if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
-            left_out.append(name)
-            continue
-        kind = int(mj_model.geom_type[geom])
-        shape_type = _SHAPE_OF.get(kind)
-        if shape_type is None:
-            raise InputError(
-                f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
-                "which is not handled",
-                place,
-                'replace it by primitives, or give it contype="0" conaffinity="0" if it is only to be seen',
-            )
-        body = int(mj_model.geom_bodyid[geom])
-        row = STATIC_BODY if static[body] else int(body_row[body])
-        shape_row[geom] = builder.add_shape(
-            row,
-            shape_type,
-            tuple(mj_model.geom_size[geom][: SIZE_COUNT[shape_type]]),
-            xform=_geom_pose(mj_model, data, geom, static[body]),
-            cfg=_geom_config(mj_model, geom, disabled),
-            key=name,
-        )
-    return shape_row, tuple(left_out)
-
-
-def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static: bool) -> tuple[float, ...]:
-    """Pose in the body's frame; of a static geom, in the world."""
-    position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
-    if static:
-        body = int(mj_model.geom_bodyid[geom])
-        in_world = np.empty(3), np.empty(4)
-        mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
-        position, quaternion = in_world
-    return (*position, *quaternion[WXYZ_TO_XYZW])
-
-
-def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> ShapeConfig:
-    margin = mj_model.geom_margin[geom]
-    if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-        margin = mj_model.opt.o_margin / 2.0  # a pair adds two, and MuJoCo gives the pair the whole
-    # As unsigned: a bit pattern, whatever sign the file gave it.
-    masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
-    return ShapeConfig(
-        margin=float(margin),
-        gap=float(mj_model.geom_gap[geom]),
-        material=geom_material(mj_model, geom),
-        mask_either=masks,
-        disabled_rule=disabled,
-    )
 
 
 class KeyframeMotion:

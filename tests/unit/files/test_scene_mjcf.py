@@ -171,10 +171,11 @@ def test_seen_only_mesh_is_left_out(tmp_path):
         ('contype="0" conaffinity="0"', '<pair geom1="floor" geom2="looks"/>'),
     ],
 )
-def test_colliding_mesh_is_refused_by_name(tmp_path, masks, pair):
-    with pytest.raises(InputError, match="geom 'looks' is a mesh") as refusal:
-        load(tmp_path, MESH.format(masks=masks, pair=pair))
-    assert str(refusal.value).startswith(str(tmp_path / "scene.xml"))
+def test_a_mesh_that_may_collide_is_a_convex_mesh(tmp_path, masks, pair):
+    scene, model = load(tmp_path, MESH.format(masks=masks, pair=pair))
+    assert model.shapes.path == ("floor", "ball", "looks")
+    assert model.shapes.types()[2] is ShapeType.CONVEX_MESH
+    assert (scene.left_out, len(model.hulls)) == ((), 1)
 
 
 def test_colliding_hfield_is_refused_by_name(tmp_path):

@@ -12,6 +12,7 @@ from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.explain import explain
 from collidecli.model.options import SceneOptions
+from collidecli.model.shape_types import ShapeType
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 BOX = '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
@@ -177,8 +178,15 @@ def test_colliding_meshes(tmp_path):
     with pytest.raises(InputError, match=r"collides, and its file 'package://arm/hull\.stl' cannot be used"):
         load(tmp_path, text)
     (tmp_path / "hull.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
-    with pytest.raises(InputError, match="geom 'a/collision#1' is a mesh that may collide"):
-        load(tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",))
+    imported, model = load(tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",))
+    assert model.shapes.path == ("a/collision#0", "a/collision#1")
+    assert model.shapes.types()[1] is ShapeType.CONVEX_MESH
+    pose = model.shapes.pose[1]
+    corners = model.hulls[0].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T + pose[:3]
+    authored = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    corners = corners[np.lexsort(np.round(corners, 6).T[::-1])]
+    np.testing.assert_allclose(corners, authored, atol=1e-6)
+    assert imported.files[1:] == (str(tmp_path / "hull.obj"),)
 
 
 def test_mujocos_own_element(tmp_path):
