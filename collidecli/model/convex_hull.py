@@ -13,8 +13,10 @@ from collidecli.model.shape_types import LENGTH_LIMIT
 
 FACE_CORNERS = 6
 """Corners that a face keeps for manifolds; of more, those are left out that take the least area with them."""
-COPLANAR = 1e-9
-"""Share of the hull's size within which a vertex is in a face's plane: Qhull's planes are good to some 1e-15 of it."""
+COPLANAR = 3e-7
+"""Share of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32, often
+turned into another frame, so the corners of a face are that far off its plane. What a face has in its middle
+is lost, and distances are that far off at most."""
 FLAT = 1e-9
 """Share of the largest extent below which points have no volume."""
 
@@ -97,7 +99,6 @@ def _merged(
     points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray
 ) -> tuple[list[list[int]], np.ndarray]:
     """Coplanar triangles together: each face's outline, and its normal."""
-    offset = np.einsum("ij,ij->i", normals, points[triangles[:, 0]])
     face_of = np.full(len(triangles), -1)
     outlines, face_normals = [], []
     # The largest triangles first: their planes are known best.
@@ -108,29 +109,48 @@ def _merged(
     for seed in np.argsort(-area, kind="stable"):
         if face_of[seed] >= 0:
             continue
-        face, members, front = len(outlines), [seed], [seed]
-        face_of[seed] = face
-        while front:
-            for neighbor in neighbors[front.pop()]:
-                height = points[triangles[neighbor]] @ normals[seed] - offset[seed]
-                if face_of[neighbor] < 0 and np.abs(height).max() <= COPLANAR:
-                    face_of[neighbor] = face
-                    members.append(neighbor)
-                    front.append(neighbor)
-        outlines.append(_outline(triangles[members]))
+        members, outline = _face_around(seed, points, triangles, normals, neighbors, face_of)
+        face_of[members] = len(outlines)
+        outlines.append(outline)
         face_normals.append(normals[seed])
     return outlines, np.array(face_normals)
 
 
-def _outline(triangles: np.ndarray) -> list[int]:
-    """The boundary of connected triangles of one plane, as vertices in order, from the least."""
+def _face_around(
+    seed: int,
+    points: np.ndarray,
+    triangles: np.ndarray,
+    normals: np.ndarray,
+    neighbors: np.ndarray,
+    face_of: np.ndarray,
+) -> tuple[list[int], list[int]]:
+    """The triangles of a seed's plane that hang together, among those that have no face yet, and their outline."""
+    members, front, seen = [seed], [seed], {seed}
+    offset = points[triangles[seed, 0]] @ normals[seed]
+    while front:
+        for neighbor in neighbors[front.pop()].tolist():
+            if neighbor in seen or face_of[neighbor] >= 0:
+                continue
+            seen.add(neighbor)
+            height = points[triangles[neighbor]] @ normals[seed] - offset
+            # A plate thinner than the tolerance has another side.
+            if np.abs(height).max() <= COPLANAR and normals[neighbor] @ normals[seed] > 0.0:
+                members.append(neighbor)
+                front.append(neighbor)
+    outline = _outline(triangles[members])
+    return (members, outline) if outline is not None else ([seed], triangles[seed].tolist())
+
+
+def _outline(triangles: np.ndarray) -> list[int] | None:
+    """The boundary of connected triangles as vertices in order, from the least; None if it meets itself."""
     sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
-    following = {a: b for a, b in sides if (b, a) not in sides}
+    boundary = [(a, b) for a, b in sides if (b, a) not in sides]
+    following = dict(boundary)
     start = min(following)
     outline = [start]
     while (vertex := following[outline[-1]]) != start:
         outline.append(vertex)
-    return outline
+    return outline if len(outline) == len(boundary) else None
 
 
 def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
@@ -91,3 +92,22 @@ def test_equal_hulls_are_stored_once():
     assert len(model.hulls) == 2
     np.testing.assert_array_equal(model.shapes.hull, [0, 0, 0, 1, -1])
     np.testing.assert_array_equal(model.shapes.pose[2, :3], [4.0, 4.0, 4.0])
+
+
+@pytest.mark.parametrize("sides", [3, 16, 40])
+def test_faces_outlast_coordinates_in_float32(sides):
+    """As scene files have them, in a frame of their own."""
+    rng = np.random.default_rng(sides)
+    for _ in range(10):
+        turned = prism(sides) @ Rotation.random(rng=rng).as_matrix().T + rng.normal(size=3)
+        hull = convex_hull(turned.astype(np.float32), "here")
+        assert (len(hull.vertex), len(hull.edge), len(hull.face)) == (2 * sides, 3 * sides, sides + 2)
+
+
+@pytest.mark.parametrize("thickness", [1e-4, 1e-6, 1e-7, 1e-8])
+def test_a_thin_plate_keeps_its_two_sides(thickness):
+    hull = convex_hull(CUBE * [1.0, 0.7, thickness], "here")
+    assert len(hull.vertex) == 8
+    assert len(hull.vertex) - len(hull.edge) + len(hull.face) == 2
+    flat = [outline for outline, normal in zip(hull.face, hull.face_normal, strict=True) if abs(normal[2]) > 0.5]
+    assert len(flat) == 2
