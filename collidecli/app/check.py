@@ -9,7 +9,7 @@ from collidecli.errors import InputError
 from collidecli.files.activity import reading
 from collidecli.files.contacts_check import check_file
 from collidecli.files.contacts_schema import FORMAT
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import format_of, open_h5
 from collidecli.files.recordings.content import HDF5, storage_of
 from collidecli.files.recordings.kinds import kind_of
 from collidecli.files.trajectory_check import check_trajectory
@@ -51,5 +51,4 @@ def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
 def file_format(path: str | os.PathLike[str]) -> str:
     """What an HDF5 file calls its format; empty when it does not say. Raises InputError for one that cannot be read."""
     with open_h5(path) as file:
-        found = file.attrs.get("format", "")
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+        return format_of(file)

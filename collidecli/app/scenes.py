@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from collidecli.app.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
 from collidecli.files.activity import reading
+from collidecli.files.file_hash import files_sha256
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
-_HASH_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,12 +232,6 @@ def _own_motion(scene, model: Model) -> Motion | None:
 
 def scene_hash(imports: Sequence, options: SceneOptions) -> str:
     """SHA-256 of all that may decide a contact, in order: scenes that are text, files of scenes, disabled pairs."""
-    digest = hashlib.sha256()
-    for scene in imports:
-        digest.update(getattr(scene, "text", "").encode())
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
-    for path in (*(path for scene in imports for path in scene.files), *more):
-        with open(path, "rb") as file:
-            while block := file.read(_HASH_BLOCK):
-                digest.update(block)
-    return digest.hexdigest()
+    files = (*(path for scene in imports for path in scene.files), *more)
+    return files_sha256(files, [getattr(scene, "text", "") for scene in imports])

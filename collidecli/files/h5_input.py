@@ -54,6 +54,12 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
     return file
 
 
+def format_of(file: h5py.File) -> str:
+    """What an open file calls its format; empty where it does not say."""
+    found = file.attrs.get("format", "")
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+
+
 def _cannot_open(name: str, error: OSError) -> InputError:
     if isinstance(error, PermissionError):
         return InputError("the file may not be read", name, "check its permissions")

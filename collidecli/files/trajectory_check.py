@@ -10,8 +10,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.contacts_rules import Finding
+from collidecli.files.h5_input import open_h5
 from collidecli.files.trajectory_bodies import bad_poses, pose_fault
-from collidecli.files.trajectory_header import dataset, header_of, opened
+from collidecli.files.trajectory_header import dataset, header_of
 
 BLOCK_BYTES = 16 << 20
 
@@ -23,7 +24,7 @@ def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
     """
     name = os.fspath(path)
     try:
-        with opened(name) as file:
+        with open_h5(name) as file:
             header = header_of(file, name)
             findings = _name_findings(name, header.body_names)
             findings += _entry_findings(file, name, header.kind, header.body_names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from functools import cached_property
@@ -11,12 +10,12 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.file_hash import file_sha256
+from collidecli.files.h5_input import open_h5
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.trajectory_bodies import BodyMatch
-from collidecli.files.trajectory_header import cached_dataset, dataset, header_of, open_file
+from collidecli.files.trajectory_header import cached_dataset, dataset, header_of
 from collidecli.model.model import Model
-
-_HASH_BLOCK = 1 << 20
 
 
 def open_trajectory(
@@ -27,7 +26,7 @@ def open_trajectory(
     kinematics: makes poses of generalized coordinates; an MJCF scene has one, and /joint_q needs it.
     Raises InputError: a file that is no trajectory of a known version, is malformed, or does not fit the model.
     """
-    file = open_file(path)
+    file = open_h5(path)
     try:
         return TrajectoryMotion(file, os.fspath(path), model, kinematics)
     except BaseException:
@@ -116,11 +115,7 @@ class TrajectoryMotion:
 
     @cached_property
     def _sha256(self) -> str:
-        digest = hashlib.sha256()
-        with open(self._path, "rb") as stream:
-            while block := stream.read(_HASH_BLOCK):
-                digest.update(block)
-        return digest.hexdigest()
+        return file_sha256(self._path)
 
     def close(self) -> None:
         self._file.close()

@@ -1,11 +1,9 @@
-"""Opening a recorded trajectory: its format, version, datasets and their shapes, checked before a pose is read."""
+"""The header of a recorded trajectory: its format, version, datasets and shapes, checked before a pose is read."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import h5py
@@ -13,6 +11,7 @@ import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
+from collidecli.files.h5_input import open_h5
 
 TRAJECTORY_FORMAT = "collide-trajectory"
 TRAJECTORY_VERSION = (1, 0)
@@ -48,42 +47,13 @@ class TrajectoryHeader:
 
 def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
     """The header of a recorded trajectory. Raises InputError for a file that is not one, or is malformed."""
-    with opened(path) as file:
+    with open_h5(path) as file:
         return header_of(file, os.fspath(path))
 
 
-@contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[h5py.File]:
-    """An HDF5 file, closed at the end."""
-    file = open_file(path)
-    try:
-        yield file
-    finally:
-        file.close()
-
-
-def open_file(path: str | os.PathLike[str]) -> h5py.File:
-    """An HDF5 file open for reading. Raises InputError saying whether it is missing, foreign or cut short."""
-    place = os.fspath(path)
-    if not os.path.isfile(place):
-        raise InputError("there is no such file", place, "give the path of a recorded trajectory")
-    try:
-        return h5py.File(place, "r")
-    except OSError as error:
-        words = str(error)
-        if "truncated" in words:
-            raise InputError("the file is cut short", place, "copy or record it again") from error
-        if "signature" in words:
-            raise InputError(
-                "this is no HDF5 file", place, "give a trajectory as `collide record` writes it"
-            ) from error
-        raise InputError(f"the file cannot be opened: {words}", place) from error
-
-
 def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
-    """The header of an open file; `place` is its name in messages."""
+    """The header of a file that `open_h5` opened; `place` is its name in messages."""
     creator = _check_format(file, place)
-    _refuse_external_links(file, place)
     kind = _kind(file, place)
     poses = _floats(file, kind, place)
     shape = poses.shape
@@ -133,20 +103,6 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _refuse_external_links(file: h5py.File, place: str) -> None:
-    external: list[str] = []
-
-    def look(name: str, link: object) -> None:
-        if isinstance(link, h5py.ExternalLink):
-            external.append(name)
-
-    file.visititems_links(look)
-    if external:
-        raise InputError(
-            "an external link leads out of the file", f"{place}: /{external[0]}", "put the data into the file itself"
-        )
-
-
 def _kind(file: h5py.File, place: str) -> str:
     held = [name for name in ("body_q", "joint_q") if name in file]
     if len(held) == 2:
@@ -157,7 +113,7 @@ def _kind(file: h5py.File, place: str) -> str:
 
 
 def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
-    """A dataset that holds its own data; InputError for anything else."""
+    """A dataset of a file that `open_h5` opened, with a shape; InputError for anything else."""
     where = f"{place}: /{name}"
     try:
         found = file.get(name)
@@ -167,10 +123,6 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
         raise InputError("there is no such dataset", where, "see the trajectory format")
     if found.shape is None:
         raise InputError("the dataset holds nothing, not even a shape", where, "record it again")
-    if found.external:
-        raise InputError("the dataset keeps its data in another file", where, "put the data into the file itself")
-    if found.is_virtual:
-        raise InputError("the dataset is virtual, a view of others", where, "put the data into the file itself")
     return found
 
 

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.file_hash import file_sha256
 from collidecli.files.kinematics import ArticulationKinematics, JointColumns
-from collidecli.files.recordings.content import file_sha256
 from collidecli.files.recordings.coordinates import check_world_count
 from collidecli.files.recordings.target import Target
 from collidecli.files.trajectory_bodies import QUATERNION_TOLERANCE, BodyMatch, normalize, pose_fault

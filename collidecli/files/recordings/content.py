@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from collidecli.files.recordings.arrays import ArrayHeader, npy_header, npz_head
 
 HDF5, NPZ, NPY, USD, CSV, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", ""
 
-_HASH_BLOCK = 1 << 20
 _HEADER_LINE = 1 << 16
 """A csv file's first line is looked for in so many bytes."""
 
@@ -136,12 +134,3 @@ def _is_text(start: bytes) -> bool:
 def _first_line(path: str) -> tuple[str, ...]:
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         return tuple(name.strip() for name in file.readline(_HEADER_LINE).split(","))
-
-
-def file_sha256(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file's bytes, hexadecimal."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while block := stream.read(_HASH_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

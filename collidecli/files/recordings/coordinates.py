@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.file_hash import file_sha256
 from collidecli.files.kinematics import Kinematics
-from collidecli.files.recordings.content import file_sha256
 from collidecli.files.recordings.target import Target
 from collidecli.files.trajectory_bodies import BodyMatch
 

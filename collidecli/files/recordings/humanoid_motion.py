@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.file_hash import file_sha256
 from collidecli.files.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -22,7 +23,7 @@ from collidecli.files.recordings.articulation_motion import (
     RecordedArticulation,
     quaternion_order,
 )
-from collidecli.files.recordings.content import CSV, NPZ, Content, file_sha256
+from collidecli.files.recordings.content import CSV, NPZ, Content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.humanoid_table import MotionTable, holds_motion, is_table, read_table
 from collidecli.files.recordings.target import Target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collidecli.files.h5_input import format_of
 from collidecli.files.recordings.content import Content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.target import Target
@@ -20,9 +21,8 @@ def recognise(content: Content) -> bool:
     file = content.h5
     if file is None:
         return False
-    found = file.attrs.get("format", "")
-    text = found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
-    return text.startswith("collide-") or (not text and ("body_q" in file or "joint_q" in file))
+    name = format_of(file)
+    return name.startswith("collide-") or (not name and ("body_q" in file or "joint_q" in file))
 
 
 def describe(path: str) -> RecordingFacts:

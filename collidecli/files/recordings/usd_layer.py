@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from collidecli.errors import InputError
-from collidecli.files.recordings.content import USD, Content, file_sha256
+from collidecli.files.file_hash import file_sha256
+from collidecli.files.recordings.content import USD, Content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.target import Target
 from collidecli.files.usd_motion_layer import layer_files, read_motion_layer

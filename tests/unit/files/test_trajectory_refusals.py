@@ -162,17 +162,17 @@ def test_a_newer_minor_version_and_unknown_datasets_are_read(tmp_path, model):
 def test_not_a_file_not_hdf5_cut_short(tmp_path, model):
     with pytest.raises(InputError, match="no such file"):
         open_trajectory(tmp_path / "none.h5", model)
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         open_trajectory(tmp_path, model)
     (tmp_path / "text.h5").write_text("time, body\n")
-    with pytest.raises(InputError, match="no HDF5 file"):
+    with pytest.raises(InputError, match="not an HDF5 file"):
         open_trajectory(tmp_path / "text.h5", model)
     (tmp_path / "empty.h5").write_bytes(b"")
     with pytest.raises(InputError):
         open_trajectory(tmp_path / "empty.h5", model)
     whole = write(tmp_path / "m.h5", good()).read_bytes()
     (tmp_path / "cut.h5").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="cut short"):
+    with pytest.raises(InputError, match="truncated"):
         open_trajectory(tmp_path / "cut.h5", model)
 
 
@@ -199,13 +199,13 @@ def test_a_link_out_of_the_file_is_refused(tmp_path, model):
     path = write(tmp_path / "m.h5", content)
     with h5py.File(path, "a") as file:
         file["body_q"] = h5py.ExternalLink(str(other), "/body_q")
-    with pytest.raises(InputError, match="/body_q: an external link"):
+    with pytest.raises(InputError, match="/body_q: links to another file"):
         open_trajectory(path, model)
     with h5py.File(path, "a") as file:
         del file["body_q"]
         file["body_q"] = good()["body_q"]
         file["deep/down"] = h5py.ExternalLink(str(other), "/body_q")
-    with pytest.raises(InputError, match="/deep/down: an external link"):
+    with pytest.raises(InputError, match="/deep/down: links to another file"):
         open_trajectory(path, model)
 
 
@@ -216,7 +216,7 @@ def test_external_storage_is_refused(tmp_path, model):
     (tmp_path / "raw").write_bytes(poses.tobytes())
     with h5py.File(path, "a") as file:
         file.create_dataset("body_q", poses.shape, "f8", external=[(str(tmp_path / "raw"), 0, poses.nbytes)])
-    with pytest.raises(InputError, match="/body_q: the dataset keeps its data in another file"):
+    with pytest.raises(InputError, match="/body_q: its data lies in another file"):
         open_trajectory(path, model)
 
 
@@ -229,7 +229,7 @@ def test_a_virtual_dataset_is_refused(tmp_path, model):
     layout[:] = h5py.VirtualSource(str(other), "body_q", poses.shape)
     with h5py.File(path, "a") as file:
         file.create_virtual_dataset("body_q", layout)
-    with pytest.raises(InputError, match="/body_q: the dataset is virtual"):
+    with pytest.raises(InputError, match="/body_q: its data lies in another file"):
         open_trajectory(path, model)
 
 
