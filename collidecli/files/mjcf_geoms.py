@@ -17,7 +17,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.files.mjcf_materials import geom_material
 from collidecli.files.mjcf_pairs import collision_disabled
-from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW
+from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.model import STATIC_BODY

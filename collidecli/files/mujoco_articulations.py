@@ -11,9 +11,8 @@ import mujoco
 import numpy as np
 
 from collidecli.files.kinematics import QUATERNION_AXES, JointColumns, Kinematics, NamedJoint, last_element
-from collidecli.files.pose_math import column, compose, inverse
+from collidecli.files.pose_math import XYZW_TO_WXYZ, column, compose, inverse
 
-XYZW_TO_WXYZ = [3, 0, 1, 2]
 WORLD_BODY = 0
 
 

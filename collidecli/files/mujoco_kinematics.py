@@ -10,10 +10,8 @@ import numpy as np
 
 from collidecli.files.kinematics import BadPlace
 from collidecli.files.mujoco_articulations import MujocoArticulations
+from collidecli.files.pose_math import WXYZ_TO_XYZW, XYZW_TO_WXYZ
 from collidecli.files.trajectory_bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
-
-WXYZ_TO_XYZW = [1, 2, 3, 0]
-XYZW_TO_WXYZ = [3, 0, 1, 2]
 
 
 class MujocoKinematics:

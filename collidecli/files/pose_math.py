@@ -1,12 +1,16 @@
 """Products of many poses at once: float64[7, n], the components first, x y z qx qy qz qw.
 
-With the components first, every operation is one pass over n numbers that lie side by side.
+With the components first, every operation is one pass over n numbers that lie side by side; `model.placement` has the
+same for poses as they are stored, components last.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+WXYZ_TO_XYZW = [1, 2, 3, 0]
+XYZW_TO_WXYZ = [3, 0, 1, 2]
+"""Where each component stands in the other order; MuJoCo's is wxyz."""
 IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 

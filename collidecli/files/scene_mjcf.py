@@ -30,7 +30,8 @@ from collidecli.files.mjcf_compile import CompiledScene, compile_mjcf
 from collidecli.files.mjcf_geoms import LEFT_OUT, add_geoms, body_name
 from collidecli.files.mjcf_materials import material_warnings
 from collidecli.files.mjcf_pairs import add_pair_rules
-from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW, MujocoKinematics
+from collidecli.files.mujoco_kinematics import MujocoKinematics
+from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.files.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.files.trajectory_bodies import BodyMatch
 from collidecli.files.urdf import urdf_shape_names
@@ -116,13 +117,6 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         files=compiled.files,
         text=compiled.text,
     )
-
-
-def add_mj_model(
-    builder: ModelBuilder, mj_model: mujoco.MjModel, place: str, messages: tuple[str, ...] = ()
-) -> MjcfImport:
-    """Adds a compiled model as it is. place: what errors name. messages: the compiler's warnings."""
-    return add_compiled(builder, CompiledScene(mj_model, place, (), "", False, tuple(messages)), SceneOptions())
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:

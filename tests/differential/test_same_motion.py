@@ -30,15 +30,15 @@ def motion() -> SteppedMotion:
 
 
 @pytest.fixture(scope="module")
-def expected(motion: SteppedMotion) -> dict[Contact, float]:
+def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) -> dict[Contact, float]:
     """Contacts from the poses that MuJoCo itself has in memory: no file of a motion is read."""
-    import mujoco
-
-    from collidecli.files.scene_mjcf import add_mj_model
+    from collidecli.files.scene_mjcf import add_mjcf
     from collidecli.model.builder import ModelBuilder
 
+    path = tmp_path_factory.mktemp("expected") / "twin.xml"
+    path.write_text(MJCF)
     builder = ModelBuilder()
-    add_mj_model(builder, mujoco.MjModel.from_xml_string(MJCF), "the twin scene")
+    add_mjcf(builder, path)
     model = builder.finalize(world_count=WORLDS)
     assert model.bodies.path == motion.body_names
     found = by_name(collide(model, motion.body_q, gap=GAP, gap_rule="max", device="cpu"), model.shapes.path)

@@ -12,7 +12,7 @@ import numpy as np
 from collidecli.app.collision import prepare_collision
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device
-from collidecli.files.mujoco_kinematics import XYZW_TO_WXYZ
+from collidecli.files.pose_math import XYZW_TO_WXYZ
 from collidecli.files.scene_mjcf import MjcfImport, add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import STATIC_BODY, Model

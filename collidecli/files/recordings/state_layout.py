@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.mujoco_kinematics import WXYZ_TO_XYZW
+from collidecli.files.pose_math import WXYZ_TO_XYZW
 
 PREFIX = "mjSTATE_"
 NAMES = {
