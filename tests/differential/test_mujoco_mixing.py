@@ -16,6 +16,7 @@ import pytest
 
 import collidecli
 from collidecli.app.api import Contacts
+from collidecli.files.mujoco_messages import collected_messages
 from collidecli.files.scene_mjcf import add_mjcf
 from collidecli.model.mixing import ContactMixing
 
@@ -91,7 +92,8 @@ def in_both(folder: Path, text: str, **options) -> Both:
     imported = add_mjcf(builder, path)
     ours = collidecli.collide(builder.finalize(), device="cpu", columns=COLUMNS, **options)
     data = mujoco.MjData(imported.mj_model)
-    mujoco.mj_forward(imported.mj_model, data)
+    with collected_messages():
+        mujoco.mj_forward(imported.mj_model, data)
     return Both(ours, data.contact, imported.shape_row)
 
 
