@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from collidecli.files.usd_groups import CollisionGroups
 from collidecli.files.usd_instancers import check_joints, expand_instancers
 from collidecli.files.usd_kinematics import UsdKinematics
 from collidecli.files.usd_materials import PhysicsMaterials
-from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_pose, transform_chain
+from collidecli.files.usd_meshes import MESH, MeshReader
+from collidecli.files.usd_motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.files.usd_motion_layer import file_of, layer_files
 from collidecli.files.usd_stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
 from collidecli.files.usd_transform import pose_of
@@ -62,7 +63,8 @@ class UsdImport:
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""
-        if not any(is_animated(self.stage.GetPrimAtPath(path)) for path in self.rest):
+        known: dict[str, bool] = {}
+        if not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
             return None
         return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
 
@@ -123,6 +125,7 @@ class _Scene:
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
         self.rest: dict[str, RestPose] = {}
+        self._moves: dict[str, bool] = {}
         self._newton_world: dict[str, int] = {}
         self._world_of: dict[str, int] = {}
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
@@ -146,13 +149,12 @@ class _Scene:
     def add_bodies(self) -> None:
         """Adds the bodies in the stage's order, animated static colliders among the others."""
         owners = [owner for owner in dict.fromkeys(self.owner_of.values()) if owner]
-        for path in dict.fromkeys([*self._physics.bodies, *owners]):
-            if not self._is_body(path):
-                continue
-            rest = rest_pose(self._cache, self._physics.prim(path), self.metres_per_unit, self._physics.where(path))
+        paths = [path for path in dict.fromkeys([*self._physics.bodies, *owners]) if self._is_body(path)]
+        prims = {path: self._physics.prim(path) for path in paths}
+        self.rest = rest_poses(self._cache, prims, self.metres_per_unit, self._physics.file)
+        for path, rest in self.rest.items():
             with self._in_its_world(path):
                 self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
-            self.rest[path] = rest
 
     def add_shapes(self) -> None:
         groups = CollisionGroups(self._physics)
@@ -161,21 +163,32 @@ class _Scene:
         self.attributes = ColliderAttributes(self._physics, self.owner_of, self.metres_per_unit)
         set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
+        self._surface = resolved_material(self._builder.default_shape_cfg)
         reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
+        meshes = MeshReader(self._physics, self._cache, self.metres_per_unit, self.attributes.kept)
+        found: dict[str, tuple[WorldShape, ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
             if type_name not in HANDLED_TYPES and not descriptor.collisionEnabled:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
-            shape = reader.read(path)
+            shape = (meshes if type_name == MESH else reader).read(path)
             if not descriptor.isValid:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
-            body = self.body_of.get(self.owner_of[path], STATIC_BODY)
             self._check_world(path)
-            pose, cfg = self._local_pose(path, shape).tolist(), self._config(path, groups)
+            if self.owner_of[path] in self.body_of:
+                self._check_rigid(path, self.owner_of[path])
+            found[path] = shape, self._config(path, groups)
+        poses = self._local_poses({path: shape for path, (shape, _) in found.items()}).tolist()
+        for (path, (shape, cfg)), pose in zip(found.items(), poses, strict=True):
+            body = self.body_of.get(self.owner_of[path], STATIC_BODY)
             with self._in_its_world(path):
-                self.shape_of[path] = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, path)
+                if shape.hull is not None:
+                    self.shape_of[path] = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, path)
+                else:
+                    self.shape_of[path] = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, path)
+        self._physics.warnings += meshes.warnings()
 
     def _owner(self, shape: str) -> str:
         """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
@@ -186,7 +199,7 @@ class _Scene:
         while prim and not prim.IsPseudoRoot() and not prim.HasAPI(UsdPhysics.RigidBodyAPI):
             prim = prim.GetParent()
         owner = str(prim.GetPath()) if prim and not prim.IsPseudoRoot() else ""
-        if is_animated(collider) and not (owner and self._is_body(owner)):
+        if is_animated(collider, self._moves) and not (owner and self._is_body(owner)):
             return shape
         return owner
 
@@ -194,23 +207,31 @@ class _Scene:
         descriptor = self._physics.bodies.get(path)
         if descriptor is None or descriptor.rigidBodyEnabled or descriptor.kinematicBody:
             return True
-        return is_animated(self._physics.prim(path))
+        return is_animated(self._physics.prim(path), self._moves)
 
-    def _local_pose(self, path: str, shape: WorldShape) -> np.ndarray:
-        """float64[7]: the shape in its body's frame, or in the world."""
-        owner = self.owner_of[path]
-        if owner not in self.body_of:
-            return pose_of(shape.rotation, shape.position)
-        self._check_rigid(path, owner)
-        body = self.rest[owner].pose
-        body_to_world = _rotation(body[3:])
-        return pose_of(body_to_world.T @ shape.rotation, body_to_world.T @ (shape.position - body[:3]))
+    def _local_poses(self, shapes: dict[str, WorldShape]) -> np.ndarray:
+        """float64[n, 7]: the shapes in their bodies' frames, or in the world."""
+        if not shapes:
+            return np.zeros((0, 7))
+        rotation = np.array([shape.rotation for shape in shapes.values()])
+        position = np.array([shape.position for shape in shapes.values()])
+        held = [(row, self.owner_of[path]) for row, path in enumerate(shapes) if self.owner_of[path] in self.body_of]
+        if held:
+            rows = np.array([row for row, _ in held])
+            body = np.array([self.rest[owner].pose for _, owner in held])
+            world_to_body = np.swapaxes(_rotation(body[:, 3:]), -1, -2)
+            rotation[rows] = world_to_body @ rotation[rows]
+            position[rows] = (world_to_body @ (position[rows] - body[:, :3])[..., None])[..., 0]
+        return pose_of(rotation, position)
 
     def _check_rigid(self, path: str, owner: str) -> None:
         """Refuses a collider that moves within its body, or that stays behind when its body moves."""
-        chain = {str(x.GetPath()): x for x in transform_chain(self._physics.prim(path))}
+        collider, body = self._physics.prim(path), self._physics.prim(owner)
+        if not is_animated(collider, self._moves) and not is_animated(body, self._moves):
+            return
+        chain = {str(x.GetPath()): x for x in transform_chain(collider)}
         within = [x for p, x in chain.items() if p != owner and p.startswith(owner + "/")]
-        left_behind = owner not in chain and is_animated(self._physics.prim(owner))
+        left_behind = owner not in chain and is_animated(body, self._moves)
         if left_behind or any(x.TransformMightBeTimeVarying() for x in within):
             raise InputError(
                 f"the collider moves relative to its body <{owner}>",
@@ -232,9 +253,8 @@ class _Scene:
             )
 
     def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
-        cfg = replace(self._builder.default_shape_cfg, usd_groups=groups.of_shape(path))
-        surface = self.materials.of_shape(path, resolved_material(cfg), self.attributes.solver_parameters(path))
-        cfg = replace(cfg, friction=None, material=surface)
+        surface = self.materials.of_shape(path, self._surface, self.attributes.solver_parameters(path))
+        cfg = self._builder.default_shape_cfg.changed(usd_groups=groups.of_shape(path), friction=None, material=surface)
         return self.attributes.config(path, cfg, self._builder.default_gap)
 
 
@@ -247,7 +267,9 @@ def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
 
 
 def _rotation(q: np.ndarray) -> np.ndarray:
-    """float64[3, 3] of a unit quaternion, xyzw."""
-    v, w = q[:3], q[3]
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.eye(3) + 2.0 * (w * cross + cross @ cross)
+    """float64[n, 3, 3] of unit quaternions [n, 4], xyzw."""
+    x, y, z, w = q.T
+    cross = np.zeros((len(q), 3, 3))
+    for i, j, part in ((2, 1, x), (0, 2, y), (1, 0, z)):
+        cross[:, i, j], cross[:, j, i] = part, -part
+    return np.eye(3) + 2.0 * (w[:, None, None] * cross + cross @ cross)

@@ -107,8 +107,9 @@ def is_unknown(name: str) -> bool:
 
 def authored(prim: Usd.Prim) -> dict[str, Usd.Attribute]:
     """The prim's own attributes of simulators, by name: `newton:`, `physx...:` and `mjc:`."""
-    found = prim.GetAuthoredProperties(lambda name: name.startswith(("newton:", "physx", "mjc:")))
-    return {p.GetName(): p for p in found if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
+    names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(("newton:", "physx", "mjc:"))]
+    found = {name: prim.GetProperty(name) for name in names}
+    return {n: p for n, p in found.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
 
 
 def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[float, float]) -> Any:

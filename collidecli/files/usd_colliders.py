@@ -12,7 +12,7 @@ apart as ever where their contact is reported.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pxr import Usd, UsdPhysics
@@ -58,7 +58,7 @@ class ColliderAttributes:
         self.adds_gaps = False
         self._offsets = {path: self._offsets_of(path) for path in physics.shapes}
         self._masked = any("contype" in held or "conaffinity" in held for held in self._values.values())
-        physics.warnings += [_noted(what, paths) for what, paths in self._noted.items()]
+        physics.warnings += [noted(what, paths) for what, paths in self._noted.items()]
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
         """`base` with the collider's margin, gap, signed group, masks and what disables it."""
@@ -70,11 +70,12 @@ class ColliderAttributes:
         if self._masked:
             changed["mask_either"] = tuple(values.get(name, MASK_DEFAULT) for name in ("contype", "conaffinity"))
         changed["disabled_rule"] = self._disabled_rule(path)
-        return replace(base, **{name: value for name, value in changed.items() if value is not None})
+        return base.changed(**{name: value for name, value in changed.items() if value is not None})
 
     def solver_parameters(self, path: str) -> dict[str, float]:
         """contact_ke, contact_kd, contact_kf [N/m, N s/m], contact_ka [m], those that are authored."""
-        return {name: self._values[path][name] for name in SOLVER_ROWS if name in self._values[path]}
+        held = self._values[path]
+        return {name: held[name] for name in SOLVER_ROWS if name in held} if held else {}
 
     def world(self, path: str) -> int | None:
         """`newton:world` of a collider; None where it is not authored, or -1, every world."""
@@ -91,13 +92,13 @@ class ColliderAttributes:
         kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept
-        for row in TABLE:
+        for row in TABLE if own.values else ():
             if row.name in own.values and row.use not in (KEPT, IGNORED):
                 values.setdefault(row.use, own.values[row.name])
         while owner and str(prim.GetPath()) != owner and not prim.IsPseudoRoot():
             prim = prim.GetParent()
             above = self._own(prim).values
-            for row in TABLE:
+            for row in TABLE if above else ():
                 if row.inherited and row.name in above:
                     values.setdefault(row.use, above[row.name])
         return values
@@ -130,6 +131,8 @@ class ColliderAttributes:
     def _offsets_of(self, path: str) -> tuple[float | None, float | None]:
         """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else MuJoCo's."""
         held = self._values[path]
+        if not held:
+            return None, None
         rest, contact = held.get("rest_offset"), held.get("contact_offset")
         if rest is not None and rest < 0.0:
             what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
@@ -187,6 +190,6 @@ def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: st
     builder.gap_rule = "sum"
 
 
-def _noted(what: str, paths: list[str]) -> str:
+def noted(what: str, paths: list[str]) -> str:
     """A warning of something that several colliders have, by the first of them."""
     return f"<{paths[0]}>{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {what}"

@@ -47,6 +47,8 @@ class Environments:
 
     def root_of(self, path: str) -> str:
         """Root of the environment that a prim is in; "" outside."""
+        if not self._roots:
+            return ""
         return next((above for above in upwards(path) if above in self._roots), "")
 
     def are_apart(self, first: str, second: str) -> bool:

@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +12,10 @@ from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
 from collidecli.files.usd_stage import REST_TIME, SHAPES_TO_USE, Physics
-from collidecli.files.usd_transform import (
-    MOVE_RIGIDLY,
-    ROUNDING,
-    TransformError,
-    check_columns,
-    columns_of,
-    rotation_of,
-)
+from collidecli.files.usd_transform import MOVE_RIGIDLY, ROUNDING, TransformError
+from collidecli.files.usd_world_transforms import AXIS_ORDER, WorldTransforms
+from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.shape_types import ShapeType, checked_size
-
-AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
-"""Which prim axes our x, y, z are, for each axis of symmetry; a cyclic order, so that no reflection enters."""
 
 ROUND_ATTRIBUTES = {
     "Capsule": ("radius", "radius"),
@@ -47,23 +40,30 @@ HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
 
 @dataclass(frozen=True)
 class WorldShape:
-    """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world."""
+    """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world.
+
+    hull: of a convex mesh; its own centre is in it.
+    """
 
     type: ShapeType
     size: tuple[float, ...]
     rotation: np.ndarray
     position: np.ndarray
+    hull: ConvexHull | None = None
 
 
 class ShapeReader:
     """Reads the shapes of one stage's collider prims.
 
     Reflections: every type is its own mirror image across an axis square to its axis of symmetry, so a negative
-    scale changes the frame only. metres_per_unit multiplies every length.
+    scale changes the frame only. metres_per_unit multiplies every length. Transforms are read for all colliders at
+    once, and refused one by one.
     """
 
     def __init__(self, physics: Physics, cache: UsdGeom.XformCache, metres_per_unit: float) -> None:
-        self._physics, self._cache, self._metres_per_unit = physics, cache, metres_per_unit
+        self._physics, self._metres_per_unit = physics, metres_per_unit
+        self._transforms = WorldTransforms(cache, {path: physics.prim(path) for path in physics.shapes})
+        self._position = self._transforms.position * metres_per_unit
 
     def read(self, path: str) -> WorldShape:
         """The shape of a collider prim.
@@ -73,10 +73,8 @@ class ShapeReader:
         """
         prim = self._physics.prim(path)
         type_name = str(prim.GetTypeName())
-        matrix = np.array(self._cache.GetLocalToWorldTransform(prim))
-        columns = columns_of(matrix)
         try:
-            check_columns(columns)
+            self._transforms.check(path)
         except TransformError as error:
             raise InputError(
                 f"the {type_name} collider has {error}",
@@ -86,26 +84,24 @@ class ShapeReader:
         axis = "Z"
         if type_name == "Plane" or type_name in ROUND_TYPES:
             axis = self._axis(prim)
-        columns = columns[:, AXIS_ORDER[axis]]
-        scale = np.linalg.norm(columns, axis=0)
-        shape_type, size = self._sized(prim, type_name, scale)
-        # The last axis first: it is the one that a reflection must not turn round.
-        proper = columns * np.sign([1.0, np.linalg.det(columns), 1.0])
-        size = tuple(float(s) * self._metres_per_unit for s in size)
+        turned, row = self._transforms.turned(axis), self._transforms.row(path)
+        shape_type, size = self._sized(prim, type_name, turned.scale[row])
+        size = tuple(s * self._metres_per_unit for s in size)
         checked_size(shape_type, size, self._physics.where(path))
-        return WorldShape(shape_type, size, rotation_of(proper), matrix[3, :3] * self._metres_per_unit)
+        return WorldShape(shape_type, size, turned.rotation[row], self._position[row])
 
-    def _sized(self, prim: Usd.Prim, type_name: str, scale: np.ndarray) -> tuple[ShapeType, tuple[float, ...]]:
+    def _sized(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
         """The shape type, and sizes in stage units, of a prim whose axes (ours) are scaled by `scale`."""
         if type_name == "Plane":
             return ShapeType.PLANE, ()
         if type_name == "Sphere":
             radius = self._length(prim, "radius")
-            if np.ptp(scale) <= ROUNDING * scale.max():
-                return ShapeType.SPHERE, (radius * float(scale.mean()),)
-            return ShapeType.ELLIPSOID, tuple(radius * scale)
+            if _agree(scale):
+                return ShapeType.SPHERE, (radius * _mean(scale),)
+            return ShapeType.ELLIPSOID, tuple(radius * s for s in scale)
         if type_name == "Cube":
-            return ShapeType.BOX, tuple(0.5 * self._length(prim, "size") * scale)
+            half = 0.5 * self._length(prim, "size")
+            return ShapeType.BOX, tuple(half * s for s in scale)
         if type_name in ROUND_TYPES:
             return self._round(prim, type_name, scale)
         raise InputError(
@@ -114,9 +110,11 @@ class ShapeReader:
             f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false",
         )
 
-    def _round(self, prim: Usd.Prim, type_name: str, scale: np.ndarray) -> tuple[ShapeType, tuple[float, ...]]:
+    def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
         where = self._physics.where(str(prim.GetPath()))
-        bottom, top = (self._length(prim, name) for name in ROUND_ATTRIBUTES[type_name])
+        radii = ROUND_ATTRIBUTES[type_name]
+        bottom = self._length(prim, radii[0])
+        top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
         if bottom != top:
             raise InputError(
                 f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)",
@@ -125,7 +123,7 @@ class ShapeReader:
             )
         shape_type = ROUND_TYPES[type_name]
         must_agree = scale if shape_type == ShapeType.CAPSULE else scale[:2]
-        if np.ptp(must_agree) > ROUNDING * must_agree.max():
+        if not _agree(must_agree):
             shown = ", ".join(f"{s:g}" for s in scale)
             raise InputError(
                 f"the {type_name} is scaled out of round (by {shown} across and along its axis)",
@@ -133,7 +131,7 @@ class ShapeReader:
                 "scale a capsule uniformly, and a cylinder or cone alike across its axis",
             )
         half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
-        return shape_type, (bottom * float(must_agree.mean()), half_height * float(scale[2]))
+        return shape_type, (bottom * _mean(must_agree), half_height * scale[2])
 
     def _axis(self, prim: Usd.Prim) -> str:
         axis = str(self._attribute(prim, "axis"))
@@ -145,7 +143,7 @@ class ShapeReader:
         value = self._attribute(prim, name)
         if not isinstance(value, float):
             raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
-        if not (np.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
+        if not (math.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
             raise InputError(
                 f"{name} is {value:g}",
                 self._physics.where(str(prim.GetPath())),
@@ -165,3 +163,16 @@ class ShapeReader:
         if value is None:
             raise InputError(f"{name} has no value", self._physics.where(str(prim.GetPath())), "author it")
         return value
+
+
+def _agree(scales: list[float]) -> bool:
+    """Whether scales, all positive, are one to rounding."""
+    return max(scales) - min(scales) <= ROUNDING * max(scales)
+
+
+def _mean(scales: list[float]) -> float:
+    """Added one after the other, as NumPy does and `sum` does not in every Python: the same bits everywhere."""
+    total = 0.0
+    for scale in scales:
+        total += scale
+    return total / len(scales)

@@ -63,7 +63,7 @@ class PrototypeGroups:
 
     def of(self, path: str, groups: set[str]) -> set[str]:
         """The groups of a collider, of which `groups` hold it by its own path."""
-        sources = list(self._instances.sources(path))
+        sources = list(self._instances.sources(path)) if self._instances.prototype_of else []
         if not sources:
             return groups
         if self._members is None:

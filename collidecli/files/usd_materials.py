@@ -48,6 +48,7 @@ class PhysicsMaterials:
         self._physics = physics
         self._units = (metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage)))
         self._read: dict[str, dict[str, float | str]] = {}
+        self._surfaces: dict[tuple[Material, str, tuple[tuple[str, float], ...]], Material] = {}
         self._noted: set[str] = set()
 
     def of_shape(self, path: str, default: Material, own: Mapping[str, float] | None = None) -> Material:
@@ -56,15 +57,16 @@ class PhysicsMaterials:
         A material always says friction and restitution. own: fields by name, such as contact_ke.
         Raises InputError, naming the material, for a number out of range and a combine mode that is not known.
         """
-        surface = replace(default, **own) if own else default
         prim = self.bound(path)
-        if prim is None:
-            return surface
-        key = str(prim.GetPath())
-        if key not in self._read:
-            self._read[key] = self._values(prim)
-        self._note_unparsed(path, key)
-        return replace(surface, **self._read[key])
+        key = "" if prim is None else str(prim.GetPath())
+        if prim is not None:
+            if key not in self._read:
+                self._read[key] = self._values(prim)
+            self._note_unparsed(path, key)
+        said = default, key, tuple((own or {}).items())
+        if said not in self._surfaces:
+            self._surfaces[said] = replace(default, **{**(own or {}), **self._read.get(key, {})})
+        return self._surfaces[said]
 
     def bound(self, path: str) -> Usd.Prim | None:
         """The prim of the physics material bound to a collider, or None."""

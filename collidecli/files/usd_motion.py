@@ -22,6 +22,7 @@ from collidecli.files.usd_transform import (
     rotation_of,
     scales_of,
 )
+from collidecli.files.usd_world_transforms import WorldTransforms
 from collidecli.model.model import Model
 from collidecli.model.shape_types import POSITION_LIMIT
 
@@ -48,9 +49,28 @@ def transform_chain(prim: Usd.Prim) -> Iterator[UsdGeom.Xformable]:
         prim = prim.GetParent()
 
 
-def is_animated(prim: Usd.Prim) -> bool:
-    """Whether the prim's world transform has more than one time sample."""
-    return any(xformable.TransformMightBeTimeVarying() for xformable in transform_chain(prim))
+def is_animated(prim: Usd.Prim, known: dict[str, bool] | None = None) -> bool:
+    """Whether the prim's world transform has more than one time sample.
+
+    known: what was found before of prims of the stage, by path; this adds to it.
+    """
+    known = {} if known is None else known
+    passed: list[str] = []
+    moves = False
+    while prim and not prim.IsPseudoRoot():
+        path = str(prim.GetPath())
+        if path in known:
+            moves = known[path]
+            break
+        passed.append(path)
+        xformable = UsdGeom.Xformable(prim)
+        if xformable:
+            moves = xformable.TransformMightBeTimeVarying()
+            if moves or xformable.GetResetXformStack():
+                break
+        prim = prim.GetParent()
+    known.update(dict.fromkeys(passed, moves))
+    return moves
 
 
 def _refuse_splines(prim: Usd.Prim, file: str) -> None:
@@ -65,15 +85,22 @@ def _refuse_splines(prim: Usd.Prim, file: str) -> None:
                 )
 
 
-def rest_pose(cache: UsdGeom.XformCache, prim: Usd.Prim, metres_per_unit: float, where: str) -> RestPose:
-    """A body prim's pose at the cache's time. Raises InputError for a transform that shears or flattens."""
-    matrix = np.array(cache.GetLocalToWorldTransform(prim))
-    columns = columns_of(matrix)
-    try:
-        check_columns(columns)
-    except TransformError as error:
-        raise InputError(f"the body has {error}", where, MOVE_RIGIDLY) from None
-    return RestPose(pose_of(rotation_of(columns), matrix[3, :3] * metres_per_unit), scales_of(columns))
+def rest_poses(
+    cache: UsdGeom.XformCache, prims: dict[str, Usd.Prim], metres_per_unit: float, file: str
+) -> dict[str, RestPose]:
+    """Poses of bodies' prims at the cache's time, by path.
+
+    Raises InputError, naming the first, for a transform that shears or flattens.
+    """
+    transforms = WorldTransforms(cache, prims)
+    for path in prims:
+        try:
+            transforms.check(path)
+        except TransformError as error:
+            raise InputError(f"the body has {error}", f"{file} <{path}>", MOVE_RIGIDLY) from None
+    columns = transforms.columns
+    poses, scales = pose_of(rotation_of(columns), transforms.position * metres_per_unit), scales_of(columns)
+    return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
 
 
 class UsdMotion:
@@ -87,7 +114,9 @@ class UsdMotion:
     def __init__(
         self, model: Model, stage: Usd.Stage, file: str, rest: dict[str, RestPose], metres_per_unit: float
     ) -> None:
-        moving = {path: stage.GetPrimAtPath(path) for path in rest if is_animated(stage.GetPrimAtPath(path))}
+        known: dict[str, bool] = {}
+        prims = {path: stage.GetPrimAtPath(path) for path in rest}
+        moving = {path: prim for path, prim in prims.items() if is_animated(prim, known)}
         self._rows = np.array([row for row, path in enumerate(model.bodies.path) if path in moving], np.intp)
         self._prims = [moving[model.bodies.path[row]] for row in self._rows]
         self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(-1, 3)

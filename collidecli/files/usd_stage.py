@@ -26,7 +26,7 @@ NAMED_ERRORS = 5
 """So many references that lead nowhere are named in one message."""
 
 EXPORT_AGAIN = "open it in a USD viewer, or export it again"
-SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder or cone instead"
+SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh with a convex hull instead"
 
 
 @dataclass
@@ -49,9 +49,12 @@ class Physics:
 
     def __post_init__(self) -> None:
         self._prototype_groups = PrototypeGroups(self.stage, self.instances)
+        self._prims: dict[str, Usd.Prim] = {}
 
     def prim(self, path: str) -> Usd.Prim:
-        return self.stage.GetPrimAtPath(path)
+        if path not in self._prims:
+            self._prims[path] = self.stage.GetPrimAtPath(path)
+        return self._prims[path]
 
     def where(self, path: str) -> str:
         """The place that an error about a prim names."""
@@ -165,15 +168,14 @@ def _sort_in(physics: Physics, path: str, descriptor: Any) -> None:
 def _check_colliders(physics: Physics) -> None:
     """Puts shapes and bodies in the stage's order; refuses colliders that pxr leaves out."""
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
-    colliders = [p for p in prims if p.HasAPI(UsdPhysics.CollisionAPI)]
-    for prim in colliders:
-        if str(prim.GetPath()) not in physics.shapes:
+    order = [str(p.GetPath()) for p in prims]
+    for prim, path in zip(prims, order, strict=True):
+        if path not in physics.shapes and prim.HasAPI(UsdPhysics.CollisionAPI):
             _refuse_or_warn(physics, prim)
     if not physics.shapes:
         raise InputError(
             "the stage has no collider", physics.file, "apply PhysicsCollisionAPI to the prims that should collide"
         )
-    order = [str(p.GetPath()) for p in prims]
     physics.shapes = {path: physics.shapes[path] for path in order if path in physics.shapes}
     physics.bodies = {path: physics.bodies[path] for path in order if path in physics.bodies}
 

@@ -127,8 +127,7 @@ class ModelBuilder(ShapeAdders):
         hull: ConvexHull | None = None,
     ) -> int:
         where = place_named("shape", key, self.shape_count)
-        # A copy, as `replace` makes it, in a third of its time.
-        cfg = ShapeConfig(**vars(self.default_shape_cfg if cfg is None else cfg))
+        cfg = (self.default_shape_cfg if cfg is None else cfg).changed()
         check_config(cfg, where, self._sound_materials)
         if len(size) != SIZE_COUNT[shape_type]:
             raise InputError(
