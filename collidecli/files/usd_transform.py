@@ -29,8 +29,8 @@ def columns_of(matrix: np.ndarray) -> np.ndarray:
     return np.swapaxes(matrix[..., :3, :3], -1, -2)
 
 
-def check_columns(columns: np.ndarray) -> None:
-    """Raises TransformError where an axis of [..., 3, 3] is not finite, is zero, or is not square to the others."""
+def check_lengths(columns: np.ndarray) -> np.ndarray:
+    """float64[..., 3]: lengths of the axes of [..., 3, 3]; raises TransformError where one is not finite or zero."""
     if not np.all(np.isfinite(columns)):
         raise TransformError("a transform that is not finite")
     length = _lengths(columns)
@@ -38,6 +38,12 @@ def check_columns(columns: np.ndarray) -> None:
         raise TransformError("a scale of zero")
     if not np.all(length < _MOST_SCALE):
         raise TransformError(f"a scale beyond {_MOST_SCALE:g}")
+    return length
+
+
+def check_columns(columns: np.ndarray) -> None:
+    """Raises TransformError where an axis of [..., 3, 3] is not finite, is zero, or is not square to the others."""
+    length = check_lengths(columns)
     for i, j in ((0, 1), (1, 2), (2, 0)):
         lean = np.abs(_dot(columns[..., i], columns[..., j]))
         if np.any(lean > ROUNDING * length[..., i] * length[..., j]):
@@ -62,6 +68,18 @@ def rotation_of(columns: np.ndarray) -> np.ndarray:
     x = x - z * _dot(x, z)[..., None]
     x /= np.sqrt(_dot(x, x))[..., None]
     return np.stack([x, _cross(z, x), z], axis=-1)
+
+
+def polar_of(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation and stretch, float64[3, 3] each, whose product is a matrix: the rotation is the nearest to it.
+
+    The stretch is symmetric, and diagonal for square columns; a reflection is in it, as a scale of -1 along all axes.
+    """
+    left, _, right = np.linalg.svd(columns)
+    rotation = left @ right
+    if np.linalg.det(rotation) < 0.0:
+        rotation = -rotation
+    return rotation, rotation.T @ columns
 
 
 def quaternion_of(rotation: np.ndarray) -> np.ndarray:
