@@ -7,11 +7,12 @@ import mujoco
 import numpy as np
 import pytest
 
+import collidecli
 from collidecli.app.scenes import SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.files.recordings.demos import in_order
 from collidecli.files.recordings.times import rate_time, shared_time
-from collidecli.model.options import RecordingOptions
+from collidecli.model.options import RecordingOptions, SceneOptions
 
 SCENE = """<mujoco>
   <worldbody>
@@ -212,3 +213,51 @@ def test_shared_time():
         shared_time([one, np.array([0.0, 0.15])], ["a", "b"])
     assert raised.value.where == "b, frame 1"
     assert rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+
+
+def test_a_carried_scene_with_meshes_that_collide(tmp_path):
+    """As robosuite writes it: whole paths of the machine that recorded, and a free body's place depends on its mesh."""
+    folder = tmp_path / "assets" / "objects"
+    folder.mkdir(parents=True)
+    corners = [(x, y, z) for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x)]
+    outline = ["1 3 7 5", "2 6 8 4", "1 5 6 2", "3 4 8 7", "1 2 4 3", "5 7 8 6"]
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {face}" for face in outline]
+    (folder / "wedge.obj").write_text("\n".join(lines) + "\n")
+    scene = """<mujoco><asset>{look}<mesh name="wedge" file="{objects}/wedge.obj" scale="1 1 0.5"/></asset><worldbody>
+    <geom name="table" type="box" size="1 1 0.1"/>
+    <body name="wedge" pos="0 0 0.3"><freejoint/><geom name="wedge" type="mesh" mesh="wedge"/>{seen}</body>
+    </worldbody></mujoco>"""
+    here = scene.format(objects=folder, look="", seen="")
+    there = scene.format(
+        objects="/home/nobody/robosuite/models/assets/objects",
+        look='<mesh name="look" file="/home/nobody/robosuite/models/assets/look.msh"/>',
+        seen='<geom type="mesh" mesh="look" contype="0" conaffinity="0" group="1"/>',
+    )
+    states, placed = states_of(here, frames=100)
+    path = write(tmp_path / "a", {"demo_0": states}, scenes=there)
+    with pytest.raises(InputError, match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be"):
+        opened(path)
+    request = SceneRequest(
+        scenes=[],
+        trajectory=path,
+        scene_options=SceneOptions(asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",)),
+    )
+    loaded, motion = scene_in_motion(request)
+    assert [kind.label for kind in loaded.model.shapes.types()] == ["box", "convex_mesh"]
+    poses = motion.read(range(len(states)))
+    motion.close()
+    np.testing.assert_allclose(poses[:, 0, :, :3], placed, atol=1e-12)
+    # MuJoCo's own contacts of the frame that the states give.
+    model = mujoco.MjModel.from_xml_string(here)
+    data = mujoco.MjData(model)
+    contacts = collidecli.collide(loaded.model, poses)
+    touched = 0
+    for frame, row in enumerate(states):
+        data.qpos[:] = row[1 : 1 + model.nq]
+        mujoco.mj_fwdPosition(model, data)
+        cell = contacts.cell(frame)
+        assert (len(cell.distance) > 0) == (data.ncon > 0)
+        if data.ncon:
+            touched += 1
+            assert cell.distance.min() == pytest.approx(data.contact.dist.min(), abs=2e-6)
+    assert 20 < touched < 100
