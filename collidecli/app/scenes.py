@@ -120,30 +120,9 @@ def load_scene(
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
-        if worlds is None and trajectory is not None:
-            from collidecli.files.recordings.kinds import kind_of
-
-            with reading("recording", trajectory):
-                worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording or RecordingOptions())
-            if worlds == 1:
-                worlds = None  # it serves however many the scene has
-            _check_environments(builders[0], worlds, "worlds of the recording", os.fspath(trajectory))
-        else:
-            _check_environments(builders[0], worlds, "worlds", "--worlds")
-        model = builders[0].finalize(world_count=worlds, static_pairs=static_pairs)
+        model = _one_scene(builders[0], worlds, static_pairs, trajectory, recording or RecordingOptions())
     else:
-        if worlds not in (None, len(builders)):
-            raise InputError(
-                f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: leave --worlds out"
-            )
-        together = ModelBuilder()
-        together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
-        together.material_rule = builders[0].material_rule
-        for builder, path in zip(builders, paths, strict=True):
-            _check_environments(builder, len(builders), "scenes", os.fspath(path))
-            _check_like(builder, builders[0], path, paths[0])
-            together.add_world(builder)
-        model = together.finalize(static_pairs=static_pairs)
+        model = _several_scenes(builders, paths, worlds, static_pairs)
     return LoadedScene(
         model=model,
         name=" ".join(model.source),
@@ -152,6 +131,45 @@ def load_scene(
         warnings=tuple(w for scene in imports for w in scene.warnings),
         world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
     )
+
+
+def _one_scene(
+    builder: ModelBuilder,
+    worlds: int | None,
+    static_pairs: bool,
+    trajectory: str | os.PathLike[str] | None,
+    recording: RecordingOptions,
+) -> Model:
+    if worlds is None and trajectory is not None:
+        from collidecli.files.recordings.kinds import kind_of
+
+        with reading("recording", trajectory):
+            worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording)
+        if worlds == 1:
+            worlds = None  # it serves however many the scene has
+        _check_environments(builder, worlds, "worlds of the recording", os.fspath(trajectory))
+    else:
+        _check_environments(builder, worlds, "worlds", "--worlds")
+    return builder.finalize(world_count=worlds, static_pairs=static_pairs)
+
+
+def _several_scenes(
+    builders: Sequence[ModelBuilder],
+    paths: Sequence[str | os.PathLike[str]],
+    worlds: int | None,
+    static_pairs: bool,
+) -> Model:
+    if worlds not in (None, len(builders)):
+        raise InputError(
+            f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: leave --worlds out"
+        )
+    first, together = builders[0], ModelBuilder()
+    together.gap_rule, together.material_rule, together.up_axis = first.gap_rule, first.material_rule, first.up_axis
+    for builder, path in zip(builders, paths, strict=True):
+        _check_environments(builder, len(builders), "scenes", os.fspath(path))
+        _check_like(builder, first, path, paths[0])
+        together.add_world(builder)
+    return together.finalize(static_pairs=static_pairs)
 
 
 def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:

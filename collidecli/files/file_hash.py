@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from functools import cached_property
 
 _BLOCK = 1 << 20
 
@@ -24,3 +25,18 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
             while block := stream.read(_BLOCK):
                 digest.update(block)
     return digest.hexdigest()
+
+
+class RecordedInFile:
+    """What every motion that is read from one file has in common; `_path` is that file's."""
+
+    _path: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes; worked out when first asked for."""
+        return self._sha256
+
+    @cached_property
+    def _sha256(self) -> str:
+        return file_sha256(self._path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cached_property
 
 import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.file_hash import file_sha256
+from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.h5_input import open_h5
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.trajectory_bodies import BodyMatch
@@ -34,7 +33,7 @@ def open_trajectory(
         raise
 
 
-class TrajectoryMotion:
+class TrajectoryMotion(RecordedInFile):
     """A recorded motion (see `model.motion.Motion`), of which only the frames asked for are in memory.
 
     header: what the file holds. warnings: for a person, in the order found.
@@ -107,15 +106,6 @@ class TrajectoryMotion:
             place = f"/particle_q, frame {frames[int(frame)]}, world {world}, particle {particle}"
             raise InputError("the position is not finite", f"{self._path}: {place}", "record it again")
         return positions
-
-    @property
-    def sha256(self) -> str:
-        """Of the file's bytes; worked out when first asked for."""
-        return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        return file_sha256(self._path)
 
     def close(self) -> None:
         self._file.close()

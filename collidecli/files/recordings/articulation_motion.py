@@ -5,12 +5,11 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.file_hash import file_sha256
+from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.kinematics import ArticulationKinematics, JointColumns
 from collidecli.files.recordings.coordinates import check_world_count
 from collidecli.files.recordings.target import Target
@@ -40,7 +39,7 @@ class RecordedArticulation:
     joint_place: str = ""
 
 
-class ArticulationMotion:
+class ArticulationMotion(RecordedInFile):
     """A motion (see `model.motion.Motion`) of what is recorded by name, each world with articulations of its own.
 
     kinematics_seconds: how much of the reading so far went into forward kinematics.
@@ -103,15 +102,6 @@ class ArticulationMotion:
             columns = np.array([self._column[body] for body in bodies], np.intp)
             recorded[:, np.array(group)[:, None], columns] = self._poses(place, group, frames)
         return self._match.checked(recorded, frames, self._path, "articulations")
-
-    @property
-    def sha256(self) -> str:
-        """Of the file's bytes; worked out when first asked for."""
-        return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        return file_sha256(self._path)
 
     def close(self) -> None:
         if self._close is not None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.file_hash import file_sha256
+from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.recordings.target import Target
 from collidecli.files.trajectory_bodies import BodyMatch
@@ -50,7 +49,7 @@ class _Scene:
     rows: np.ndarray
 
 
-class CoordinateMotion:
+class CoordinateMotion(RecordedInFile):
     """A motion (see `model.motion.Motion`) of generalized coordinates.
 
     Worlds of one scene go through its kinematics together. warnings: for a person, in the order found.
@@ -99,15 +98,6 @@ class CoordinateMotion:
             for scene in self._scenes:
                 recorded[:, np.array(scene.worlds)[:, None], scene.rows] = self._forward(scene, frames)
         return self._match.checked(recorded, frames, self._path, "states")
-
-    @property
-    def sha256(self) -> str:
-        """Of the file's bytes; worked out when first asked for."""
-        return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        return file_sha256(self._path)
 
     def close(self) -> None:
         if self._close is not None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.file_hash import file_sha256
+from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -99,7 +98,7 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     return _articulated(table, target, options, root[:, order], time, table.places["root_position"], ())
 
 
-class BodyPoseMotion:
+class BodyPoseMotion(RecordedInFile):
     """Poses of named bodies in one world; see `model.motion.Motion`. warnings: for a person."""
 
     def __init__(
@@ -122,15 +121,6 @@ class BodyPoseMotion:
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""
         return self._match.checked(self._poses[_rows(frames), None], frames, self._path, self._dataset)
-
-    @property
-    def sha256(self) -> str:
-        """Of the file's bytes; worked out when first asked for."""
-        return self._sha256
-
-    @cached_property
-    def _sha256(self) -> str:
-        return file_sha256(self._path)
 
     def close(self) -> None:
         pass
