@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ def files() -> list[Path]:
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 SOURCES = [path for path in files() if path.suffix == ".py"]
@@ -67,7 +73,7 @@ def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def test_functions_can_be_read_at_a_glance():
     long = set()
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, FUNCTION) and line_count(node) > MOST_FUNCTION_LINES:
                 long.add(f"{name_of(path)}: {node.name}")
     assert long <= OUTGROWN
@@ -108,12 +114,12 @@ def public_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | 
 def test_public_functions_say_what_they_do():
     silent = []
     for path in PACKAGE:
-        for name, node in public_functions(ast.parse(path.read_text())):
+        for name, node in public_functions(tree_of(path)):
             if ast.get_docstring(node) is None:
                 silent.append(f"{name_of(path)}: {name}")
     assert not silent
 
 
 def test_modules_say_what_they_are_for():
-    silent = [name_of(p) for p in PACKAGE if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))]
+    silent = [name_of(p) for p in PACKAGE if p.read_text().strip() and not ast.get_docstring(tree_of(p))]
     assert not silent
