@@ -130,6 +130,7 @@ def _shape_facts(model: Model, row: int) -> dict[str, Any]:
         "path": shapes.path[row],
         "type": kind.label,
         "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
+        **({"vertices": len(model.hulls[shapes.hull[row]].vertex)} if kind == ShapeType.CONVEX_MESH else {}),
         "body": None if body == STATIC_BODY else model.bodies.path[body],
         "template": int(shapes.template[row]),
         "margin": float(shapes.margin[row]),

@@ -74,7 +74,7 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
     columns: list[tuple[str, str, Callable[[Mapping[str, Any]], str]]] = [
         ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
-        ("size [m]", "left", lambda s: " ".join(f"{x:.4g}" for x in s["size"])),
+        ("size [m]", "left", _size_text),
         ("body", "left", lambda s: s["body"] or "static"),
     ]
     if facts["templates"] > 1:
@@ -90,6 +90,12 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
     table = listing(*(column[:2] for column in columns))
     _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
     return table
+
+
+def _size_text(shape: Mapping[str, Any]) -> str:
+    """A shape's sizes; of a convex mesh half of its box, and how many vertices it has."""
+    size = " ".join(f"{x:.4g}" for x in shape["size"])
+    return f"{size}, {count(shape['vertices'])} vertices" if "vertices" in shape else size
 
 
 def _add_rows(table: Table, rows: Sequence[Sequence[str]], total: int) -> None:

@@ -25,6 +25,19 @@ def test_scene(here, collide):
         assert word in table
 
 
+def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
+    corners = "0 0 0  2 0 0  0 2 0  0 0 2  2 2 0  2 0 2  0 2 2  2 2 2  1 1 1"
+    (here / "scene.xml").write_text(
+        f"""<mujoco><asset><mesh name="cube" vertex="{corners}"/></asset>
+        <worldbody><geom name="rock" type="mesh" mesh="cube"/></worldbody></mujoco>"""
+    )
+    facts = json.loads(collide("inspect", "scene.xml", "--json").out)
+    assert facts["shape_types"] == {"convex_mesh": 1}
+    assert facts["shapes"][0]["vertices"] == 8
+    assert facts["shapes"][0]["size"] == pytest.approx([1.0, 1.0, 1.0])
+    assert "1 1 1, 8 vertices" in collide("inspect", "scene.xml").out
+
+
 def test_pairs(here, collide):
     facts = json.loads(collide("inspect", "scene.xml", "--pairs", "--json").out)
     assert facts["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
