@@ -15,6 +15,8 @@ from collidecli.files.usd_session import editable
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 _TRANSFORM_OP = "xformOp:"
+_INSTANCE_ARRAYS = ("positions", "orientations", "orientationsf", "scales")
+"""Of point instancers; in a layer by itself such a prim may have no type."""
 _NAMED = 5
 
 
@@ -22,8 +24,9 @@ _NAMED = 5
 class MotionLayer:
     """What a layer animates, told without the scene.
 
-    stage: of the layer alone; it keeps it open. animated: prim path to the names of the transform ops that have time
-    samples. first, last: their time codes. sample_count: different times among them. rate: time codes a second.
+    stage: of the layer alone; it keeps it open. animated: prim path to the names of the transform ops, or arrays of a
+    point instancer, that have time samples. first, last: their time codes. sample_count: different times among them.
+    rate: time codes a second.
     """
 
     stage: Usd.Stage
@@ -53,7 +56,7 @@ def read_motion_layer(path: str) -> MotionLayer:
     animated: dict[str, tuple[str, ...]] = {}
     times: set[float] = set()
     for prim in stage.TraverseAll():
-        moving = [a for a in prim.GetAttributes() if a.GetName().startswith(_TRANSFORM_OP) and a.GetNumTimeSamples()]
+        moving = _moving(prim)
         if moving:
             animated[str(prim.GetPath())] = tuple(a.GetName() for a in moving)
             times.update(time for a in moving for time in a.GetTimeSamples())
@@ -63,6 +66,13 @@ def read_motion_layer(path: str) -> MotionLayer:
     if not (math.isfinite(rate) and rate > 0.0):
         raise InputError(f"timeCodesPerSecond is {rate:g}", path, "give a number greater than zero")
     return MotionLayer(stage, animated, min(times), max(times), len(times), rate)
+
+
+def _moving(prim: Usd.Prim) -> list[Usd.Attribute]:
+    """The attributes of a layer's prim that have time samples and place something."""
+    arrays = _INSTANCE_ARRAYS if not prim.GetTypeName() or prim.IsA(UsdGeom.PointInstancer) else ()
+    sampled = [a for a in prim.GetAttributes() if a.GetNumTimeSamples()]
+    return [a for a in sampled if a.GetName().startswith(_TRANSFORM_OP) or a.GetName() in arrays]
 
 
 def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
@@ -86,9 +96,8 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
         raise InputError(
             f"the layer animates {shown}{more}, not in the scene {scene}", path, "correct the paths in the layer"
         )
-    for prim, names in motion.animated.items():
-        _check_ops(stage.GetPrimAtPath(prim), names, path)
-    if not any(_collides(stage.GetPrimAtPath(prim)) for prim in motion.animated):
+    moved = [name for name, names in motion.animated.items() if _check_used(stage.GetPrimAtPath(name), names, path)]
+    if not any(_collides(stage.GetPrimAtPath(prim), set()) for prim in moved):
         shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
         raise InputError(
             f"the layer moves nothing that collides in {scene}: it animates {shown}", path, "animate a body's prim"
@@ -111,6 +120,24 @@ def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
         )
 
 
+def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
+    """Whether the layer moves the prim; arrays say nothing where the scene has no instancer. Refuses the unused."""
+    ops = tuple(name for name in names if name.startswith(_TRANSFORM_OP))
+    if ops:
+        _check_ops(prim, ops, path)
+    instancer = UsdGeom.PointInstancer(prim)
+    if not instancer:
+        return bool(ops)
+    single = instancer.GetOrientationsfAttr()
+    if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
+        raise InputError(
+            "orientations is animated, but the scene has orientationsf, which USD takes in its place",
+            f"{path} <{prim.GetPath()}>",
+            "animate orientationsf",
+        )
+    return True
+
+
 def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
     where = f"{path} <{prim.GetPath()}>"
     xformable = UsdGeom.Xformable(prim)
@@ -127,8 +154,17 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
         )
 
 
-def _collides(prim: Usd.Prim) -> bool:
-    return any(p.HasAPI(UsdPhysics.CollisionAPI) for p in Usd.PrimRange(prim, Usd.TraverseInstanceProxies()))
+def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
+    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: prims looked at."""
+    if not prim or prim.GetPath() in seen:
+        return False
+    seen.add(prim.GetPath())
+    below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)))
+    if any(each.HasAPI(UsdPhysics.CollisionAPI) for each in below):
+        return True
+    instancers = [UsdGeom.PointInstancer(each) for each in below if each.IsA(UsdGeom.PointInstancer)]
+    targets = [target for each in instancers for target in each.GetPrototypesRel().GetForwardedTargets()]
+    return any(_collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets)
 
 
 def layer_files(path: str) -> tuple[str, ...]:
@@ -149,9 +185,4 @@ def is_motion_only(path: str) -> bool:
     stage = Usd.Stage.Open(path)
     if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
         return False
-    return any(
-        attribute.GetNumTimeSamples()
-        for prim in stage.TraverseAll()
-        for attribute in prim.GetAttributes()
-        if attribute.GetName().startswith(_TRANSFORM_OP)
-    )
+    return any(_moving(prim) for prim in stage.TraverseAll())

@@ -209,3 +209,56 @@ def test_environments_move_where_they_stand(tmp_path, moving):
     np.testing.assert_allclose(again.distance, contacts.distance, atol=1e-6)
     np.testing.assert_allclose(again.point0, contacts.point0, atol=1e-6)
     np.testing.assert_array_equal(again.cell_start, contacts.cell_start)
+
+
+QUARTER = "[(1, 0, 0, 0), (0, 1, 0, 0)], 8: [(0.6, 0, 0.8, 0), (0, 0, 1, 0)]"
+ARRAYS = {
+    "positions": "point3f[] positions.timeSamples = { 0: [(0, 0, 0), (4, 0, 0)], 10: [(1, 2, 3), (4, 0, 9)] }",
+    "orientations": f"quath[] orientations.timeSamples = {{ 2: {QUARTER} }}",
+    "orientationsf": f"quatf[] orientationsf.timeSamples = {{ 2: {QUARTER} }}",
+    "scales": "float3[] scales.timeSamples = { 0: [(1, 2, 3), (1, 1, 1)], 4: [(1, 2, 3), (1, 1, 1)] }",
+}
+PLACED = "point3f[] positions = [(0, 0, 0), (4, 0, 0)]"
+
+
+def instancer(inside: str, beside: str = "") -> str:
+    """Two instances of a prototype that is not below the instancer."""
+    return (
+        f'def PointInstancer "points" {{\nrel prototypes = </stock/box>\nint[] protoIndices = [0, 0]\n{inside}\n}}\n'
+        f'class "stock" {{\ndef Cube "box" {COLLIDER} {{\n}}\n}}\n{beside}'
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [("positions",), ("orientations",), ("orientationsf",), ("positions", "orientationsf", "scales")]
+)
+@pytest.mark.parametrize("rate", [10, 24])
+def test_arrays_of_a_point_instancer_move_as_in_the_scene_itself(tmp_path, names, rate):
+    """With nothing else in the layer; the same samples in the scene are what they are held against."""
+    samples = "\n".join(ARRAYS[name] for name in names)
+    head = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
+    whole = write_usda(
+        tmp_path, instancer(samples if "positions" in names else f"{PLACED}\n{samples}"), head, name="whole.usda"
+    )
+    expected_scene = load_scene([whole], None)
+    expected = expected_scene.motion(None)
+    scene, motion = moved(tmp_path, f'over "points" {{\n{samples}\n}}', head, instancer(PLACED))
+    assert scene.model.bodies.path == expected_scene.model.bodies.path
+    assert len(motion.time) > 1
+    np.testing.assert_array_equal(motion.time, expected.time)
+    every = range(len(motion.time))
+    np.testing.assert_array_equal(motion.read(every), expected.read(every))
+    assert np.ptp(motion.read(every), axis=0).max() > 0.1
+
+
+def test_orientations_that_the_scene_has_in_single_precision_are_refused(tmp_path):
+    held = f"{PLACED}\nquatf[] orientationsf = [(1, 0, 0, 0), (1, 0, 0, 0)]"
+    with pytest.raises(InputError, match="orientationsf, which USD takes in its place"):
+        moved(tmp_path, f'over "points" {{\n{ARRAYS["orientations"]}\n}}', scene=instancer(held))
+
+
+def test_arrays_on_what_is_no_instancer_say_nothing(tmp_path):
+    with pytest.raises(InputError, match="moves nothing that collides"):
+        moved(tmp_path, f'over "stock" {{\n{ARRAYS["scales"]}\n}}', scene=instancer(PLACED))
+    with pytest.raises(InputError, match=r"not in the scene"):
+        moved(tmp_path, f'over "elsewhere" {{\n{ARRAYS["positions"]}\n}}', scene=instancer(PLACED))
