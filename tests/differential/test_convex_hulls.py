@@ -169,6 +169,29 @@ def test_plane(size):
             assert np.all(np.min(np.abs(cell.distance[:, None] - height[None]), axis=1) < 1e-6 * size)
 
 
+@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)])
+@pytest.mark.parametrize("offset", [0.0, 1e-12, 0.05])
+def test_round_hulls_one_in_the_other(offset, turn):
+    """Nearly every direction is as good as the best: more than EPA has room for."""
+    index = np.arange(200) + 0.5
+    height, angle = 1 - index / 100, np.pi * (1 + 5**0.5) * index
+    across = np.sqrt(1 - height * height)
+    points = np.stack([across * np.cos(angle), across * np.sin(angle), height], -1)
+    body_q = np.zeros((1, 1, 2, 7))
+    body_q[..., 6], body_q[0, 0, 1, 0], body_q[0, 0, 1, 3:] = 1.0, offset, turn / np.linalg.norm(turn)
+    contacts = found(
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        body_q,
+        1.0,
+    )
+    distance, normal, *_ = nearest(contacts, 0)
+    q = in_world(points, body_q[0, 0, 1])
+    depth = -ConvexHull((q[:, None] - points[None]).reshape(-1, 3)).equations[:, 3].max()
+    assert -distance == pytest.approx(depth, abs=1e-6)
+    assert (q @ normal).min() - (points @ normal).max() == pytest.approx(distance, abs=1e-6)
+
+
 def test_a_hull_on_the_ground_has_the_corners_of_its_face():
     builder = ModelBuilder()
     builder.add_ground_plane()

@@ -89,8 +89,8 @@ def seed_of(direction: Vec3) -> int:
     along = wp.abs(direction[axis])
     u = Real(0.5) * (direction[(axis + 1) % 3] / along + Real(1.0))
     v = Real(0.5) * (direction[(axis + 2) % 3] / along + Real(1.0))
-    i = wp.min(int(u * SQUARES), SEEDS - 1)
-    j = wp.min(int(v * SQUARES), SEEDS - 1)
+    i = wp.clamp(int(u * SQUARES), 0, SEEDS - 1)
+    j = wp.clamp(int(v * SQUARES), 0, SEEDS - 1)
     side = 2 * axis
     if direction[axis] > Real(0.0):
         side += 1

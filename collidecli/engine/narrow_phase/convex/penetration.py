@@ -18,8 +18,9 @@ from collidecli.engine.geometry.support import (
     core_radius,
 )
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
-from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
+from collidecli.engine.narrow_phase.convex.epa import Depth, depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
+from collidecli.engine.narrow_phase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
 
 # ruff: noqa: F811
@@ -138,9 +139,29 @@ class CoreDepth:
 
 
 @wp.func
+def beyond_epa(cores: Cores, found: Depth) -> Depth:
+    """What is left to do where EPA's room ends: nothing, its answer stays an upper bound."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresWithHull, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresOfHulls, found: Depth) -> Depth:
+    """Two hulls have as many directions as faces and pairs of edges: all are asked."""
+    return depth_by_faces_and_edges(cores)
+
+
+@wp.func
 def depth_by_epa(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
     """The least depth."""
     found = depth_of_cores(cores, simplex, count)
+    if found.exact == 0:
+        found = beyond_epa(cores, found)
     result = CoreDepth()
     result.depth = found.depth
     result.normal = found.normal
