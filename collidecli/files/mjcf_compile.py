@@ -202,15 +202,15 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     for geom in parted_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
         shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
+        if file and os.path.basename(file) in words:
+            fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
+            if "opening" in words:
+                fix = "put the file there, or say with --asset-map OLD=NEW where the scene's assets are"
+            what = f"{shown} collides, and its file '{file}' cannot be used: {words}"
+            return InputError(what, attempts.place, fix)
         if geom.meshname and f"Element name '{geom.meshname}'" in words:
             what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {words}"
             return InputError(what, attempts.place, "give the mesh volume, or replace the geom by a primitive")
-        if file and os.path.basename(file) in words:
-            return InputError(
-                f"{shown} collides, and its file '{file}' cannot be used: {words}",
-                attempts.place,
-                "put the file there, or say with --asset-map OLD=NEW where the scene's assets are",
-            )
     return InputError(f"MuJoCo cannot compile the scene: {words}", attempts.place, "correct the file")
 
 

@@ -177,6 +177,10 @@ def test_colliding_meshes(tmp_path):
     text = f'<robot name="r">{link("a", BOX, mesh)}</robot>'
     with pytest.raises(InputError, match=r"collides, and its file 'package://arm/hull\.stl' cannot be used"):
         load(tmp_path, text)
+    (tmp_path / "hull.dae").write_text("<COLLADA/>")
+    with pytest.raises(InputError, match=r"its file '.*hull\.dae' cannot be used: no decoder") as refusal:
+        load(tmp_path, text.replace(".stl", ".dae"), asset_map=(f"package://arm={tmp_path}",))
+    assert "STL, OBJ, MSH" in refusal.value.fix
     (tmp_path / "hull.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     imported, model = load(tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",))
     assert model.shapes.path == ("a/collision#0", "a/collision#1")
