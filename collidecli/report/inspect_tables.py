@@ -53,7 +53,7 @@ def _whole_scene(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
         ("shapes", f"{count(len(shapes))}: {kinds}" if shapes else "none"),
         ("bodies", count(len(bodies))),
         ("worlds", _worlds(facts)),
-        ("motion", _span(facts["motion"]) if facts["motion"]["frames"] > 1 else "none: one resting pose"),
+        ("motion", _span(facts["motion"], "frame") if facts["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", facts["up_axis"]),
         ("gap rule", facts["gap_rule"]),
         ("may touch", plural(pairs, "pair") if pairs is not None else "too many shapes to list; ask with --pairs"),
@@ -195,8 +195,8 @@ def _worlds(facts: Mapping[str, Any]) -> str:
     return count(facts["worlds"]) + (f", of {templates} templates" if templates > 1 else "")
 
 
-def _span(facts: Mapping[str, Any]) -> str:
-    frames = count(facts["frames"])
+def _span(facts: Mapping[str, Any], noun: str = "") -> str:
+    frames = plural(facts["frames"], noun) if noun else count(facts["frames"])
     if not facts["frames"] or facts["start"] is None:
         return frames
     return f"{frames}, from {facts['start']:.6g} s to {facts['end']:.6g} s"
