@@ -29,6 +29,8 @@ from collidecli.model.choices import BROAD_PHASES, COMPRESSIONS, GAP_RULES, NARR
 Group = TypeVar("Group")
 SPEED = "Speed; none of these changes a contact"
 COMMON = "Every verb"
+WIDEST_TERM = 30
+"""Of an option and its value, beside which its help still begins on the same line of `--help`."""
 
 
 class Verb(click.Command):
@@ -59,9 +61,10 @@ class Verb(click.Command):
                 section = parameter.section if isinstance(parameter, VerbOption) else COMMON
                 sections.setdefault(section, []).append(row)
         common = sections.pop(COMMON)
+        width = max(len(term) for rows in (*sections.values(), common) for term, _ in rows if len(term) <= WIDEST_TERM)
         for heading, rows in (*sections.items(), (COMMON, common)):
             with formatter.section(heading):
-                formatter.write_dl(rows)
+                formatter.write_dl([(term.ljust(width), words) for term, words in rows], WIDEST_TERM)
 
 
 def streams_of(ctx: click.Context) -> Streams:
