@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from pxr import Usd, UsdGeom
-from scipy.spatial import ConvexHull
 
 from collidecli.model.model import Model
 from tests.support.hull_oracle import low_and_high
@@ -53,7 +52,3 @@ def check_supports(model: Model, path: str, points: np.ndarray, share: float = 1
     size = np.ptp(points, axis=0).max()
     np.testing.assert_allclose(low, heights.min(axis=1), atol=share * size, rtol=0)
     np.testing.assert_allclose(high, heights.max(axis=1), atol=share * size, rtol=0)
-
-
-def hull_vertices(points: np.ndarray) -> np.ndarray:
-    return points[ConvexHull(points).vertices]
