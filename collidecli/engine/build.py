@@ -18,7 +18,7 @@ from collidecli.engine.broad_phase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.narrow_phase.dispatch import needed_rooms
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
-from collidecli.engine.sample_bounds import sample_bounds
+from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.model import Model
@@ -142,7 +142,8 @@ def _broad_phase(
         assert template_pairs is not None
         return explicit(device_model, template_pairs)
     lower, upper = sample_bounds(device_model, sample_poses)
-    return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, template_pairs))
+    offset = world_offset(device_model.model, sample_poses)
+    return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, offset, template_pairs))
 
 
 def _type_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:

@@ -7,6 +7,8 @@ import numpy as np
 from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, place_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.workspace import Workspace
+from collidecli.model.model import Model
+from collidecli.model.placement import compose, first_worlds
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -29,3 +31,25 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
             lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]
             upper[sample, rows] = of_shape[:, int(UPPER) : int(UPPER) + 3]
     return lower, upper
+
+
+def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
+    """float64[W, 3]: how far each world stands from the first one of its template [m].
+
+    That is where the middle body (the median of places) of its template is, over the sample; without bodies its
+    origin.
+    """
+    first = first_worlds(model.world_template)
+    offset = np.zeros((model.world_count, 3))
+    for world in np.flatnonzero(first != np.arange(model.world_count)):
+        held = model.bodies.template == model.world_template[world]
+        recorded = sample_poses.shape[1] > 1 and held.any()
+        middle = np.array(model.world_pose[first[world]])
+        if held.any():
+            of_first = sample_poses[:, first[world] if recorded else 0, held, :3]
+            middle[:3] = np.median(of_first, axis=(0, 1))
+        if recorded:
+            offset[world] = np.median(sample_poses[:, world, held, :3], axis=(0, 1)) - middle[:3]
+        elif model.world_shift is not None:
+            offset[world] = compose(model.world_shift[world], middle)[:3] - middle[:3]
+    return offset

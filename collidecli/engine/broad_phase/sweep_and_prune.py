@@ -35,9 +35,9 @@ from collidecli.engine.workspace import Workspace
 
 
 @wp.func
-def column_of(columns: Columns, coordinate: wp.float32, side: int) -> int:
-    """Column along u (side 0) or v (side 1); a monotone function of the coordinate."""
-    scaled = (coordinate - columns.origin[side]) * columns.per_metre[side]
+def column_of(columns: Columns, offset: wp.vec2f, coordinate: wp.float32, side: int) -> int:
+    """Column along u (side 0) or v (side 1) of a world with that offset; a monotone function of the coordinate."""
+    scaled = (coordinate - offset[side] - columns.origin[side]) * columns.per_metre[side]
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
 
 
@@ -56,9 +56,10 @@ def count_columns(
     if row >= 0 and columns.swept[row] != wp.uint8(0):
         low = bound_vector(instances, instance, LOWER)
         high = bound_vector(instances, instance, UPPER)
-        count = (column_of(columns, high[columns.u], 0) - column_of(columns, low[columns.u], 0) + 1) * (
-            column_of(columns, high[columns.v], 1) - column_of(columns, low[columns.v], 1) + 1
-        )
+        offset = columns.offset[chunk.cell_world[instance // layout.width]]
+        along_u = column_of(columns, offset, high[columns.u], 0) - column_of(columns, offset, low[columns.u], 0) + 1
+        along_v = column_of(columns, offset, high[columns.v], 1) - column_of(columns, offset, low[columns.v], 1) + 1
+        count = along_u * along_v
     entry_end[instance] = count
 
 
@@ -107,8 +108,11 @@ def write_entries(
     high = bound_vector(instances, instance, UPPER)
     place = sortable(low[columns.axis])
     base = (instance // layout.width) * columns.count[0] * columns.count[1]
-    for i in range(column_of(columns, low[columns.u], 0), column_of(columns, high[columns.u], 0) + 1):
-        for j in range(column_of(columns, low[columns.v], 1), column_of(columns, high[columns.v], 1) + 1):
+    offset = columns.offset[chunk.cell_world[instance // layout.width]]
+    first_v = column_of(columns, offset, low[columns.v], 1)
+    last_v = column_of(columns, offset, high[columns.v], 1)
+    for i in range(column_of(columns, offset, low[columns.u], 0), column_of(columns, offset, high[columns.u], 0) + 1):
+        for j in range(first_v, last_v + 1):
             entries.key[slot] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | place
             entries.instance[slot] = instance
             slot += 1
@@ -142,10 +146,11 @@ def bounds_meet(entries: Entries, i: int, j: int) -> bool:
 
 
 @wp.func
-def home_column(columns: Columns, entries: Entries, i: int, j: int) -> int:
+def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j: int) -> int:
     """The one column, counted within a cell, in which a pair is reported: that of the higher of the lower corners."""
     low = wp.max(entries.lower[i], entries.lower[j])
-    return column_of(columns, low[columns.u], 0) * columns.count[1] + column_of(columns, low[columns.v], 1)
+    in_u = column_of(columns, offset, low[columns.u], 0)
+    return in_u * columns.count[1] + column_of(columns, offset, low[columns.v], 1)
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -169,11 +174,12 @@ def sweep(
     column = entries.key[thread] >> wp.int64(32)
     last = (column << wp.int64(32)) | sortable(entries.upper[thread][columns.axis])
     cell = instance // layout.width
+    offset = columns.offset[chunk.cell_world[cell]]
     own = int(column) - cell * columns.count[0] * columns.count[1]
     for other in range(thread + 1, entry_count):
         if entries.key[other] > last:
             break
-        if not bounds_meet(entries, thread, other) or home_column(columns, entries, thread, other) != own:
+        if not bounds_meet(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
             continue
         first = wp.min(instance, entries.instance[other])
         second = wp.max(instance, entries.instance[other])

@@ -23,6 +23,7 @@ SHAPES_PER_COLUMN = 8.0
 class Columns:
     """axis: swept; u, v: the two others. origin, per_metre, count: the grid of columns along u and v.
 
+    offset: per world, how far along u and v its grid stands from that of the first world of its template [m].
     swept: per row, 0 for planes and shapes too large for columns.
     """
 
@@ -32,6 +33,7 @@ class Columns:
     origin: wp.vec2f
     per_metre: wp.vec2f
     count: wp.vec2i
+    offset: wp.array[wp.vec2f]
     swept: wp.array[wp.uint8]
 
 
@@ -49,12 +51,17 @@ class SweepPlan:
 
 
 def plan_sweep(
-    device_model: DeviceModel, row_lower: np.ndarray, row_upper: np.ndarray, template_pairs: list[np.ndarray] | None
+    device_model: DeviceModel,
+    row_lower: np.ndarray,
+    row_upper: np.ndarray,
+    world_offset: np.ndarray,
+    template_pairs: list[np.ndarray] | None,
 ) -> SweepPlan:
     """Chooses the sweep for a model.
 
     Args:
         row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row over some frames of the motion [m].
+        world_offset: float64[W, 3], how far each world stands from the first of its template [m].
         template_pairs: allowed pairs of each template where they are at hand, else None.
     """
     model = device_model.model
@@ -84,6 +91,7 @@ def plan_sweep(
     columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
     columns.count = wp.vec2i(*(int(c) for c in count))
     device = device_model.device
+    columns.offset = wp.array(world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device)
     columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
     listed = _unswept_pairs(device_model, swept, template_pairs)
     return SweepPlan(columns, *upload_blocks(device_model, listed))
