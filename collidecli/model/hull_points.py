@@ -11,9 +11,9 @@ from collidecli.errors import InputError
 FEW = 20_000
 """Up to so many points are left to `convex_hull` as they are."""
 CANDIDATE_LIMIT = 1_000_000
-"""Points that may be vertices; Qhull takes some 15 s for so many on a sphere."""
+"""Points that may be vertices; Qhull takes some 20 s for so many on a sphere."""
 VERTEX_LIMIT = 50_000
-"""Vertices of a hull; faces of so many take some 10 s to join."""
+"""Vertices of a hull; so many take some 40 s, most of it to join their faces."""
 INNER = 1e-9
 """A point that is deeper than this share of the size inside the hull of some of the points is no vertex."""
 _CHUNK = 1 << 16

@@ -18,7 +18,9 @@ def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
-@pytest.mark.parametrize("page", ["scenes.md", "mjcf.md", "urdf.md", "usd-composition.md", "usd-filters.md"])
+@pytest.mark.parametrize(
+    "page", ["scenes.md", "mjcf.md", "urdf.md", "usd-composition.md", "usd-filters.md", "usd-meshes.md"]
+)
 def test_examples(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
