@@ -106,14 +106,26 @@ def _merged(
         np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]]),
         axis=1,
     )
+    alone = np.logical_not(_in_one_plane(points, triangles, normals, neighbors).any(axis=1))
     for seed in np.argsort(-area, kind="stable"):
         if face_of[seed] >= 0:
             continue
-        members, outline = _face_around(seed, points, triangles, normals, neighbors, face_of)
+        if alone[seed]:
+            members, outline = [seed], _from_least(triangles[seed].tolist())
+        else:
+            members, outline = _face_around(seed, points, triangles, normals, neighbors, face_of)
         face_of[members] = len(outlines)
         outlines.append(outline)
         face_normals.append(normals[seed])
     return outlines, np.array(face_normals)
+
+
+def _in_one_plane(points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    """bool[T, 3]: which neighbours of a triangle are in its plane. A plate thinner than COPLANAR has another side."""
+    offset = np.einsum("ij,ij->i", normals, points[triangles[:, 0]])
+    height = np.einsum("tnci,ti->tnc", points[triangles[neighbors]], normals) - offset[:, None, None]
+    alike = np.einsum("tni,ti->tn", normals[neighbors], normals) > 0.0
+    return (np.abs(height).max(axis=2) <= COPLANAR) & alike
 
 
 def _face_around(
@@ -138,7 +150,12 @@ def _face_around(
                 members.append(neighbor)
                 front.append(neighbor)
     outline = _outline(triangles[members])
-    return (members, outline) if outline is not None else ([seed], triangles[seed].tolist())
+    return (members, outline) if outline is not None else ([seed], _from_least(triangles[seed].tolist()))
+
+
+def _from_least(corners: list[int]) -> list[int]:
+    least = corners.index(min(corners))
+    return corners[least:] + corners[:least]
 
 
 def _outline(triangles: np.ndarray) -> list[int] | None:
@@ -146,6 +163,8 @@ def _outline(triangles: np.ndarray) -> list[int] | None:
     sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     boundary = [(a, b) for a, b in sides if (b, a) not in sides]
     following = dict(boundary)
+    if len(following) < len(boundary):
+        return None
     start = min(following)
     outline = [start]
     while (vertex := following[outline[-1]]) != start:
@@ -171,6 +190,20 @@ def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
         lost = np.linalg.norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p), axis=1)
         del kept[int(np.argmin(lost))]
     return kept
+
+
+def half_widths(hull: ConvexHull) -> np.ndarray:
+    """float64[F], half of every face's least width [m]."""
+    widths = np.empty(len(hull.face))
+    triangular = np.array([len(outline) == 3 for outline in hull.face])
+    if triangular.any():
+        p = hull.vertex[np.array([outline for outline in hull.face if len(outline) == 3])]
+        longest = np.linalg.norm(p - np.roll(p, 1, axis=1), axis=2).max(axis=1)
+        # The height over the longest side.
+        widths[triangular] = 0.5 * np.linalg.norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), axis=1) / longest
+    for face in np.flatnonzero(~triangular):
+        widths[face] = half_width(hull.vertex, hull.face[face], hull.face_normal[face])
+    return widths
 
 
 def half_width(vertex: np.ndarray, outline: tuple[int, ...], normal: np.ndarray) -> float:

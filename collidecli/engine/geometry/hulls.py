@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, half_width, kept_corners
+from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, half_widths, kept_corners
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
@@ -150,7 +150,7 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
             )
         )
         widths = np.zeros((faces, 3))
-        widths[:, 0] = [half_width(hull.vertex, f, n) for f, n in zip(hull.face, hull.face_normal, strict=True)]
+        widths[:, 0] = half_widths(hull)
         points += [hull.vertex, hull.face_normal, widths]
         table += [rings, edges, rows, seeds]
         point_count += vertices + 2 * faces

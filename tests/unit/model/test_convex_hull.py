@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
-from collidecli.model.convex_hull import FACE_CORNERS, convex_hull, half_width, kept_corners
+from collidecli.model.convex_hull import FACE_CORNERS, _outline, convex_hull, half_width, half_widths, kept_corners
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
 
@@ -111,3 +111,19 @@ def test_a_thin_plate_keeps_its_two_sides(thickness):
     assert len(hull.vertex) - len(hull.edge) + len(hull.face) == 2
     flat = [outline for outline, normal in zip(hull.face, hull.face_normal, strict=True) if abs(normal[2]) > 0.5]
     assert len(flat) == 2
+
+
+def test_half_widths_of_all_faces_are_those_of_each():
+    hull = convex_hull(np.concatenate([prism(7), [[0.1, 0.0, 3.0]]]), "here")
+    assert {len(outline) for outline in hull.face} == {3, 4, 7}
+    each = [half_width(hull.vertex, f, n) for f, n in zip(hull.face, hull.face_normal, strict=True)]
+    np.testing.assert_allclose(half_widths(hull), each, rtol=1e-9)
+
+
+def test_an_outline_that_meets_itself_is_none():
+    """Two triangles that share a corner, and a ring around a hole: no face has such a border."""
+    ring = [[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4], [2, 0, 3], [2, 3, 5]]
+    assert _outline(np.array([[0, 1, 2], [0, 3, 4]])) is None
+    assert _outline(np.array([[2, 5, 3], [3, 1, 4]])) is None
+    assert _outline(np.array(ring)) is None
+    assert _outline(np.array([[7, 2, 5], [5, 2, 9]])) == [2, 9, 5, 7]
