@@ -11,7 +11,19 @@ from rich.console import Console
 
 from tests.bench.timing import CLOCKS
 
-BENCHES = ("peers", "threads", "sweep", "crossover", "methods", "start", "writing", "memory", "environments", "newton")
+BENCHES = (
+    "peers",
+    "threads",
+    "sweep",
+    "crossover",
+    "methods",
+    "start",
+    "writing",
+    "memory",
+    "stages",
+    "environments",
+    "newton",
+)
 
 
 @click.command()
