@@ -20,7 +20,7 @@ from tests.support.newton_pairs import newton_assets, newton_facts
 from tests.support.usd_scenes import pairs, write_usda
 
 COMPARED = 30
-"""Assets of Newton 1.8 that have colliders, and no mesh among them but as a hull, a box or a sphere; fewer would be a comparison that is not made."""
+"""Assets of Newton 1.8 that have colliders, meshes only as hulls; fewer would be a comparison that is not made."""
 
 ENVIRONMENT = re.compile(r"/World/envs/env_\d+")
 

@@ -346,3 +346,27 @@ def test_a_mesh_of_a_million_points_is_read(tmp_path):
     builder = ModelBuilder()
     add_usd(builder, tmp_path / "s.usdc")
     assert len(builder.finalize().hulls[0].vertex) == 8
+
+
+def test_a_recorded_fall_of_a_box_written_as_a_mesh(tmp_path):
+    """In every frame the least distance is that of the box, and that of its lowest corner by pxr."""
+    places = ", ".join(f"{k}: ({0.1 * k}, 0, {3 - 0.25 * k})" for k in range(11))
+    turns = ", ".join(f"{k}: ({5 * k}, {3 * k}, {8 * k})" for k in range(11))
+    moving = f"double3 xformOp:translate.timeSamples = {{ {places} }}\n"
+    moving += f"double3 xformOp:rotateXYZ.timeSamples = {{ {turns} }}\n"
+    moving += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ"]\n'
+    ground = f'def Plane "p" {COLLIDER} {{\nfloat newton:contactGap = 5\n}}\n'
+    both = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])'
+    least, header = [], 'metersPerUnit = 1\nupAxis = "Z"\nstartTimeCode = 0\nendTimeCode = 10\ntimeCodesPerSecond = 10'
+    for text in (mesh("b", inside=moving, apis=BODY_APIS), f'def Cube "b" {both} {{\n{moving}}}\n'):
+        found = contacts_of(*load(tmp_path, ground + text, header=header))
+        cells = zip(found.cell_start[:-1], found.cell_start[1:], strict=True)
+        least.append([found.distance[first:last].min() for first, last in cells])
+    stage = Usd.Stage.Open(str(tmp_path / "s.usda"))
+    prim = UsdGeom.Xformable(stage.GetPrimAtPath("/b"))
+    lowest = []
+    for frame in range(11):
+        matrix = np.array(prim.ComputeLocalToWorldTransform(frame))
+        lowest.append((CUBE_POINTS @ matrix[:3, :3] + matrix[3, :3])[:, 2].min())
+    np.testing.assert_allclose(least[0], lowest, atol=2e-6)
+    np.testing.assert_allclose(least[0], least[1], atol=2e-6)
