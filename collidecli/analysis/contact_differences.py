@@ -1,0 +1,203 @@
+"""Collects what differs between two contact sets, block by block: counts, pairs, fields, the first ones in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from collidecli.analysis.contact_matching import Contacts, Matches
+from collidecli.analysis.field_comparison import FieldTally, Tolerances, compare_field
+
+ROOM = "room"
+"""Column: how far below the pair's gap the distance is [m]. It decides what is shallow, and is not compared."""
+MISSING, EXTRA, CHANGED = "missing", "extra", "changed"
+KINDS = (MISSING, EXTRA, CHANGED)
+
+
+@dataclass
+class PairTally:
+    """What differs of one pair of shapes in all cells: contacts of each kind, cells in which only one file has it."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    missing_cells: int = 0
+    extra_cells: int = 0
+    first_cell: int = -1
+
+
+@dataclass
+class Difference:
+    """One contact. kind: of KINDS. cell: counted over matched frames. pair: numbers of the shapes.
+
+    features: of A's contact, or of B's extra one. values: field to its values in A and B, those that changed.
+    """
+
+    kind: str
+    cell: int
+    pair: tuple[int, int]
+    features: tuple[int, int]
+    values: dict[str, tuple[Any, Any]]
+    distance: float | None
+
+
+class ContactDifferences:
+    """The running result.
+
+    fields: FieldTally of each compared column. first: how many differences are kept in full, the first by cell.
+    shallow: a missing or extra contact whose distance is less than this below its pair's gap is left out [m]; -1 none.
+    """
+
+    def __init__(
+        self, fields: Sequence[FieldTally], tolerances: Tolerances, worlds: int, first: int, shallow: float = -1.0
+    ) -> None:
+        self.fields = list(fields)
+        self.pairs: dict[tuple[int, int], PairTally] = {}
+        self.differences: list[Difference] = []
+        self.counts = dict.fromkeys(KINDS, 0)
+        self.pair_cells = {MISSING: 0, EXTRA: 0}
+        self.contacts_a = self.contacts_b = self.matched = self.shallow_count = self.crowded = 0
+        self.first_cell = -1
+        self.cells_differing = 0
+        self.world_differs = np.zeros(worlds, bool)
+        self.frames_differing = 0
+        self._last_frame = -1
+        self._worlds, self._first, self._shallow, self._tolerances = worlds, first, shallow, tolerances
+
+    def add(self, a: Contacts, b: Contacts, matches: Matches, first_cell: int) -> None:
+        """Adds a block of cells; blocks come in order. first_cell: cell 0 of the block, counted over matched frames."""
+        self.contacts_a += len(a)
+        self.contacts_b += len(b)
+        self.matched += len(matches.a)
+        self.crowded += matches.crowded
+        missing, missing_pairs = self._deep(a, matches.missing, matches.missing_pairs)
+        extra, extra_pairs = self._deep(b, matches.extra, matches.extra_pairs)
+        changed, by_field = self._compare(a, b, matches, first_cell)
+        if not (len(missing) or len(extra) or len(changed)):
+            return
+        rows = {MISSING: (a, missing), EXTRA: (b, extra), CHANGED: (a, matches.a[changed])}
+        for kind, (_, found) in rows.items():
+            self.counts[kind] += len(found)
+        self._count_cells(np.concatenate([side.cell[found] for side, found in rows.values()]) + first_cell)
+        self._count_pairs(rows, first_cell)
+        for kind, side, found in ((MISSING, a, missing_pairs), (EXTRA, b, extra_pairs)):
+            self.pair_cells[kind] += len(found)
+            for pair, count, _ in _per_pair(side, found):
+                tally = self.pairs[pair]
+                tally.missing_cells += count if kind == MISSING else 0
+                tally.extra_cells += count if kind == EXTRA else 0
+        if len(self.differences) < self._first:
+            self._keep(a, b, rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
+
+    def _deep(self, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows, and first rows of pairs, without the shallow ones."""
+        if self._shallow < 0.0 or not len(rows):
+            return rows, pairs
+        deep = rows[side.columns[ROOM][rows] > self._shallow]
+        self.shallow_count += len(rows) - len(deep)
+        held = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
+        kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in held]
+        return deep, np.array(kept, np.int64)
+
+    def _compare(
+        self, a: Contacts, b: Contacts, matches: Matches, first_cell: int
+    ) -> tuple[np.ndarray, list[tuple[str, np.ndarray]]]:
+        """Places of `matches` that changed, and by field those where that one did."""
+        by_field: list[tuple[str, np.ndarray]] = []
+        for tally in self.fields:
+            values_a, values_b = a.columns[tally.name], b.columns[tally.name]
+            if not matches.identical:
+                values_a, values_b = values_a[matches.a], values_b[matches.b]
+            changed, most = compare_field(tally, self._tolerances, values_a, values_b)
+            if len(changed):
+                by_field.append((tally.name, changed))
+            if most >= 0:
+                row = int(matches.a[most])
+                tally.largest_at = {
+                    "cell": int(a.cell[row]) + first_cell,
+                    "pair": (int(a.first[row]), int(a.second[row])),
+                    "a": values_a[most].tolist(),
+                    "b": values_b[most].tolist(),
+                }
+        changed = np.unique(np.concatenate([rows for _, rows in by_field])) if by_field else np.zeros(0, np.int64)
+        return changed, by_field
+
+    def _count_cells(self, cells: np.ndarray) -> None:
+        cells = np.unique(cells)
+        self.cells_differing += len(cells)
+        self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
+        self.world_differs[cells % self._worlds] = True
+        frames = np.unique(cells // self._worlds)
+        self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
+        self._last_frame = int(frames[-1])
+
+    def _count_pairs(self, rows: Mapping[str, tuple[Contacts, np.ndarray]], first_cell: int) -> None:
+        for kind, (side, found) in rows.items():
+            for pair, count, cell in _per_pair(side, found):
+                tally = self.pairs.setdefault(pair, PairTally())
+                tally.counts[kind] += count
+                here = cell + first_cell
+                tally.first_cell = here if tally.first_cell < 0 else min(tally.first_cell, here)
+
+    def _keep(
+        self,
+        a: Contacts,
+        b: Contacts,
+        rows: Mapping[str, tuple[Contacts, np.ndarray]],
+        partners: np.ndarray,
+        by_field: list[tuple[str, np.ndarray]],
+        first_cell: int,
+    ) -> None:
+        """Keeps the first differences by cell and pair, up to `first` in all. partners: B's rows of the changed ones."""
+        kinds = np.concatenate([np.full(len(found), n) for n, (_, found) in enumerate(rows.values())])
+        places = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
+        keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]
+        for at in np.lexsort((places, kinds, *keys))[: self._first - len(self.differences)].tolist():
+            kind, place = KINDS[int(kinds[at])], int(places[at])
+            side, found = rows[kind]
+            row = int(found[place])
+            values = {}
+            if kind == CHANGED:
+                other = int(partners[place])
+                for name, mask in by_field:
+                    if mask[place]:
+                        values[name] = (a.columns[name][row].tolist(), b.columns[name][other].tolist())
+            features = tuple(int(side.columns[n][row]) if n in side.columns else -1 for n in ("feature0", "feature1"))
+            distance = float(side.columns["distance"][row]) if "distance" in side.columns else None
+            pair = (int(side.first[row]), int(side.second[row]))
+            cell = int(side.cell[row]) + first_cell
+            self.differences.append(Difference(kind, cell, pair, (features[0], features[1]), values, distance))
+
+
+def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], int, int]]:
+    """(pair, how many of the rows, least cell) for each pair among them."""
+    if not len(rows):
+        return []
+    pairs = np.stack([side.first[rows], side.second[rows]], axis=1)
+    found, places, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
+    # Cells ascend with rows, so that the first place of a pair is its least cell, where rows ascend.
+    cells = side.cell[rows]
+    least = cells[places] if (np.diff(cells) >= 0).all() else _least(pairs, found, cells)
+    return [
+        ((int(one), int(other)), int(count), int(cell))
+        for (one, other), count, cell in zip(found, counts, least, strict=True)
+    ]
+
+
+def _least(pairs: np.ndarray, found: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    order = np.argsort(cells, kind="stable")
+    _, places = np.unique(pairs[order], axis=0, return_index=True)
+    return cells[order][places]
+
+
+def pairs_alone(contacts: Contacts) -> Contacts:
+    """One row for each pair of a cell, without columns but ROOM, of which the most is kept."""
+    keys = np.stack([contacts.cell, contacts.first, contacts.second])
+    starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)])
+    columns = {}
+    if ROOM in contacts.columns and len(starts):
+        columns[ROOM] = np.maximum.reduceat(contacts.columns[ROOM], starts)
+    elif ROOM in contacts.columns:
+        columns[ROOM] = contacts.columns[ROOM][:0]
+    return Contacts(contacts.cell[starts], contacts.first[starts], contacts.second[starts], columns)

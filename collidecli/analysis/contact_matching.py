@@ -1,0 +1,246 @@
+"""Which contact of one block of cells is which of another's: by cell, shapes and features, then by nearness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+EXCHANGED = (("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"), ("margin0", "margin1"))
+"""Columns that belong to one shape of a pair each."""
+SMALL = 4
+"""Pairs with at most so many contacts are matched many at a time, by trying every way: 24 of them."""
+MOST_COSTS = 4_000_000
+"""Entries of a cost matrix; a pair with more in one cell is matched in order along its longest extent."""
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contacts of some cells, named alike in both files.
+
+    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second. columns: by name; the
+    first shape is 0 in all of them.
+    """
+
+    cell: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    columns: Mapping[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def at(self, rows: np.ndarray) -> Contacts:
+        """Some of the rows."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return Contacts(self.cell[rows], self.first[rows], self.second[rows], columns)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """a, b: int64[n], rows that are the same contact. missing: rows of A without one in B. extra: rows of B without one.
+
+    identical: the rows of both are the same contacts in the same order; a and b then are 0, 1, 2 ...
+    missing_pairs, extra_pairs: rows of A, of B; the first of each pair in a cell that the other does not have there.
+    crowded: pairs in cells that were matched in order, having too many contacts.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    missing: np.ndarray
+    extra: np.ndarray
+    missing_pairs: np.ndarray
+    extra_pairs: np.ndarray
+    identical: bool = False
+    crowded: int = 0
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def contacts_of(
+    cell_counts: np.ndarray, columns: Mapping[str, np.ndarray], numbers: np.ndarray, kept: np.ndarray | None = None
+) -> Contacts:
+    """Rows of a file as `Contacts`: where the numbers of a pair fall, 0 and 1 are exchanged and normals flipped.
+
+    cell_counts: int64[cells]. columns: with shape0 and shape1, rows of the file's shapes. numbers: int64[shapes].
+    kept: bool[numbers, 2]: shapes that a pair must have one of, and shapes that it may have; None keeps all.
+    """
+    first, second = numbers[columns["shape0"]], numbers[columns["shape1"]]
+    cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
+    swapped = first > second
+    held = {name: values for name, values in columns.items() if name not in ("shape0", "shape1")}
+    if swapped.any():
+        first, second = np.where(swapped, second, first), np.where(swapped, first, second)
+        for one, other in EXCHANGED:
+            if one in held and other in held:
+                side = swapped.reshape(-1, *(1 for _ in held[one].shape[1:]))
+                held[one], held[other] = (
+                    np.where(side, held[other], held[one]),
+                    np.where(side, held[one], held[other]),
+                )
+        if "normal" in held:
+            held["normal"] = np.where(swapped[:, None], -held["normal"], held["normal"])
+    contacts = Contacts(cell, first, second, held)
+    if kept is None:
+        return contacts
+    wanted = (kept[first, 0] | kept[second, 0]) & kept[first, 1] & kept[second, 1]
+    return contacts if wanted.all() else contacts.at(np.flatnonzero(wanted))
+
+
+def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
+    """Matches rows by cell, pair and features; what a pair has left over in both by least cost of place and normal.
+
+    shape_count: of numbers. Without feature columns a match is of pairs: the first row of each pair of a cell.
+    """
+    pair_a, pair_b = a.first * shape_count + a.second, b.first * shape_count + b.second
+    keys_a, keys_b = _keys(a, pair_a), _keys(b, pair_b)
+    if len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(keys_a, keys_b, strict=True)):
+        rows = np.arange(len(a))
+        return Matches(rows, rows, _NONE, _NONE, _NONE, _NONE, identical=True)
+    alike_a, alike_b = _alike_cells(keys_a, keys_b)
+    rows_a, rows_b = np.flatnonzero(~alike_a), np.flatnonzero(~alike_b)
+    key = _labels([np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a, keys_b, strict=True)])
+    pair = _labels([np.concatenate([x[rows_a], y[rows_b]]) for x, y in zip(keys_a[:2], keys_b[:2], strict=True)])
+    count = len(rows_a)
+    by_key_a, by_key_b = _same(key[:count], key[count:])
+    matched_a, matched_b = [rows_a[by_key_a]], [rows_b[by_key_b]]
+    left_a, left_b = _without(count, by_key_a), _without(len(rows_b), by_key_b)
+    crowded = 0
+    if "point0" in a.columns and "normal" in a.columns and len(left_a) and len(left_b):
+        near_a, near_b, crowded = _nearest(
+            a.at(rows_a[left_a]), b.at(rows_b[left_b]), pair[:count][left_a], pair[count:][left_b]
+        )
+        matched_a.append(rows_a[left_a[near_a]])
+        matched_b.append(rows_b[left_b[near_b]])
+        left_a, left_b = _without(len(left_a), near_a, left_a), _without(len(left_b), near_b, left_b)
+    both = np.concatenate([np.flatnonzero(alike_a), *matched_a]), np.concatenate([np.flatnonzero(alike_b), *matched_b])
+    order = np.argsort(both[0], kind="stable")
+    return Matches(
+        both[0][order],
+        both[1][order],
+        rows_a[left_a],
+        rows_b[left_b],
+        rows_a[_only_here(pair[:count], pair[count:])],
+        rows_b[_only_here(pair[count:], pair[:count])],
+        crowded=crowded,
+    )
+
+
+def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:
+    features = [contacts.columns[name] for name in ("feature0", "feature1") if name in contacts.columns]
+    return [contacts.cell, pair, *features]
+
+
+def _alike_cells(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """bool of the rows of each: whether its cell has the same keys in the same order in both."""
+    cell_a, cell_b = keys_a[0], keys_b[0]
+    cells = int(max(cell_a.max(initial=-1), cell_b.max(initial=-1))) + 1
+    alike = np.bincount(cell_a, minlength=cells) == np.bincount(cell_b, minlength=cells)
+    rows_a, rows_b = alike[cell_a], alike[cell_b]
+    differs = np.zeros(int(rows_a.sum()), bool)
+    for x, y in zip(keys_a[1:], keys_b[1:], strict=True):
+        differs |= x[rows_a] != y[rows_b]
+    alike[cell_a[rows_a][differs]] = False
+    return alike[cell_a], alike[cell_b]
+
+
+def _labels(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """int64[n]: equal where all keys are, ascending with them."""
+    label = np.zeros(len(keys[0]), np.int64)
+    for key in keys:
+        values, ranks = np.unique(key, return_inverse=True)
+        label = np.unique(label * max(1, len(values)) + ranks.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return label
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of equal labels; those that come several times are paired in order."""
+    order_a, order_b = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
+    sorted_a, sorted_b = a[order_a], b[order_b]
+    turn_a = np.arange(len(a)) - np.searchsorted(sorted_a, sorted_a)
+    start, end = np.searchsorted(sorted_b, sorted_a), np.searchsorted(sorted_b, sorted_a, side="right")
+    there = start + turn_a < end
+    return order_a[there], order_b[(start + turn_a)[there]]
+
+
+def _without(count: int, taken: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
+    """The numbers up to count that are not taken, or those of `of` at these places."""
+    left = np.ones(count, bool)
+    left[taken] = False
+    return np.flatnonzero(left) if of is None else of[left]
+
+
+def _only_here(here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """First place of each label that the other side does not have."""
+    labels, places = np.unique(here, return_index=True)
+    return np.sort(places[~np.isin(labels, there)])
+
+
+def _nearest(a: Contacts, b: Contacts, pair_a: np.ndarray, pair_b: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Rows matched within each pair of a cell, and how many pairs were too crowded for a least cost."""
+    order_a, order_b = np.argsort(pair_a, kind="stable"), np.argsort(pair_b, kind="stable")
+    shared = np.intersect1d(pair_a, pair_b)
+    start_a, start_b = np.searchsorted(pair_a[order_a], shared), np.searchsorted(pair_b[order_b], shared)
+    count_a = np.searchsorted(pair_a[order_a], shared, side="right") - start_a
+    count_b = np.searchsorted(pair_b[order_b], shared, side="right") - start_b
+    place_a, place_b = (_places(one) for one in (a, b))
+    found_a, found_b, crowded = [_NONE], [_NONE], 0
+    for size_a, size_b in np.unique(np.stack([count_a, count_b], axis=1), axis=0).tolist():
+        groups = np.flatnonzero((count_a == size_a) & (count_b == size_b))
+        rows_a = order_a[start_a[groups][:, None] + np.arange(size_a)]
+        rows_b = order_b[start_b[groups][:, None] + np.arange(size_b)]
+        if max(size_a, size_b) <= SMALL:
+            near_a, near_b = _assign_small(place_a[rows_a], place_b[rows_b])
+            found_a.append(np.take_along_axis(rows_a, near_a, axis=1).reshape(-1))
+            found_b.append(np.take_along_axis(rows_b, near_b, axis=1).reshape(-1))
+            continue
+        for group_a, group_b in zip(rows_a, rows_b, strict=True):
+            one, other, exact = _assign_large(place_a[group_a], place_b[group_b])
+            found_a.append(group_a[one])
+            found_b.append(group_b[other])
+            crowded += not exact
+    return np.concatenate(found_a), np.concatenate(found_b), crowded
+
+
+def _places(contacts: Contacts) -> np.ndarray:
+    """float64[n, 6]: the middle of the two witness points, and the normal."""
+    middle = (contacts.columns["point0"].astype(np.float64) + contacts.columns["point1"]) / 2
+    return np.concatenate([middle, contacts.columns["normal"]], axis=1)
+
+
+def _costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """[..., n, m]: how far apart places [..., n, 6] and [..., m, 6] are; a normal's turn counts by the group's extent."""
+    middles = np.concatenate([a, b], axis=-2)[..., :3]
+    extent = np.linalg.norm(middles.max(axis=-2) - middles.min(axis=-2), axis=-1)
+    apart = a[..., :, None, :] - b[..., None, :, :]
+    turned = np.linalg.norm(apart[..., 3:], axis=-1)
+    scale = np.where(extent > 0.0, extent, 1.0)[..., None, None]
+    return np.nan_to_num(np.linalg.norm(apart[..., :3], axis=-1) + scale * turned, nan=np.inf, posinf=1e300)
+
+
+def _assign_small(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places [groups, n, 6] and [groups, m, 6] to matched columns of each, [groups, min(n, m)]: every way is tried."""
+    n, m = a.shape[1], b.shape[1]
+    if n > m:
+        other, one = _assign_small(b, a)
+        return one, other
+    ways = np.array(list(permutations(range(m), n)))
+    costs = np.minimum(_costs(a, b), 1e300)
+    total = sum(costs[:, i, ways[:, i]] for i in range(n))
+    chosen = ways[np.argmin(np.asarray(total), axis=1)]
+    return np.broadcast_to(np.arange(n), chosen.shape), chosen
+
+
+def _assign_large(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Places [n, 6] and [m, 6] of one pair in one cell to matched rows, and whether the cost is the least."""
+    if len(a) * len(b) > MOST_COSTS:
+        axis = int(np.argmax(np.ptp(np.concatenate([a, b])[:, :3], axis=0)))
+        count = min(len(a), len(b))
+        return np.argsort(a[:, axis], kind="stable")[:count], np.argsort(b[:, axis], kind="stable")[:count], False
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(np.minimum(_costs(a, b), 1e300))
+    return rows, columns, True

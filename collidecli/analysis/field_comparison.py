@@ -1,0 +1,97 @@
+"""How far the fields of matched contacts are apart, and whether that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+LEAST_DECADE, MOST_DECADE = -10, 0
+"""The histogram's first bin is below 1e-9, its last from 1 on; each between is a decade."""
+BINS = MOST_DECADE - LEAST_DECADE + 1
+POINTS = ("point0", "point1", "offset0", "offset1")
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What two values may be apart: atol + rtol * the larger of the two sizes. The name "" is every other field.
+
+    A normal's atol is an angle [rad], and it has no rtol. Whole numbers have neither.
+    """
+
+    atol: Mapping[str, float] = field(default_factory=dict)
+    rtol: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, name: str) -> tuple[float, float]:
+        """(atol, rtol) of a field."""
+        return tuple(float(table.get(name, table.get("", 0.0))) for table in (self.atol, self.rtol))  # pyright: ignore[reportReturnType]
+
+
+@dataclass
+class FieldTally:
+    """What was found of one field so far.
+
+    differing: contacts in which it is not the same. changed: those where it is more than allowed. largest: the largest
+    deviation, and largest_at: its cell and rows (A, B) of the block, kept by who adds. histogram: int64[BINS] of the
+    deviations of differing contacts, None for whole numbers.
+    """
+
+    name: str
+    unit: str
+    exact: bool
+    differing: int = 0
+    changed: int = 0
+    largest: float = 0.0
+    largest_at: dict[str, object] | None = None
+    histogram: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+
+
+def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float64[n] deviation and size of each value: for a point the distance [m], a normal the angle [rad].
+
+    Of other vectors the largest of their components' deviations. NaN against NaN is 0, against a number inf.
+    """
+    a, b = a.astype(np.float64).reshape(len(a), -1), b.astype(np.float64).reshape(len(b), -1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where(a == b, 0.0, np.abs(a - b))
+        apart[np.isnan(a) & np.isnan(b)] = 0.0
+        apart[np.isnan(apart)] = np.inf
+        if name == "normal":
+            # The chord: exact for tiny angles, where the cosine is 1.
+            chord = np.linalg.norm(apart, axis=1) / 2.0
+            angle = 2.0 * np.arcsin(np.minimum(chord, 1.0))
+            return np.where(np.isfinite(chord), angle, np.inf), np.zeros(len(a))
+        if name in POINTS:
+            sizes = np.maximum(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+            return np.linalg.norm(apart, axis=1), np.nan_to_num(sizes, posinf=0.0)
+        sizes = np.maximum(np.abs(a), np.abs(b)).max(axis=1)
+    return apart.max(axis=1), np.nan_to_num(sizes, posinf=0.0)
+
+
+def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
+    """Adds to `tally`; returns the rows that changed, and the row of a new largest deviation or -1.
+
+    a, b: [n] or [n, width], row by row the same contact.
+    """
+    none = np.zeros(0, np.int64)
+    if np.array_equal(a, b):
+        return none, -1
+    unequal = (a != b).reshape(len(a), -1).any(axis=1)
+    rows = np.flatnonzero(unequal)
+    apart, size = deviations(tally.name, a[rows], b[rows])
+    rows, apart, size = rows[apart > 0.0], apart[apart > 0.0], size[apart > 0.0]
+    if not len(rows):
+        return none, -1
+    tally.differing += len(rows)
+    atol, rtol = (0.0, 0.0) if tally.exact else tolerances.of(tally.name)
+    changed = rows[~(apart <= atol + rtol * size)]
+    tally.changed += len(changed)
+    decades = np.floor(np.log10(np.minimum(apart, 10.0 ** (MOST_DECADE + 1)))).astype(np.int64)
+    bins = np.clip(decades - LEAST_DECADE, 0, BINS - 1)
+    tally.histogram += np.bincount(bins, minlength=BINS)
+    most = int(np.argmax(apart))
+    if apart[most] > tally.largest:
+        tally.largest = float(apart[most])
+        return changed, int(rows[most])
+    return changed, -1

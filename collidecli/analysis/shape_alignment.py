@@ -1,0 +1,218 @@
+"""Which shape of one contact set is which of another: by path within a world, whatever the rows and templates are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.errors import InputError
+
+GLOBAL = -1
+
+
+@dataclass(frozen=True)
+class ShapeFacts:
+    """The shapes of one contact set.
+
+    path, type, body: str of each shape; body is the body's path, "" for a static shape. template: int[S], -1 in every
+    world. world_template: int[W]. values: further facts of each shape by name, [S] or [S, n].
+    where: the file, for errors.
+    """
+
+    path: Sequence[str]
+    type: Sequence[str]
+    body: Sequence[str]
+    template: np.ndarray
+    world_template: np.ndarray
+    values: Mapping[str, np.ndarray]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class ShapeDifference:
+    """kind: removed, added, renamed or changed. path: in A, where it is there. what: of a changed shape, the fact's name.
+
+    a, b: the values, or for a renamed shape both paths. world: the first one, -1 for a shape of every world.
+    """
+
+    kind: str
+    path: str
+    what: str = ""
+    a: object = None
+    b: object = None
+    world: int = GLOBAL
+
+
+@dataclass
+class ShapeAlignment:
+    """One number for each shape of a world in both files.
+
+    names: of each number, the path in A where it is there. number_a: int64[SA]. number_b: int64[SB].
+    row_pairs: rows (A, B) that are the same shape. reordered: whether rows that both have stand in another order.
+    """
+
+    names: list[str]
+    number_a: np.ndarray
+    number_b: np.ndarray
+    row_pairs: list[tuple[int, int]]
+    differences: list[ShapeDifference] = field(default_factory=list)
+    reordered: bool = False
+
+
+def align_shapes(a: ShapeFacts, b: ShapeFacts, renames: Sequence[tuple[str, str]] = ()) -> ShapeAlignment:
+    """Matches the shapes of every world by path, then finds renamed ones, then compares what is known of each.
+
+    renames: (start of a path in A, what stands there in B), applied before anything else; they are no difference.
+    A shape is taken as renamed where both files have exactly one shape left in that world with its last path element
+    and type, or exactly one left of its type, its values and being static or not.
+    Worlds that only one file has are left out. Raises InputError for a path that is in one world twice.
+    """
+    rows_a, rows_b = _rows_by_template(a, renames), _rows_by_template(b, ())
+    pairs: dict[tuple[int, int], int] = {}
+    differences: dict[tuple[str, str, str], ShapeDifference] = {}
+    renamed_rows: set[tuple[int, int]] = set()
+    for world, here_a, here_b in _scopes(a, b, rows_a, rows_b):
+        left_a = {path: row for path, row in here_a.items() if path not in here_b}
+        left_b = {path: row for path, row in here_b.items() if path not in here_a}
+        for path, row in here_a.items():
+            if path in here_b:
+                pairs.setdefault((row, here_b[path]), world)
+        for old, new in _renamed(a, b, left_a, left_b):
+            pair = (left_a.pop(old), left_b.pop(new))
+            pairs.setdefault(pair, world)
+            renamed_rows.add(pair)
+            found = ShapeDifference("renamed", a.path[pair[0]], "path", a.path[pair[0]], b.path[pair[1]], world)
+            differences.setdefault(("renamed", found.path, str(found.b)), found)
+        for row in left_a.values():
+            differences.setdefault(
+                ("removed", a.path[row], ""), ShapeDifference("removed", a.path[row], a=a.type[row], world=world)
+            )
+        for row in left_b.values():
+            differences.setdefault(
+                ("added", b.path[row], ""), ShapeDifference("added", b.path[row], b=b.type[row], world=world)
+            )
+    alignment = _numbered(a, b, list(pairs))
+    alignment.differences += differences.values()
+    alignment.differences += _changed(a, b, pairs, renamed_rows)
+    return alignment
+
+
+def _rows_by_template(facts: ShapeFacts, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
+    tables: dict[int, dict[str, int]] = {GLOBAL: {}}
+    for row, (path, template) in enumerate(zip(facts.path, facts.template.tolist(), strict=True)):
+        for old, new in renames:
+            if path.startswith(old):
+                path = new + path[len(old) :]
+                break
+        table = tables.setdefault(template, {})
+        if path in table or (template != GLOBAL and path in tables[GLOBAL]):
+            raise InputError(
+                f"the path {path} is in one world twice", f"{facts.where}: /model/shape/path", "make it again"
+            )
+        table[path] = row
+    return tables
+
+
+def _scopes(
+    a: ShapeFacts, b: ShapeFacts, rows_a: dict[int, dict[str, int]], rows_b: dict[int, dict[str, int]]
+) -> Iterator[tuple[int, dict[str, int], dict[str, int]]]:
+    """(world, shapes of A, shapes of B) once for what is in every world, and once for each pair of templates.
+
+    A shape that only one file has in every world is with the worlds.
+    """
+    global_a, global_b = rows_a[GLOBAL], rows_b[GLOBAL]
+    worlds = min(len(a.world_template), len(b.world_template))
+    templates: dict[tuple[int, int], int] = {}
+    for world in range(worlds):
+        templates.setdefault((int(a.world_template[world]), int(b.world_template[world])), world)
+    of_worlds_a = set().union(*(rows_a.get(template, {}) for template, _ in templates))
+    of_worlds_b = set().union(*(rows_b.get(template, {}) for _, template in templates))
+    demoted_a = {path: row for path, row in global_a.items() if path not in global_b and path in of_worlds_b}
+    demoted_b = {path: row for path, row in global_b.items() if path not in global_a and path in of_worlds_a}
+    yield (
+        GLOBAL,
+        {path: row for path, row in global_a.items() if path not in demoted_a},
+        {path: row for path, row in global_b.items() if path not in demoted_b},
+    )
+    for (template_a, template_b), world in templates.items():
+        yield world, rows_a.get(template_a, {}) | demoted_a, rows_b.get(template_b, {}) | demoted_b
+
+
+def _renamed(a: ShapeFacts, b: ShapeFacts, left_a: dict[str, int], left_b: dict[str, int]) -> list[tuple[str, str]]:
+    """(path in A, path in B) of those left over that have one partner only."""
+    found: list[tuple[str, str]] = []
+
+    def leaf(facts: ShapeFacts, path: str, row: int) -> tuple:
+        return path.rsplit("/", 1)[-1], facts.type[row]
+
+    def likeness(facts: ShapeFacts, path: str, row: int) -> tuple:
+        values = tuple(np.asarray(facts.values[name][row]).tobytes() for name in ("margin", "gap"))
+        return facts.type[row], facts.body[row] == "", *values
+
+    rest_a, rest_b = dict(left_a), dict(left_b)
+    for key in (leaf, likeness):
+        if not rest_a or not rest_b:
+            break
+        groups: tuple[dict[tuple, list[str]], dict[tuple, list[str]]] = ({}, {})
+        for side, facts, rest in ((0, a, rest_a), (1, b, rest_b)):
+            for path, row in rest.items():
+                groups[side].setdefault(key(facts, path, row), []).append(path)
+        for signature, paths in groups[0].items():
+            others = groups[1].get(signature, [])
+            if len(paths) == len(others) == 1:
+                found.append((paths[0], others[0]))
+                del rest_a[paths[0]], rest_b[others[0]]
+    return found
+
+
+def _numbered(a: ShapeFacts, b: ShapeFacts, pairs: list[tuple[int, int]]) -> ShapeAlignment:
+    """Numbers by path, ascending in A's order: shapes of one path in different worlds share one."""
+    number_of: dict[str, int] = {}
+    number_a = np.array([number_of.setdefault(path, len(number_of)) for path in a.path], np.int64)
+    partner = {row_b: row_a for row_a, row_b in reversed(pairs)}
+    number_b = np.empty(len(b.path), np.int64)
+    for row, path in enumerate(b.path):
+        if row in partner:
+            number_b[row] = number_a[partner[row]]
+        else:
+            # A shape that only B has may bear the name of one that A has and that B calls otherwise.
+            name = path if path not in number_of else f"{path} (of B)"
+            number_b[row] = number_of.setdefault(name, len(number_of))
+    rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    reordered = bool((np.diff(rows[:, 1]) < 0).any())
+    return ShapeAlignment(list(number_of), number_a, number_b, pairs, reordered=reordered)
+
+
+def _changed(
+    a: ShapeFacts, b: ShapeFacts, pairs: dict[tuple[int, int], int], renamed: set[tuple[int, int]]
+) -> list[ShapeDifference]:
+    if not pairs:
+        return []
+    rows_a, rows_b = np.array(list(pairs), np.int64).T
+    worlds = list(pairs.values())
+    texts = {"type": (a.type, b.type), "body": (a.body, b.body)}
+    found: list[ShapeDifference] = []
+    for name, (of_a, of_b) in texts.items():
+        for (row_a, row_b), world in pairs.items():
+            if of_a[row_a] != of_b[row_b] and not (name == "body" and (row_a, row_b) in renamed):
+                found.append(ShapeDifference("changed", a.path[row_a], name, of_a[row_a], of_b[row_b], world))
+    for name in a.values:
+        if name not in b.values:
+            continue
+        of_a, of_b = np.asarray(a.values[name])[rows_a], np.asarray(b.values[name])[rows_b]
+        equal = (of_a == of_b) | (_is_nan(of_a) & _is_nan(of_b))
+        for at in np.flatnonzero(~equal.reshape(len(equal), -1).all(axis=1)).tolist():
+            path = a.path[int(rows_a[at])]
+            found.append(ShapeDifference("changed", path, name, of_a[at].tolist(), of_b[at].tolist(), worlds[at]))
+    of_world_a, of_world_b = a.template[rows_a] != GLOBAL, b.template[rows_b] != GLOBAL
+    words = ("in every world", "in its own worlds")
+    for at in np.flatnonzero(of_world_a != of_world_b).tolist():
+        was, now = words[int(of_world_a[at])], words[int(of_world_b[at])]
+        found.append(ShapeDifference("changed", a.path[int(rows_a[at])], "worlds", was, now, worlds[at]))
+    return found
+
+
+def _is_nan(values: np.ndarray) -> np.ndarray:
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
