@@ -13,8 +13,8 @@ from collidecli.analysis.field_comparison import FieldTally, Tolerances, compare
 
 ROOM = "room"
 """Column: how far below the pair's gap the distance is [m]. It decides what is shallow, and is not compared."""
-MISSING, EXTRA, CHANGED = "missing", "extra", "changed"
-KINDS = (MISSING, EXTRA, CHANGED)
+KINDS: tuple[str, ...] = ("missing", "extra", "changed")
+MISSING, EXTRA, CHANGED = KINDS
 
 
 @dataclass
@@ -56,7 +56,7 @@ class ContactDifferences:
         self.pairs: dict[tuple[int, int], PairTally] = {}
         self.differences: list[Difference] = []
         self.counts = dict.fromkeys(KINDS, 0)
-        self.pair_cells = {MISSING: 0, EXTRA: 0}
+        self.pair_cells: dict[str, int] = {MISSING: 0, EXTRA: 0}
         self.contacts_a = self.contacts_b = self.matched = self.shallow_count = self.crowded = 0
         self.first_cell = -1
         self.cells_differing = 0
@@ -149,7 +149,7 @@ class ContactDifferences:
         by_field: list[tuple[str, np.ndarray]],
         first_cell: int,
     ) -> None:
-        """Keeps the first differences by cell and pair, up to `first` in all. partners: B's rows of the changed ones."""
+        """Keeps the first differences by cell and pair, `first` in all. partners: B's rows of the changed."""
         kinds = np.concatenate([np.full(len(found), n) for n, (_, found) in enumerate(rows.values())])
         places = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
         keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]

@@ -40,7 +40,7 @@ class Contacts:
 
 @dataclass(frozen=True)
 class Matches:
-    """a, b: int64[n], rows that are the same contact. missing: rows of A without one in B. extra: rows of B without one.
+    """a, b: int64[n], rows that are the same contact. missing, extra: rows of A, of B, without one.
 
     identical: the rows of both are the same contacts in the same order; a and b then are 0, 1, 2 ...
     missing_pairs, extra_pairs: rows of A, of B; the first of each pair in a cell that the other does not have there.
@@ -212,7 +212,7 @@ def _places(contacts: Contacts) -> np.ndarray:
 
 
 def _costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., n, m]: how far apart places [..., n, 6] and [..., m, 6] are; a normal's turn counts by the group's extent."""
+    """[..., n, m]: how far places [..., n, 6] and [..., m, 6] are apart; normals count by the group's extent."""
     middles = np.concatenate([a, b], axis=-2)[..., :3]
     extent = np.linalg.norm(middles.max(axis=-2) - middles.min(axis=-2), axis=-1)
     apart = a[..., :, None, :] - b[..., None, :, :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class FieldTally:
     differing: int = 0
     changed: int = 0
     largest: float = 0.0
-    largest_at: dict[str, object] | None = None
+    largest_at: dict[str, Any] | None = None
     histogram: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
 
 

@@ -8,12 +8,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 
-WAYS = ("step", "time", "index")
-
 
 @dataclass(frozen=True)
 class FrameAlignment:
-    """by: the way. a, b: int64[n], frames that are the same, ascending in A. only_a, only_b: frames without a partner."""
+    """by: the way. a, b: int64[n], the same frames, ascending in A. only_a, only_b: frames without a partner."""
 
     by: str
     a: np.ndarray
@@ -25,7 +23,9 @@ class FrameAlignment:
 def align_frames(
     step_a: np.ndarray, time_a: np.ndarray, step_b: np.ndarray, time_b: np.ndarray, by: str = ""
 ) -> FrameAlignment:
-    """Frames matched `by` one of WAYS; "" takes the first of step and time that is unique in both and shared at all.
+    """Frames matched `by` "step", "time" or "index".
+
+    "" takes the first of step and time that repeats in neither file and that they share at all.
 
     Where neither is, frames go by step, or by index where steps repeat. Raises InputError where frames are to be
     matched by something that repeats.

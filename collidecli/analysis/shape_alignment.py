@@ -32,7 +32,7 @@ class ShapeFacts:
 
 @dataclass(frozen=True)
 class ShapeDifference:
-    """kind: removed, added, renamed or changed. path: in A, where it is there. what: of a changed shape, the fact's name.
+    """kind: removed, added, renamed or changed. path: in A, where it is there. what: the fact that changed.
 
     a, b: the values, or for a renamed shape both paths. world: the first one, -1 for a shape of every world.
     """

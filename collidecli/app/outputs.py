@@ -9,6 +9,13 @@ from collidecli.errors import OutputError
 from collidecli.files.atomic_output import AtomicOutput
 
 
+def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> None:
+    """Writes a small file whole. Raises OutputError; nothing is left then."""
+    with AtomicOutput(path, force) as output:
+        output.write(content)
+        output.commit()
+
+
 def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
     """Raises OutputError where `path` cannot be written, exists and not `force`, or is one of the inputs."""
     for source in inputs:

@@ -22,6 +22,7 @@ VERBS = {
     "inspect": "Show a scene, a recording or a contact set as tables.",
     "record": "Step an MJCF scene in MuJoCo and record its motion.",
     "traj": "Work on recordings: convert one of any known kind to a trajectory.",
+    "diff": "Say what is missing, extra or changed in one contact set, compared with another.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""

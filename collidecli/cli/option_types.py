@@ -61,6 +61,21 @@ class Rate(click.ParamType):
         return rate
 
 
+class Share(click.ParamType):
+    """A number from 0 to 1."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            share = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a number", param, ctx)
+        if not 0.0 <= share <= 1.0:
+            self.fail(f"{value} is not a share: it must be from 0 to 1", param, ctx)
+        return share
+
+
 class NameList(click.ParamType):
     """Names parted by commas, as a tuple."""
 

@@ -110,7 +110,7 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
     """What is wrong with the rows: per rule the first place and how many rows. Reads in blocks of whole cells."""
     first_place: dict[str, str] = {}
     counts: dict[str, int] = {}
-    pair_margin, pair_gap = _pair_values(contacts)
+    pair_margin, pair_gap = pair_values(contacts)
     mixing = _mixing(contacts)
     for block in contacts.blocks(names=schema.COLUMN_NAMES + contacts.optional_columns):
         if block.contact_count == 0:
@@ -160,7 +160,7 @@ def _mixing_rules(
 PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
+def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
     """The margin and the gap of pairs of shapes: their own together, unless the pair is forced and has one."""
     shapes, forced = contacts.shapes, contacts.forced
     keys = forced.shape0.astype(np.int64) * len(shapes) + forced.shape1

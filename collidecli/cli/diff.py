@@ -1,0 +1,85 @@
+"""collide diff: two contact sets, and what is missing, extra or changed in the second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import Metres, Share, WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.repeated import repeated
+from collidecli.cli.settings import option
+from collidecli.model.choices import FRAME_MATCHES
+
+LOOKED_AT, ALLOWED, OUTPUT = "What is compared", "What is allowed", "Output"
+EPILOG = """\b
+collide diff baseline.h5 now.h5
+collide diff baseline.h5 now.h5 --atol 1e-6 --atol normal=0.1deg --ignore-shallow 1e-5
+collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
+\b
+Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input that cannot be used.
+"""
+
+
+@click.command("diff", cls=Verb, epilog=EPILOG)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape of such a path.")
+@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape of such a path.")
+@repeated("--fields", metavar="NAME,...", section=LOOKED_AT, help="Fields of contacts. [default: all that both have]")
+@option("--pairs-only", is_flag=True, section=LOOKED_AT, help="Which pairs of shapes touch, and nothing else.")
+@repeated("--rename", "renames", metavar="OLD=NEW,...", section=LOOKED_AT, help="Paths of A that begin so in B.")
+@option(
+    "--match-frames",
+    type=click.Choice(FRAME_MATCHES),
+    section=LOOKED_AT,
+    help="[default: step, or time where no step is shared]",
+)
+@option("--full", is_flag=True, section=LOOKED_AT, help="Read everything, though the content hashes are equal.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation, in m or rad; or normal=0.1deg.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation as a share of the value.")
+@option("--ignore-shallow", type=Metres(), section=ALLOWED, help="Missing and extra ones that near to the gap.")
+@option("--max-missing", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Missing contacts.")
+@option("--max-extra", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Extra contacts.")
+@option("--allow-fraction", type=Share(), default=0.0, metavar="F", section=ALLOWED, help="Share, of each kind.")
+@option("--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List so many.")
+@option("--junit-xml", metavar="FILE", section=OUTPUT, help="A report as JUnit writes it.")
+@option("--markdown", metavar="FILE", section=OUTPUT, help="A report in Markdown, as for a step summary.")
+@option("--github", is_flag=True, section=OUTPUT, help="Annotations of GitHub Actions, to stderr.")
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
+    """Say what is missing, extra or changed in contact set B, compared with A. Without tolerances: exactly.
+
+    Shapes are matched by path, frames by step or time, contacts by features or else by place.
+    """
+    from collidecli.app.diff import DiffRequest, diff
+    from collidecli.app.outputs import check_output, write_output
+    from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
+    from collidecli.report.diff_table import diff_table
+
+    streams = streams_of(ctx)
+    outputs = {name: values.pop(name) for name in ("junit_xml", "markdown")}
+    force, github = values.pop("force"), values.pop("github")
+    paths = [path for path in outputs.values() if path is not None]
+    for path in paths:
+        check_output(path, force, (a, b))
+    if len(paths) == 2 and paths[0] == paths[1]:
+        raise click.UsageError("--junit-xml and --markdown name one and the same file.")
+    given = {name: value for name, value in values.items() if value is not None}
+    started = time.perf_counter()
+    with streams.progress("comparing") as progress:
+        facts = diff(DiffRequest(a, b, **given), progress)
+    seconds = time.perf_counter() - started
+    if outputs["junit_xml"] is not None:
+        write_output(outputs["junit_xml"], junit_xml(facts, seconds), force)
+    if outputs["markdown"] is not None:
+        write_output(outputs["markdown"], markdown(facts).encode(), force)
+    if github:
+        for line in github_annotations(facts):
+            print(line, file=sys.stderr)
+    streams.result(facts, diff_table)
+    return 0 if facts["equal"] else 1

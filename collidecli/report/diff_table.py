@@ -1,0 +1,93 @@
+"""Two contact sets compared, as tables for a terminal (schema collide.diff/1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from collidecli.report.diff_words import KINDS, bins, deviation, field_kind, frame_lines, model_line, place, verdict
+from collidecli.report.words import count, facts_table, listing
+
+
+def diff_table(facts: Mapping[str, Any]) -> RenderableType:
+    """The verdict, then only what differs."""
+    parts: list[RenderableType] = [Text(verdict(facts), style="bold")]
+    if not facts["by_hash"]:
+        parts += [Text(), _summary(facts)]
+    lines = [model_line(one) for one in facts["model"]["listed"]]
+    more = facts["model"]["differences"] - len(lines)
+    lines += [f"and {count(more)} differences of the model more"] if more else []
+    lines += frame_lines(facts)
+    if lines:
+        parts += [Text(), Text("\n".join(lines))]
+    if facts["pairs"]["differing"]:
+        parts += [Text(), _pairs(facts)]
+    fields = [one for one in facts["fields"] if one["differing"]]
+    if fields:
+        parts += [Text(), _fields(fields)]
+        parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
+        histogram = [one for one in fields if one["histogram"]]
+        if histogram:
+            parts += [Text(), _histogram(histogram)]
+    if facts["notes"]:
+        parts += [Text(), *(Text(f"note: {note}") for note in facts["notes"])]
+    return Group(*parts)
+
+
+def _summary(facts: Mapping[str, Any]) -> RenderableType:
+    contacts, frames, worlds = facts["contacts"], facts["frames"], facts["worlds"]
+    of = "pairs" if contacts["what"] == "pairs" else "contacts"
+    differing = f", {count(frames['differing'])} of them differ" if frames["differing"] else ""
+    rows = [
+        ("A", f"{facts['a']['file']}, {count(facts['a']['contacts'])} contacts"),
+        ("B", f"{facts['b']['file']}, {count(facts['b']['contacts'])} contacts"),
+        ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
+    ]
+    if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
+        names = ", ".join(map(str, worlds["listed"])) + (", ..." if worlds["differing"] > len(worlds["listed"]) else "")
+        rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
+    rows.append((of, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
+    if contacts["missing_pairs"] or contacts["extra_pairs"]:
+        cells = [count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra")]
+        rows.append(("touching", f"{cells[0]} times a pair touches in A only, {cells[1]} times in B only"))
+    if contacts["ignored_shallow"]:
+        rows.append(("ignored", f"{count(contacts['ignored_shallow'])} shallow ones"))
+    if facts["first"] is not None:
+        rows.append(("first", place(facts["first"])))
+    return facts_table(rows)
+
+
+def _pairs(facts: Mapping[str, Any]) -> RenderableType:
+    table = listing(
+        ("shape 0", "left"), ("shape 1", "left"), *((kind, "right") for kind in KINDS), ("first in", "left")
+    )
+    for pair in facts["pairs"]["listed"]:
+        counts = (count(pair[kind]) if pair[kind] else "" for kind in KINDS)
+        table.add_row(pair["shape0"], pair["shape1"], *counts, place(pair["first"]))
+    more = facts["pairs"]["differing"] - len(facts["pairs"]["listed"])
+    if more:
+        table.add_row(f"and {count(more)} pairs more")
+    return table
+
+
+def _fields(fields: list[Mapping[str, Any]]) -> RenderableType:
+    table = listing(("field", "left"), ("not the same", "right"), ("changed", "right"), ("largest", "right"))
+    for one in fields:
+        table.add_row(
+            one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])
+        )
+    return table
+
+
+def _histogram(fields: list[Mapping[str, Any]]) -> RenderableType:
+    found = {one["name"]: dict(bins(one)) for one in fields}
+    edges = [None, *sorted({b["from"] for one in fields for b in one["histogram"] if b["from"] is not None})]
+    words = ["below 1e-09" if edge is None else f"from {edge:.0e}" for edge in edges]
+    table = listing(("deviation", "left"), *((name, "right") for name in found))
+    for word in words:
+        if any(word in column for column in found.values()):
+            table.add_row(word, *(count(column[word]) if word in column else "" for column in found.values()))
+    return table
