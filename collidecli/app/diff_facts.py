@@ -153,9 +153,9 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, A
         found.contacts_a = found.contacts_b = found.matched = a.contact_count
     fraction = request.allow_fraction
     allowed = {
-        MISSING: max(request.max_missing, math.floor(fraction * found.contacts_a)),
-        EXTRA: max(request.max_extra, math.floor(fraction * found.contacts_b)),
-        CHANGED: math.floor(fraction * found.matched),
+        MISSING: max(request.max_missing, share_of(fraction, found.contacts_a)),
+        EXTRA: max(request.max_extra, share_of(fraction, found.contacts_b)),
+        CHANGED: share_of(fraction, found.matched),
     }
     return {
         "what": "pairs" if request.pairs_only else "contacts",
@@ -169,6 +169,11 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, A
         "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
         "allowed": allowed,
     }
+
+
+def share_of(fraction: float, number: int) -> int:
+    """Rounded down, but for the rounding of the product: 0.29 of 100 are 29."""
+    return math.floor(fraction * number * (1.0 + 4 * np.finfo(np.float64).eps))
 
 
 def _reasons(
