@@ -162,26 +162,35 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
 
 
 def _elsewhere(compared: Comparison, sides: Sequence[Side], worlds: int) -> list[str]:
-    """Whether what A has in the first cell that differs is what B has in another frame or world nearby."""
+    """Whether the first cell that differs is found, in the other file, one frame later or in another world.
+
+    That cell must differ from its own partner, or everything that rests would look shifted.
+    """
     assert compared.contacts is not None
     match, world = divmod(compared.contacts.first_cell, worlds)
-    frame_a, frame_b = int(compared.frames.a[match]), int(compared.frames.b[match])
-    a, b = sides
-    cell_a = frame_a * a.contacts.world_count + world
-    held = a.read(cell_a, cell_a + 1)
-    if not len(held):
-        return []
-    places = [(frame_b + step, world) for step in (1, -1) if 0 <= frame_b + step < b.contacts.frame_count]
-    places += [(frame_b, other) for other in range(min(b.contacts.world_count, MOST_WORLDS_TRIED)) if other != world]
-    for frame, other in places:
-        cell = frame * b.contacts.world_count + other
-        if _alike(held, b.read(cell, cell + 1), compared):
-            kind = "frames" if other == world else "worlds"
+    places = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
+    places += [(match, other) for other in range(min(worlds, MOST_WORLDS_TRIED)) if other != world]
+    here = [_cell(compared, sides, side, match, world) for side in (0, 1)]
+    for there_match, there_world in places:
+        there = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
+        for side, other, names in ((0, 1, "AB"), (1, 0, "BA")):
+            if not len(here[side]) or not _alike(here[side], there[other], compared):
+                continue
+            if _alike(there[0], there[1], compared):
+                break
+            frames = (compared.frames.a, compared.frames.b)
+            kind = "frames" if there_world == world else "worlds"
             return [
-                f"frame {frame_a}, world {world} of A is frame {frame}, world {other} of B: are {kind} shifted or"
-                " exchanged?"
+                f"frame {frames[side][match]}, world {world} of {names[0]} is frame {frames[other][there_match]}, "
+                f"world {there_world} of {names[1]}: are {kind} shifted or exchanged?"
             ]
     return []
+
+
+def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, world: int) -> Contacts:
+    frame = int((compared.frames.a, compared.frames.b)[side][match])
+    cell = frame * sides[side].contacts.world_count + world
+    return sides[side].read(cell, cell + 1)
 
 
 def _alike(one: Contacts, other: Contacts, compared: Comparison) -> bool:

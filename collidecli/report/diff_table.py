@@ -24,14 +24,14 @@ def diff_table(facts: Mapping[str, Any]) -> RenderableType:
     if lines:
         parts += [Text(), Text("\n".join(lines))]
     if facts["pairs"]["differing"]:
-        parts += [Text(), _pairs(facts)]
+        parts.append(_pairs(facts))
     fields = [one for one in facts["fields"] if one["differing"]]
     if fields:
-        parts += [Text(), _fields(fields)]
+        parts.append(_fields(fields))
         parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
         histogram = [one for one in fields if one["histogram"]]
         if histogram:
-            parts += [Text(), _histogram(histogram)]
+            parts.append(_histogram(histogram))
     if facts["notes"]:
         parts += [Text(), *(Text(f"note: {note}") for note in facts["notes"])]
     return Group(*parts)

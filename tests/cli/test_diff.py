@@ -504,9 +504,53 @@ def test_a_crate_moved_a_millimetre(here, collide):
     assert collide("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "-o", "b.h5").code == 0
     facts = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
     assert facts["first"]["frame_a"] == 12
+    assert not any("shifted" in note for note in facts["notes"])
     (found,) = facts["pairs"]["listed"]
     assert {found["shape0"], found["shape1"]} == {"base", "ball"}
     assert counts(facts) == (0, 0, 8)
     distance = next(f for f in facts["fields"] if f["name"] == "distance")
     assert distance["largest"] == pytest.approx(1e-3, rel=1e-4)  # float32 of 0.1 m
     assert collide("diff", "a.h5", "b.h5", "--atol", "1.01e-3").code == 0
+
+
+def test_what_rests_is_not_called_shifted(diff):
+    """Every frame of A is the same; the last of B has a contact elsewhere."""
+    a = made_up(frames=1, worlds=1, contacts_per_cell=6, seed=3)
+    assert len(a.cell)
+    still = a.rows(np.tile(np.arange(len(a.cell)), 4))
+    still.cell = np.repeat(np.arange(4), len(a.cell))
+    still.step, still.time = np.arange(4) * 5, np.arange(4) * 0.01
+    moved = still.copy()
+    moved.columns["point0"][-1] += 0.5
+    facts = diff(still, moved)
+    assert (facts["first"]["frame_a"], counts(facts)) == (3, (0, 0, 1))
+    assert not any("shifted" in note for note in facts["notes"])
+
+
+def test_the_sample_with_one_crate_moved(here, collide, request):
+    """crate_a of the pile 1 mm off in frames 60 to 62: all that differs has crate_a in it, from frame 60 on."""
+    sample = request.path.parents[2] / "samples" / "01_usd_pile"
+    scene, motion = sample / "pile.usda", sample / "motion.usdc"
+    assert collide("traj", "convert", motion, "--scene", scene, "-o", "pile.h5").code == 0
+    run = ("run", scene, "-t", "pile.h5", "--device", "cpu", "--frames", "55:66")
+    assert collide(*run, "-o", "a.h5").code == 0
+    with h5py.File(here / "pile.h5", "r+") as file:
+        crate = file["body_name"].asstr()[:].tolist().index("/World/Objects/crate_a")
+        file["body_q"][60:63, 0, crate, 0] += 1e-3
+    assert collide(*run, "-o", "b.h5").code == 0
+    facts = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
+    assert (facts["first"]["frame_a"], facts["first"]["step"], facts["frames"]["differing"]) == (5, 60, 3)
+    assert facts["pairs"]["listed"]
+    for found in facts["pairs"]["listed"]:
+        assert "/World/Objects/crate_a" in (found["shape0"], found["shape1"])
+    assert facts["model"]["differences"] == 0
+    with h5py.File("a.h5") as one:
+        paths = one["model/shape/path"].asstr()[:].tolist()
+        start = one["rigid_contacts/cell_start"][:]
+        rows = slice(start[5], start[8])
+        touched = {
+            frozenset((paths[x], paths[y]))
+            for x, y in zip(one["rigid_contacts/shape0"][rows], one["rigid_contacts/shape1"][rows], strict=True)
+            if "/World/Objects/crate_a" in (paths[x], paths[y])
+        }
+    assert {frozenset((found["shape0"], found["shape1"])) for found in facts["pairs"]["listed"]} >= touched
