@@ -45,7 +45,9 @@ Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input t
 @option("--max-missing", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Missing contacts.")
 @option("--max-extra", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Extra contacts.")
 @option("--allow-fraction", type=Share(), default=0.0, metavar="F", section=ALLOWED, help="Share, of each kind.")
-@option("--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List so many.")
+@option(
+    "--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List so many."
+)
 @option("--junit-xml", metavar="FILE", section=OUTPUT, help="A report as JUnit writes it.")
 @option("--markdown", metavar="FILE", section=OUTPUT, help="A report in Markdown, as for a step summary.")
 @option("--github", is_flag=True, section=OUTPUT, help="Annotations of GitHub Actions, to stderr.")
