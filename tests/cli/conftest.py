@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
+from tests.support.contact_edits import Edited
 
 FRAMES = 20
 SCENE = """<mujoco>
@@ -69,5 +71,22 @@ def collide(capsys: pytest.CaptureFixture[str]):
         code = main([str(arg) for arg in args])
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def diff(here, collide):
+    """diff(a, b, *options): the facts; both are Edited. The exit code must agree with them."""
+
+    def call(a: Edited, b: Edited, *options: str) -> dict:
+        a.write(here / "a.h5")
+        b.write(here / "b.h5")
+        answer = collide("diff", "a.h5", "b.h5", "--json", *options)
+        assert answer.code in (0, 1), answer.err
+        facts = json.loads(answer.out)
+        assert answer.code == (0 if facts["equal"] else 1)
+        assert facts["schema"] == "collide.diff/1"
+        return facts
 
     return call

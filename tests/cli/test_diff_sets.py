@@ -1,0 +1,249 @@
+"""collide diff: models, frames and worlds edited by hand; reports, settings and refusals."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tests.support.contact_edits import Edited, made_up
+from tests.support.diff_facts import counts, nothing_but_contacts, where
+
+
+def test_a_renamed_shape(diff):
+    a, b = made_up(), made_up()
+    b.path[3] = "needle"
+    facts = diff(a, b)
+    assert counts(facts) == (0, 0, 0)
+    (found,) = facts["model"]["listed"]
+    assert (found["kind"], found["path"], found["a"], found["b"]) == ("renamed", "pin", "pin", "needle")
+    assert diff(a, b, "--rename", "pin=needle")["equal"]
+
+
+def test_a_whole_scene_renamed(diff):
+    a, b = made_up(), made_up()
+    a.path, b.path = [f"/World/{p}" for p in a.path], [f"/Scene/{p}" for p in b.path]
+    facts = diff(a, b)
+    assert {one["kind"] for one in facts["model"]["listed"]} == {"renamed"}
+    assert (facts["model"]["differences"], counts(facts)) == (5, (0, 0, 0))
+    assert diff(a, b, "--rename", "/World=/Scene")["equal"]
+
+
+def test_a_shape_removed(diff):
+    a = made_up()
+    b = a.rows((a.columns["shape0"] != 4) & (a.columns["shape1"] != 4)).copy()
+    b.path, b.type = b.path[:4], b.type[:4]
+    b.body, b.margin, b.gap = b.body[:4], b.margin[:4], b.gap[:4]
+    lost = len(a.cell) - len(b.cell)
+    facts = diff(a, b)
+    assert [(one["kind"], one["path"]) for one in facts["model"]["listed"]] == [("removed", "egg")]
+    assert counts(facts) == (lost, 0, 0)
+    assert {name for one in facts["pairs"]["listed"] for name in (one["shape0"], one["shape1"])} >= {"egg"}
+    assert all("egg" in (one["shape0"], one["shape1"]) for one in facts["pairs"]["listed"])
+    back = diff(b, a)
+    assert [(one["kind"], one["path"]) for one in back["model"]["listed"]] == [("added", "egg")]
+    assert counts(back) == (0, lost, 0)
+    assert diff(a, b, "--exclude", "egg")["equal"]
+
+
+def test_a_margin_changed(diff):
+    a, b = made_up(), made_up()
+    b.margin = b.margin.copy()
+    b.margin[2] += 0.5
+    facts = diff(a, b)
+    (found,) = facts["model"]["listed"]
+    assert (found["path"], found["what"]) == ("bøx", "margin")
+    assert found["b"] - found["a"] == pytest.approx(0.5)
+    assert counts(facts) == (0, 0, 0)
+    assert diff(a, b, "--atol", "margin=0.6")["equal"]
+
+
+def test_a_frame_that_is_not_there(diff):
+    a = made_up()
+    b = a.rows(a.cell < 5 * a.worlds)
+    b.step, b.time = a.step[:5], a.time[:5]
+    facts = diff(a, b)
+    assert counts(facts) == (0, 0, 0)
+    assert facts["frames"]["only_a"] == 1
+    assert facts["frames"]["first_only_a"] == {"frame": 5, "step": 25, "time": a.time[5]}
+    assert diff(b, a)["frames"]["only_b"] == 1
+
+
+def test_frames_are_matched_by_step(diff):
+    a = made_up()
+    late = a.rows(a.cell >= 2 * a.worlds)
+    late = Edited(**{**vars(late), "cell": late.cell - 2 * a.worlds, "step": a.step[2:], "time": a.time[2:]})
+    late.columns["distance"] = late.columns["distance"].copy()
+    late.columns["distance"][0] += 0.5
+    facts = diff(a, late)
+    assert (facts["frames"]["by"], facts["frames"]["compared"], facts["frames"]["only_a"]) == ("step", 4, 2)
+    assert counts(facts) == (0, 0, 1)
+    assert (facts["first"]["frame_a"], facts["first"]["frame_b"]) == (2, 0)
+
+
+def test_frames_without_common_steps_are_matched_by_time(diff):
+    a, b = made_up(), made_up()
+    b.step = b.step + 1
+    facts = diff(a, b)
+    assert (facts["frames"]["by"], facts["equal"]) == ("time", True)
+    assert diff(a, b, "--match-frames", "index")["equal"]
+
+
+def test_a_time_that_differs(diff):
+    a, b = made_up(), made_up()
+    b.time = b.time.copy()
+    b.time[3] += 1e-3
+    facts = diff(a, b)
+    assert (facts["frames"]["times_changed"], counts(facts)) == (1, (0, 0, 0))
+    assert diff(a, b, "--atol", "time=2e-3")["equal"]
+
+
+def test_contacts_shifted_by_a_frame(diff):
+    a = made_up()
+    b = a.rows(a.cell < 5 * a.worlds).copy()
+    b.cell = b.cell + a.worlds
+    facts = diff(a, b)
+    nothing_but_contacts(facts)
+    first = int(np.flatnonzero(a.cell >= 0)[0])
+    assert facts["first"] == where(a, first)
+    assert any("shifted" in note and "frame 0" in note and "frame 1" in note for note in facts["notes"])
+
+
+def test_worlds_exchanged(diff):
+    a = made_up()
+    b = a.copy()
+    frame, world = np.divmod(a.cell, 3)
+    b.cell = frame * 3 + np.array([2, 1, 0])[world]
+    order = np.argsort(b.cell, kind="stable")
+    b = b.rows(order)
+    facts = diff(a, b)
+    nothing_but_contacts(facts)
+    assert facts["worlds"]["listed"] == [0, 2]
+    assert any("worlds shifted or exchanged" in note for note in facts["notes"])
+
+
+def test_a_world_less(diff):
+    a = made_up()
+    frame, world = np.divmod(a.cell, 3)
+    b = a.rows(world < 2)
+    b.cell, b.worlds = frame[world < 2] * 2 + world[world < 2], 2
+    facts = diff(a, b)
+    assert not facts["equal"]
+    assert counts(facts) == (0, 0, 0)
+    assert facts["worlds"]["compared"] == 2
+    assert facts["contacts"]["matched"] == len(b.cell)
+
+
+def test_old_versions_and_columns_of_one_file(diff):
+    a, b = made_up(), made_up()
+    b.version = (1, 1)
+    facts = diff(a, b)
+    assert facts["equal"]
+    assert any("1.0 and 1.1" in note for note in facts["notes"])
+
+
+def test_reports(here, collide):
+    a, b = made_up(), made_up()
+    b.path[1] = "b|all"
+    b.columns["distance"][9] += 0.5
+    a.write(here / "a.h5")
+    b.write(here / "b.h5")
+    answer = collide("diff", "a.h5", "b.h5", "--junit-xml", "d.xml", "--markdown", "d.md", "--github")
+    assert answer.code == 1
+    root = ElementTree.parse(here / "d.xml").getroot()
+    (suite,) = root
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["model", "contacts changed"]
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(suite)), "2")
+    text = (here / "d.md").read_text()
+    assert "### collide diff: different" in text
+    assert "b\\|all" in text
+    lines = answer.err.splitlines()
+    assert [line.split("::")[1] for line in lines] == [
+        "error title=collide diff%3A model",
+        "error title=collide diff%3A contacts changed",
+    ]
+    again = collide("diff", "a.h5", "b.h5", "--markdown", "d.md")
+    assert (again.code, "--force" in again.err) == (3, True)
+    assert collide("diff", "a.h5", "b.h5", "--markdown", "d.md", "--force", "--quiet").code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--atol", "few"), ("--atol", "few")),
+        (("--atol", "feature0=1"), ("feature0", "no field")),
+        (("--rtol", "normal=1"), ("normal", "--rtol")),
+        (("--atol", "-1"), ("-1", "at least 0")),
+        (("--include", "nobody*"), ("nobody*", "--include")),
+        (("--rename", "ball"), ("ball", "OLD=NEW")),
+        (("--fields", "friction"), ("friction", "--fields")),
+        (("--allow-fraction", "2"), ("--allow-fraction", "from 0 to 1")),
+    ],
+)
+def test_options_that_mean_nothing(here, collide, options, words):
+    made_up().write(here / "a.h5")
+    answer = collide("diff", "a.h5", "a.h5", *options)
+    assert (answer.code, answer.out) == (2, "")
+    for word in words:
+        assert word in answer.err
+
+
+def test_files_that_cannot_be_compared(here, collide):
+    edited = made_up()
+    edited.write(here / "a.h5")
+    (here / "text.h5").write_text("words")
+    for name in ("text.h5", "nowhere.h5", "motion.h5"):
+        answer = collide("diff", "a.h5", name)
+        assert (answer.code, answer.out) == (2, "")
+        assert name in answer.err
+    edited.path[1] = edited.path[2]
+    edited.write(here / "twice.h5")
+    answer = collide("diff", "a.h5", "twice.h5")
+    assert (answer.code, "twice.h5" in answer.err, "bøx" in answer.err) == (2, True, True)
+    broken = made_up()
+    broken.columns["shape1"][4] = 77
+    broken.write(here / "broken.h5")
+    answer = collide("diff", "a.h5", "broken.h5")
+    assert (answer.code, "77" in answer.err, "broken.h5" in answer.err) == (2, True, True)
+
+
+def test_settings(here, collide, monkeypatch):
+    a, b = made_up(), made_up()
+    b.columns["distance"][9] += 0.5
+    b.columns["point0"][9] += 0.1
+    a.write(here / "a.h5")
+    b.write(here / "b.h5")
+    (here / "collide.toml").write_text('[diff]\natol = "distance=0.6, point0=0.2"\n')
+    assert collide("diff", "a.h5", "b.h5").code == 0
+    monkeypatch.setenv("COLLIDE_DIFF_ATOL", "distance=0.4,point0=0.2")
+    assert collide("diff", "a.h5", "b.h5").code == 1
+    assert collide("diff", "a.h5", "b.h5", "--atol", "distance=0.6", "--atol", "point0=0.2").code == 0
+
+
+def test_golden_files_compare_with_each_other(collide, here, request):
+    golden = request.path.parents[1] / "golden"
+    for one, other in (("1_0", "1_0"), ("1_1", "1_1"), ("1_0", "1_1"), ("1_1", "1_0")):
+        answer = collide("diff", golden / f"contacts_{one}.h5", golden / f"contacts_{other}.h5", "--full", "--json")
+        facts = json.loads(answer.out)
+        assert answer.code == (0 if facts["equal"] else 1)
+        assert facts["equal"] or one != other
+        if one != other:
+            assert any("versions" in note for note in facts["notes"])
+            assert any("surfaces" in note for note in facts["notes"])
+
+
+def test_what_rests_is_not_called_shifted(diff):
+    """Every frame of A is the same; the last of B has a contact elsewhere."""
+    a = made_up(frames=1, worlds=1, contacts_per_cell=6, seed=3)
+    assert len(a.cell)
+    still = a.rows(np.tile(np.arange(len(a.cell)), 4))
+    still.cell = np.repeat(np.arange(4), len(a.cell))
+    still.step, still.time = np.arange(4) * 5, np.arange(4) * 0.01
+    moved = still.copy()
+    moved.columns["point0"][-1] += 0.5
+    facts = diff(still, moved)
+    assert (facts["first"]["frame_a"], counts(facts)) == (3, (0, 0, 1))
+    assert not any("shifted" in note for note in facts["notes"])
