@@ -12,6 +12,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import is_identity
@@ -29,6 +30,7 @@ class ShapeRows:
 
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
     radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1.
+    mesh: which of `meshes`, or -1.
     """
 
     type: wp.array[wp.int32]
@@ -51,6 +53,8 @@ class ShapeRows:
     gap_is_sum: int
     hull: wp.array[wp.int32]
     hulls: Hulls
+    mesh: wp.array[wp.int32]
+    meshes: Meshes
 
 
 @wp.struct
@@ -116,6 +120,8 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.gap_is_sum = int(model.gap_rule == "sum")
     rows.hull = put(shapes.hull, wp.int32)
     rows.hulls = upload_hulls(model.hulls, device)
+    rows.mesh = put(shapes.mesh, wp.int32)
+    rows.meshes = upload_meshes(model.meshes, device)
 
     template_count = int(model.world_template.max()) + 1
     places = tuple(model.template_shapes(t) for t in range(template_count))

@@ -14,6 +14,8 @@ from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
+from collidecli.engine.narrow_phase.mesh.mid_phase import find_triangles
+from collidecli.engine.narrow_phase.mesh.room import SHARED_KERNELS, collide_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.workspace import Workspace
@@ -111,6 +113,8 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
+        if any(room.of_mesh for room in self.table.rooms):
+            shared += SHARED_KERNELS
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
     def _narrow_phase(
@@ -121,16 +125,28 @@ class CollisionPipeline:
             return workspace.struct(Staging), 0
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
-        first_rows = [0, *accumulate(n * room.max_contacts for n, room in zip(sizes, self.table.rooms, strict=True))]
+        # Of what is tested at once: pairs, or pairs of a mesh with a triangle each.
+        tested, pieces = list(sizes), {}
+        shared = [self.device_model.rows, chunk.instances, candidates]
+        for index, room in enumerate(self.table.rooms):
+            if room.of_mesh and sizes[index]:
+                pieces[index] = find_triangles(room.name, shared, order, starts[index], sizes[index], workspace)
+                tested[index] = pieces[index].count
+        first_rows = [0, *accumulate(n * room.max_contacts for n, room in zip(tested, self.table.rooms, strict=True))]
         contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
         inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(room.may_be_inexact and n for n, room in zip(sizes, self.table.rooms, strict=True))
         if may_be_inexact:
             inexact.zero_()
-        for room, size, start, first_row in zip(self.table.rooms, sizes, starts, first_rows, strict=False):
-            bucket = workspace.struct(
-                Bucket, order=order, start=start, limit=self.max_contacts_per_pair, inexact=inexact
-            )
+        limit = self.max_contacts_per_pair
+        staged = workspace.struct(Staging, contact=contact)
+        for index, room in enumerate(self.table.rooms):
+            size, start, first_row = sizes[index], starts[index], first_rows[index]
+            if index in pieces:
+                bucket, rows = (start, size, limit), (contact, first_row, room.max_contacts)
+                collide_pieces(room.kernel, shared, pieces[index], order, bucket, inexact, rows, workspace)
+                continue
+            bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
             staged = workspace.struct(
                 Staging, contact=contact, start=first_row, most=room.max_contacts, pair_count=size
             )

@@ -29,6 +29,7 @@ from collidecli.model.scene_records import (
 from collidecli.model.shape_adders import ShapeAdders, place_named
 from collidecli.model.shape_config import ShapeConfig, check_config, check_length
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
+from collidecli.model.triangle_mesh import TriangleMesh
 
 DEFAULT_GAP = 0.1
 
@@ -108,10 +109,11 @@ class ModelBuilder(ShapeAdders):
 
         size: as many numbers as `ShapeType` says [m]. xform: shape frame in body frame, in world when static.
         The shape is in its body's world; on a global body, in the world that is open. A convex mesh is added by
-        `add_shape_convex_hull`.
+        `add_shape_convex_hull`, a mesh by
+        `add_shape_mesh`.
         """
-        if ShapeType(type) == ShapeType.CONVEX_MESH:
-            raise InputError("a convex mesh has vertices, not a size", fix="use add_shape_convex_hull")
+        if ShapeType(type) in (ShapeType.CONVEX_MESH, ShapeType.MESH):
+            raise InputError("a mesh has vertices, not a size", fix="use add_shape_convex_hull or add_shape_mesh")
         return self._add_shape(
             body, ShapeType(type), size, checked_pose(xform, place_named("shape", key, self.shape_count)), cfg, key
         )
@@ -125,6 +127,7 @@ class ModelBuilder(ShapeAdders):
         cfg: ShapeConfig | None,
         key: str | None,
         hull: ConvexHull | None = None,
+        mesh: TriangleMesh | None = None,
     ) -> int:
         where = place_named("shape", key, self.shape_count)
         cfg = (self.default_shape_cfg if cfg is None else cfg).changed()
@@ -143,6 +146,7 @@ class ModelBuilder(ShapeAdders):
             cfg=cfg,
             default_gap=None,
             hull=hull,
+            mesh=mesh,
         )
         self._records.shapes.append(record)
         return self.shape_count - 1

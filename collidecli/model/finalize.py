@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, 
 from collidecli.model.placement import origins
 from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.model.shape_config import check_length, resolved_material
+from collidecli.model.triangle_mesh import TriangleMesh
 
 UP_AXES = ("X", "Y", "Z")
 
@@ -57,11 +59,13 @@ def build_model(
     records = _in_row_order(records)
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
-    hulls, hull = _hulls(records.shapes)
+    hulls, hull = _stored_once([shape.hull for shape in records.shapes])
+    meshes, mesh = _stored_once([shape.mesh for shape in records.shapes])
     model = Model(
         bodies=_bodies(records.bodies),
-        shapes=_shapes(records.shapes, default_gap, hull),
+        shapes=_shapes(records.shapes, default_gap, hull, mesh),
         hulls=hulls,
+        meshes=meshes,
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
@@ -165,7 +169,7 @@ def _bodies(records: list[BodyRecord]) -> Bodies:
     )
 
 
-def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray) -> Shapes:
+def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray, mesh: np.ndarray) -> Shapes:
     gaps = []
     for shape in records:
         fallback = default_gap if shape.default_gap is None else shape.default_gap
@@ -181,19 +185,23 @@ def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray) ->
         gap=np.array(gaps, np.float64),
         material=Materials.of([resolved_material(s.cfg) for s in records]),
         hull=hull,
+        mesh=mesh,
     )
 
 
-def _hulls(records: list[ShapeRecord]) -> tuple[tuple[ConvexHull, ...], np.ndarray]:
-    """The hulls, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
+Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh)
+
+
+def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
+    """Hulls or meshes, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
     number: dict[bytes, int] = {}
-    held: list[ConvexHull] = []
-    rows = np.full(len(records), -1, np.int32)
-    for row, shape in enumerate(records):
-        if shape.hull is not None:
-            rows[row] = number.setdefault(shape.hull.key, len(held))
+    held: list[Geometry] = []
+    rows = np.full(len(given), -1, np.int32)
+    for row, geometry in enumerate(given):
+        if geometry is not None:
+            rows[row] = number.setdefault(geometry.key, len(held))
             if rows[row] == len(held):
-                held.append(shape.hull)
+                held.append(geometry)
     return tuple(held), rows
 
 

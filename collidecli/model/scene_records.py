@@ -12,6 +12,7 @@ from collidecli.model.material import PairMaterial
 from collidecli.model.model import GLOBAL_TEMPLATE
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
+from collidecli.model.triangle_mesh import TriangleMesh
 
 
 @dataclass
@@ -37,6 +38,7 @@ class ShapeRecord:
     default_gap: float | None
     scope: int = 0
     hull: ConvexHull | None = None
+    mesh: TriangleMesh | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import warnings
+
 import numpy as np
 
 from collidecli.errors import InputError
@@ -12,6 +14,7 @@ from collidecli.model.model import STATIC_BODY
 from collidecli.model.placement import checked_pose, compose
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
+from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = 0.5**0.5
 Z_TO_UP = {
@@ -46,6 +49,7 @@ class ShapeAdders:
         cfg: Cfg,
         key: str | None,
         hull: ConvexHull | None = None,
+        mesh: TriangleMesh | None = None,
     ) -> int:
         raise NotImplementedError
 
@@ -151,6 +155,27 @@ class ShapeAdders:
         pose = checked_pose(xform, where)
         pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.CONVEX_MESH, hull.half_extents, pose, cfg, key, hull)
+
+    def add_shape_mesh(
+        self,
+        body: int,
+        vertices: np.ndarray,
+        faces: np.ndarray,
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
+
+        Triangles are counterclockwise from outside. Those without area are left out, with a warning. Raises InputError
+        for what is no mesh, see `triangle_mesh`.
+        """
+        where = place_named("shape", key, self.shape_count)
+        mesh = triangle_mesh(vertices, faces, where)
+        if mesh.dropped:
+            warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
+        pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
+        return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 
 
 def place_named(noun: str, key: str | None, index: int) -> str:

@@ -21,7 +21,7 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
-    - convex_mesh: half extents of the box around its vertices, whose centre is the origin; they follow from these
+    - convex_mesh, mesh: half extents of the box around its vertices, whose centre is the origin; they follow from these
     """
 
     PLANE = 0
@@ -32,6 +32,7 @@ class ShapeType(IntEnum):
     CONE = 5
     ELLIPSOID = 6
     CONVEX_MESH = 7
+    MESH = 8
 
     @property
     def label(self) -> str:
@@ -52,6 +53,7 @@ SIZE_COUNT = {
     ShapeType.CONE: 2,
     ShapeType.ELLIPSOID: 3,
     ShapeType.CONVEX_MESH: 3,
+    ShapeType.MESH: 3,
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
+from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
 
@@ -219,6 +220,20 @@ def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support
 
 
 @wp.func
+def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Support:
+    """A triangle's farthest corner; of several, the first. It has no pieces."""
+    result = Support()
+    result.point = shape.p
+    height = wp.dot(shape.p, direction)
+    if wp.dot(shape.q, direction) > height:
+        height = wp.dot(shape.q, direction)
+        result.point = shape.q
+    if wp.dot(shape.r, direction) > height:
+        result.point = shape.r
+    return result
+
+
+@wp.func
 def support_point(shape: Any, direction: Vec3) -> Vec3:
     """The shape's own farthest point along unit `direction`, in its frame [m]; ties as in `core_support`."""
     radius = core_radius(shape.type, shape.size)
@@ -258,6 +273,30 @@ class CoresOfHulls:
 
     a: HullShape
     b: HullShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class CoresWithTriangle:
+    """`Cores` of a primitive and a triangle."""
+
+    a: Primitive
+    b: TriangleShape
+    radius_a: Real
+    radius_b: Real
+    rotation: wp.mat33d
+    position: Vec3
+
+
+@wp.struct
+class CoresOfHullAndTriangle:
+    """`Cores` of a hull and a triangle."""
+
+    a: HullShape
+    b: TriangleShape
     radius_a: Real
     radius_b: Real
     rotation: wp.mat33d

@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.hulls import HullShape, hull_shape
-from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.geometry.support import Primitive, primitive
+from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
 
@@ -55,45 +52,6 @@ class Bucket:
     inexact: wp.array[wp.int32]
 
 
-@wp.struct
-class Query:
-    """One pair as its room sees it: a is the shape whose type comes first."""
-
-    row_a: int
-    row_b: int
-    pose_b_to_a: Pose
-    reach: Real
-
-
-@wp.func
-def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
-    """b's frame in a's, of two poses in the same frame."""
-    rotation_a = wp.transform_get_rotation(pose_a)
-    offset = wp.transform_get_translation(pose_b) - wp.transform_get_translation(pose_a)
-    return Pose(wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b))
-
-
-@wp.func
-def query_of(rows: ShapeRows, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
-    """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
-    row0 = row[0]
-    row1 = row[1]
-    query = Query()
-    limits = pair_limits(rows, row0, row1)
-    query.reach = limits.gap + limits.margin
-    pose0 = instances.pose[pair[0]]
-    pose1 = instances.pose[pair[1]]
-    if rows.type[row0] <= rows.type[row1]:
-        query.row_a = row0
-        query.row_b = row1
-        query.pose_b_to_a = relative_pose(pose0, pose1)
-    else:
-        query.row_a = row1
-        query.row_b = row0
-        query.pose_b_to_a = relative_pose(pose1, pose0)
-    return query
-
-
 @wp.func
 def note(candidates: Candidates, bucket: Bucket, out: Staging, candidate: int, row: int, found: int):
     """Notes how many contacts a candidate has, how many of them stay, and where they stand."""
@@ -122,18 +80,6 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         note(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
-
-
-@wp.func
-def primitive_of(rows: ShapeRows, row: int) -> Primitive:
-    """A row as a `Primitive`."""
-    return primitive(rows.type[row], rows.size[row])
-
-
-@wp.func
-def hull_of(rows: ShapeRows, row: int) -> HullShape:
-    """A row as a `HullShape`."""
-    return hull_shape(rows.hulls, rows.hull[row], rows.type[row], rows.size[row])
 
 
 def convex_kernel(
@@ -170,12 +116,16 @@ def convex_kernel(
 
 @dataclass(frozen=True)
 class Room:
-    """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs."""
+    """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
+
+    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`.
+    """
 
     name: str
     max_contacts: int
     kernel: wp.Kernel
     may_be_inexact: bool = False
+    of_mesh: bool = False
 
 
 @cache
@@ -185,6 +135,11 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module = importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{name}")
         return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
+    if type_b == ShapeType.MESH:
+        from collidecli.engine.narrow_phase.mesh import room as rooms_of_meshes
+
+        name, most, kernel = rooms_of_meshes.mesh_room(type_a)
+        return Room(name, most, kernel, may_be_inexact=True, of_mesh=True)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrow_phase.pairs import plane_convex_mesh as room_of_planes
@@ -220,6 +175,8 @@ def needed_rooms(type_pairs: set[tuple[int, int]], method: str, device: wp.Devic
     rooms: list[Room] = []
     table = np.zeros((type_count, type_count), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in type_pairs}):
+        if low == ShapeType.MESH:  # those that the filter left have been refused
+            continue
         here = room(ShapeType(low), ShapeType(high), method)
         if here not in rooms:
             rooms.append(here)

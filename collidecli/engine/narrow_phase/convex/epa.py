@@ -15,8 +15,10 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
     Cores,
+    CoresOfHullAndTriangle,
     CoresOfHulls,
     CoresWithHull,
+    CoresWithTriangle,
     Vertex,
     core_is_curved,
     core_is_smooth,
@@ -201,6 +203,34 @@ def settle_face(
 @wp.func
 def settle_face(
     cores: CoresOfHulls, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresWithTriangle,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresOfHullAndTriangle,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
 ) -> Descent:
     """None, as above."""
     return Descent()

@@ -18,12 +18,14 @@ Feature numbers, stable under motion:
   9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
 - convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than RIM_COUNT corners
   that stands for several edges has a number of its own behind the edges'.
+- triangle mesh: as a convex hull, of the whole mesh.
 - sphere and ellipsoid: -1.
 """
 
 import warp as wp
 
 from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrow_phase.convex.feature import Feature
@@ -38,6 +40,12 @@ from collidecli.engine.narrow_phase.convex.primitive_features import (
     primitive_feature,
     primitive_feature_at,
     primitive_line_exit,
+)
+from collidecli.engine.narrow_phase.convex.triangle_features import (
+    triangle_face_normal,
+    triangle_feature,
+    triangle_feature_at,
+    triangle_line_exit,
 )
 
 # Each question has an answer for each kind of shape: Warp picks by the type of the first argument.
@@ -65,6 +73,12 @@ def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], c
 
 
 @wp.func
+def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """The same of a triangle."""
+    return triangle_feature(shape, direction, corner, code)
+
+
+@wp.func
 def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
     """Outward normal of the flat face that faces a unit direction, the shape's frame; zero where none does."""
     return primitive_face_normal(shape, direction)
@@ -77,6 +91,12 @@ def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
 
 
 @wp.func
+def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
+    """The same of a triangle, which has a face on either side."""
+    return triangle_face_normal(shape, direction)
+
+
+@wp.func
 def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
     """Number of the smallest feature that a point of the surface lies on (AT_BORDER), farthest along `direction`."""
     return primitive_feature_at(shape, point)
@@ -86,6 +106,12 @@ def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
 def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
     """The same of a hull."""
     return hull_feature_at(shape, point, direction)
+
+
+@wp.func
+def feature_at(shape: TriangleShape, point: Vec3, direction: Vec3) -> int:
+    """The same of a triangle."""
+    return triangle_feature_at(shape, point)
 
 
 @wp.func
@@ -102,3 +128,9 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
 def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
     """The same of a hull."""
     return hull_line_exit(shape, line, origin, direction)
+
+
+@wp.func
+def line_exit(shape: TriangleShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """The same of a triangle."""
+    return triangle_line_exit(shape, line, origin, direction)

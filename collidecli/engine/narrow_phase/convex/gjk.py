@@ -10,8 +10,10 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
     Cores,
+    CoresOfHullAndTriangle,
     CoresOfHulls,
     CoresWithHull,
+    CoresWithTriangle,
     Vertex,
     core_is_curved,
     difference_support,
@@ -155,6 +157,18 @@ def newton_nearest(cores: CoresWithHull, normal: Vec3, pieces: int, scale: Real)
 
 @wp.func
 def newton_nearest(cores: CoresOfHulls, normal: Vec3, pieces: int, scale: Real) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def newton_nearest(cores: CoresWithTriangle, normal: Vec3, pieces: int, scale: Real) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def newton_nearest(cores: CoresOfHullAndTriangle, normal: Vec3, pieces: int, scale: Real) -> Descent:
     """None, as above."""
     return Descent()
 

@@ -6,12 +6,15 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.geometry.support import (
     Cores,
+    CoresOfHullAndTriangle,
     CoresOfHulls,
     CoresWithHull,
+    CoresWithTriangle,
     Primitive,
     Vertex,
     core_is_flat,
@@ -99,6 +102,30 @@ def cores_of(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> CoresOfHulls:
     cores = CoresOfHulls()
     cores.a = a
     cores.b = b
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> CoresWithTriangle:
+    """Of a primitive and a triangle."""
+    cores = CoresWithTriangle()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> CoresOfHullAndTriangle:
+    """Of a hull and a triangle."""
+    cores = CoresOfHullAndTriangle()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
     cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     cores.position = wp.transform_get_translation(pose_b_to_a)
     return cores

@@ -1,0 +1,76 @@
+"""A tree of boxes over the triangles of a mesh, which depends on the mesh alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.model.triangle_mesh import TriangleMesh
+
+WIDENING = 1e-12
+"""Share of the mesh's size by which boxes grow: more than the rounding of what is asked of them."""
+
+
+@dataclass(frozen=True)
+class MeshTree:
+    """Boxes in depth-first order: behind a box that is passed over, its next neighbour stands at `skip`.
+
+    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for others.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    skip: np.ndarray
+    face: np.ndarray
+
+
+def mesh_tree(mesh: TriangleMesh) -> MeshTree:
+    """A tree that halves the triangles by their middles along the longest side of the middles' box, one to a leaf."""
+    corners = mesh.vertex[mesh.face]
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    middle = 0.5 * (low + high)
+    order = np.arange(len(low))
+    count = 2 * len(low) - 1
+    skip, face = np.zeros(count, np.int32), np.full(count, -1, np.int32)
+    first, size, node = np.zeros(1, np.int64), np.array([len(low)]), np.zeros(1, np.int64)
+    inner: list[tuple[np.ndarray, np.ndarray]] = []
+    while len(first):
+        # A subtree of n triangles has 2 n - 1 boxes: where each stands is known from the counts alone.
+        skip[node] = node + 2 * size - 1
+        leaf = size == 1
+        face[node[leaf]] = order[first[leaf]]
+        first, size, node = first[~leaf], size[~leaf], node[~leaf]
+        if not len(first):
+            break
+        order = _halved(order, middle, first, size)
+        left = size // 2
+        right_node = node + 2 * left
+        inner.append((node, right_node))
+        first, size, node = (
+            np.stack(pair, axis=1).reshape(-1)
+            for pair in ((first, first + left), (left, size - left), (node + 1, right_node))
+        )
+    lower, upper = np.zeros((count, 3)), np.zeros((count, 3))
+    leaves = face >= 0
+    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
+    for parent, right in reversed(inner):
+        lower[parent] = np.minimum(lower[parent + 1], lower[right])
+        upper[parent] = np.maximum(upper[parent + 1], upper[right])
+    grown = WIDENING * float(mesh.half_extents.max())
+    return MeshTree(lower - grown, upper + grown, skip, face)
+
+
+def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """`order` with the places of each group in the order of its middles along the group's longest side."""
+    places = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
+    group = np.repeat(np.arange(len(first)), size)
+    starts = np.concatenate([[0], np.cumsum(size)[:-1]])
+    held = order[places]
+    points = middle[held]
+    extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)
+    along = points[np.arange(len(points)), np.argmax(extent, axis=1)[group]]
+    result = order.copy()
+    # The triangle's number decides between equals.
+    result[places] = held[np.lexsort((held, along, group))]
+    return result

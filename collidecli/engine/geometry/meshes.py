@@ -1,0 +1,214 @@
+"""Triangle meshes on the device: all of them in a few arrays, one triangle as a shape, and what is near to a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.mesh_tree import mesh_tree
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.model.triangle_mesh import TriangleMesh
+
+HEADER = 6
+
+
+@wp.struct
+class Meshes:
+    """Every mesh of a model; all numbers of vertices, edges and triangles count through all meshes.
+
+    point: vertices. vertex_normal, edge_normal, face_normal: outward (the first two are sums, not unit).
+    corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
+    owned: bit k is set where this triangle is the first with its corner k.
+    rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
+    each vertex in `around`.
+    lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
+    header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it is closed.
+    """
+
+    point: wp.array[Vec3]
+    vertex_normal: wp.array[Vec3]
+    edge_normal: wp.array[Vec3]
+    face_normal: wp.array[Vec3]
+    corner: wp.array[int]
+    side: wp.array[int]
+    owned: wp.array[int]
+    rim: wp.array[int]
+    across: wp.array[int]
+    ring: wp.array[int]
+    around: wp.array[int]
+    lower: wp.array[Vec3]
+    upper: wp.array[Vec3]
+    skip: wp.array[int]
+    leaf: wp.array[int]
+    header: wp.array[int]
+
+
+@wp.struct
+class TriangleShape:
+    """A triangle of a mesh as a convex shape. type, size: as those of a `Primitive`; size: half of its box [m].
+
+    p, q, r: corners, the mesh's frame [m]. normal: unit. half_width: half of its least height [m].
+    vertex, edge, face: their features. number: the triangle's in `Meshes`.
+    """
+
+    type: int
+    size: Vec3
+    p: Vec3
+    q: Vec3
+    r: Vec3
+    normal: Vec3
+    half_width: Real
+    vertex: wp.vec3i
+    edge: wp.vec3i
+    face: int
+    number: int
+
+
+@wp.func
+def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
+    """Triangle `number`, counted through all meshes, of a mesh."""
+    shape = TriangleShape()
+    head = mesh * wp.static(HEADER)
+    shape.type = MESH
+    shape.number = number
+    shape.p = meshes.point[meshes.corner[3 * number]]
+    shape.q = meshes.point[meshes.corner[3 * number + 1]]
+    shape.r = meshes.point[meshes.corner[3 * number + 2]]
+    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    shape.normal = meshes.face_normal[number]
+    area = wp.length(wp.cross(shape.q - shape.p, shape.r - shape.p))
+    longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
+    shape.half_width = Real(0.5) * area / longest
+    for k in range(3):
+        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - meshes.header[head])
+        shape.edge[k] = 3 * (meshes.side[3 * number + k] - meshes.header[head + 1]) + 1
+    shape.face = 3 * (number - meshes.header[head + 2]) + 2
+    return shape
+
+
+@wp.func
+def shares_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
+    """Weights of p, q and r in the foot of a point on their plane; they add up to 1."""
+    normal = wp.cross(q - p, r - p)
+    square = wp.dot(normal, normal)
+    of_q = wp.dot(wp.cross(point - p, r - p), normal) / square
+    of_r = wp.dot(wp.cross(q - p, point - p), normal) / square
+    return Vec3(Real(1.0) - of_q - of_r, of_q, of_r)
+
+
+@wp.func
+def square_to_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
+    """Squared distance of a point from a segment [m^2]."""
+    along = q - p
+    share = wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
+    return wp.length_sq(point - p - share * along)
+
+
+@wp.func
+def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Real:
+    """Squared distance of a point from a triangle with unit normal [m^2]."""
+    shares = shares_of(p, q, r, point)
+    if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
+        height = wp.dot(point - p, normal)
+        return height * height
+    return wp.min(square_to_segment(p, q, point), wp.min(square_to_segment(q, r, point), square_to_segment(r, p, point)))
+
+
+@wp.func(inline=False)
+def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3) -> bool:
+    """Whether a triangle that does not look against `outward` is nearer to a point than `distance` [m].
+
+    point: the mesh's frame. outward: unit; zero counts every triangle.
+    """
+    node = meshes.header[mesh * wp.static(HEADER) + 3]
+    end = meshes.header[mesh * wp.static(HEADER) + 4]
+    square = distance * distance
+    while node < end:
+        off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
+        if wp.dot(off, off) >= square:
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        if face >= 0 and wp.dot(meshes.face_normal[face], outward) > Real(-0.7):
+            p = meshes.point[meshes.corner[3 * face]]
+            q = meshes.point[meshes.corner[3 * face + 1]]
+            r = meshes.point[meshes.corner[3 * face + 2]]
+            if square_to_triangle(p, q, r, meshes.face_normal[face], point) < square:
+                return True
+        node += 1
+    return False
+
+
+def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
+    """The meshes' arrays on a device."""
+    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars}
+    header: list[tuple[int, ...]] = []
+    at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
+    for mesh in meshes:
+        arrays = _arrays(mesh)
+        nodes = len(arrays["skip"])
+        header.append((at["vertex"], at["edge"], at["face"], at["node"], at["node"] + nodes, int(mesh.is_closed)))
+        shift = {
+            "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
+            "rim": at["across"], "ring": at["around"], "skip": at["node"],
+        }  # fmt: skip
+        for name, values in arrays.items():
+            held[name].append(values + shift[name] if name in shift else values)
+        held["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
+        for name, grown in (
+            ("vertex", len(mesh.vertex)), ("edge", mesh.edge_count), ("face", len(mesh.face)), ("node", nodes),
+            ("across", len(arrays["across"])), ("around", len(arrays["around"])),
+        ):  # fmt: skip
+            at[name] += grown
+    held["header"] = [np.array(header).reshape(-1)]
+    held["rim"].append(np.array([at["across"]]))
+    held["ring"].append(np.array([at["around"]]))
+    result = Meshes()
+    for name, parts in held.items():
+        is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
+        # A kernel takes no array of length zero: one unused element stands behind.
+        spare = np.zeros((1, 3)) if is_point else np.zeros(1, np.int32)
+        values = np.concatenate([*parts, spare]) if parts else spare
+        values = np.ascontiguousarray(values, np.float64 if is_point else np.int32)
+        setattr(result, name, wp.array(values, dtype=Vec3 if is_point else wp.int32, device=device))
+    return result
+
+
+def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
+    """One mesh's part of every array but the header, its own numbers from 0."""
+    face, edge, tree = mesh.face, mesh.face_edge, mesh_tree(mesh)
+    flat = face.reshape(-1)
+    vertex_normal = np.zeros_like(mesh.vertex)
+    edge_normal = np.zeros((mesh.edge_count, 3))
+    following, before = np.roll(face, -1, axis=1).reshape(-1), np.roll(face, 1, axis=1).reshape(-1)
+    u, v = mesh.vertex[following] - mesh.vertex[flat], mesh.vertex[before] - mesh.vertex[flat]
+    angle = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), np.einsum("ij,ij->i", u, v))
+    spread = np.repeat(mesh.face_normal, 3, axis=0)
+    # Weighted by angle, the sum's sign tells inside from outside at a vertex: Baerentzen and Aanaes 2005.
+    np.add.at(vertex_normal, flat, angle[:, None] * spread)
+    np.add.at(edge_normal, edge.reshape(-1), spread)
+    by_edge = np.argsort(edge.reshape(-1), kind="stable")
+    rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
+    ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
+    owned = np.zeros(len(flat), bool)
+    owned[np.unique(flat, return_index=True)[1]] = True
+    return {
+        "point": mesh.vertex,
+        "vertex_normal": vertex_normal,
+        "edge_normal": edge_normal,
+        "face_normal": mesh.face_normal,
+        "corner": flat,
+        "side": edge.reshape(-1),
+        "owned": owned.reshape(-1, 3) @ np.array([1, 2, 4]),
+        "rim": rim,
+        "across": before[by_edge],
+        "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),
+        "around": ends[:, 1],
+        "lower": tree.lower,
+        "upper": tree.upper,
+        "skip": tree.skip,
+        "leaf": tree.face,
+    }

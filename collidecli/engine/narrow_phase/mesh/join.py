@@ -1,0 +1,116 @@
+"""The contacts of a pair's triangles as those of the pair: what several triangles say of one feature, once."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.contact.order import features_before, swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Real
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
+
+
+@wp.func
+def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+    """By features; of equal ones the better rank, then the nearer."""
+    if features_before(x, y, swapped):
+        return True
+    if features_before(y, x, swapped):
+        return False
+    if x.kind / RANK != y.kind / RANK:
+        return x.kind < y.kind
+    return x.separation < y.separation
+
+
+@wp.func
+def sink(contact: wp.array[StagedContact], first: int, root: int, count: int, swapped: bool):
+    """Restores a heap, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and stands_before(contact[first + child], contact[first + child + 1], swapped):
+            child += 1
+        if not stands_before(contact[first + at], contact[first + child], swapped):
+            return
+        swap_contacts(contact, first + at, first + child)
+        at = child
+
+
+@wp.func
+def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swapped: bool):
+    """Heap sort: a pair may have thousands."""
+    for i in range(count / 2):
+        sink(contact, first, count / 2 - 1 - i, count, swapped)
+    for i in range(count - 1):
+        last = count - 1 - i
+        swap_contacts(contact, first, first + last)
+        sink(contact, first, 0, last, swapped)
+
+
+@wp.func
+def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int) -> int:
+    """Drops contacts of the last rank; where there are no others, all but the deepest of them."""
+    kept = int(0)
+    deepest = Real(wp.inf)
+    held = int(0)
+    for i in range(count):
+        if contact[first + i].kind < LAST_RESORT * RANK:
+            if kept < i:
+                swap_contacts(contact, first + kept, first + i)
+            kept += 1
+    if kept > 0 or count == 0:
+        return kept
+    for i in range(count):
+        if contact[first + i].separation < deepest:
+            deepest = contact[first + i].separation
+            held = i
+    swap_contacts(contact, first, first + held)
+    return 1
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def join_contacts(
+    rows: ShapeRows,
+    candidates: Candidates,
+    order: wp.array[wp.int32],
+    start: int,
+    limit: int,
+    end: wp.array[wp.int32],
+    piece_found: wp.array[wp.int32],
+    contact: wp.array[StagedContact],
+    first_row: int,
+    most: int,
+):
+    """One thread a candidate of a bucket: gathers its triangles' contacts at the front of their rows.
+
+    limit: contacts that a pair may keep, 0 all. most: rows of a triangle, from first_row on.
+    """
+    thread = wp.tid()
+    candidate = order[start + thread]
+    begin = int(0)
+    if thread > 0:
+        begin = end[thread - 1]
+    first = first_row + begin * most
+    count = int(0)
+    for piece in range(begin, end[thread]):
+        for i in range(piece_found[piece]):
+            contact[first + count] = contact[first_row + piece * most + i]
+            count += 1
+    count = without_last_resorts(contact, first, count)
+    row = candidates.row[candidate]
+    swapped = rows.type[row[0]] > rows.type[row[1]]
+    sort_contacts(contact, first, count, swapped)
+    kept = int(0)
+    for i in range(count):
+        is_new = kept == 0
+        if kept > 0:
+            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
+        if is_new:
+            contact[first + kept] = contact[first + i]
+            contact[first + kept].kind = contact[first + kept].kind % RANK
+            kept += 1
+    candidates.found[candidate] = kept
+    candidates.count[candidate] = wp.where(limit > 0, wp.min(kept, limit), kept)
+    candidates.first[candidate] = first
+    candidates.stride[candidate] = 1

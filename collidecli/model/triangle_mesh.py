@@ -1,0 +1,127 @@
+"""A triangle mesh: its vertices and triangles, cleaned, and which edges and vertices its triangles share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.model.shape_types import LENGTH_LIMIT
+
+FLAT = 1e-12
+"""A triangle whose height is below this share of its longest side has no normal to speak of: it is dropped."""
+FEATURE_LIMIT = 2**31 // 3 - 1
+"""Vertices, edges and triangles are numbered in 32 bits, three numbers for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleMesh:
+    """Triangles whose box has its centre at the origin. The surface may be open, and any number may share an edge.
+
+    vertex: float64[V, 3] [m]; equal ones are one, in the order of their first use in the points given. center:
+    float64[3], the centre of the box in the points' own frame [m]. face: int32[F, 3], counterclockwise from outside.
+    dropped: how many triangles without area were left out.
+    """
+
+    vertex: np.ndarray
+    center: np.ndarray
+    face: np.ndarray
+    dropped: int = 0
+
+    @property
+    def half_extents(self) -> np.ndarray:
+        """float64[3] of the box [m]; a flat mesh's is a little above 0 across it."""
+        return np.maximum(np.abs(self.vertex).max(axis=0), np.nextafter(0.0, 1.0))
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for equal meshes."""
+        return self.vertex.tobytes() + self.face.tobytes()
+
+    @cached_property
+    def face_normal(self) -> np.ndarray:
+        """float64[F, 3], unit."""
+        p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
+        across = np.cross(q - p, r - p)
+        return across / np.linalg.norm(across, axis=1)[:, None]
+
+    @cached_property
+    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """int64[3 F, 2], the ends of each triangle's sides, ascending; and the number of the edge that each is."""
+        ends = np.sort(np.stack([self.face, np.roll(self.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
+        keys = ends[:, 0].astype(np.int64) * len(self.vertex) + ends[:, 1]
+        return ends, np.unique(keys, return_inverse=True)[1].reshape(-1)
+
+    @property
+    def face_edge(self) -> np.ndarray:
+        """int[F, 3]: the edge from each corner of a triangle to the next. Edges are in the order of their vertices."""
+        return self._sides[1].reshape(-1, 3)
+
+    @property
+    def edge_count(self) -> int:
+        return int(self._sides[1].max()) + 1
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether every edge parts two triangles that run along it in opposite directions: the mesh then has an inside.
+
+        A vertex where two parts of the surface touch is allowed.
+        """
+        forward = (self.face < np.roll(self.face, -1, axis=1)).reshape(-1)
+        edge = self._sides[1]
+        counts = [np.bincount(edge[chosen], minlength=self.edge_count) for chosen in (forward, ~forward)]
+        return bool((counts[0] == 1).all() and (counts[1] == 1).all())
+
+
+def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str) -> TriangleMesh:
+    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of their numbers.
+
+    Raises InputError, naming `where`, for arrays of other shapes, vertices that are not finite or too large, numbers
+    that no vertex has, and meshes whose triangles all lack area.
+    """
+    vertices, faces = np.asarray(vertices, np.float64), np.asarray(faces)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):
+        raise InputError(f"the mesh has vertices of shape {vertices.shape}", where, "give an array [n, 3]")
+    if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces) or faces.dtype.kind not in "iu":
+        shown = f"{faces.dtype}{list(faces.shape)}"
+        raise InputError(f"the mesh has triangles of type {shown}", where, "give whole numbers [m, 3]")
+    if max(len(vertices), 3 * len(faces)) > FEATURE_LIMIT:
+        raise InputError(f"the mesh has {len(faces)} triangles", where, "split it: its features have 32-bit numbers")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        wrong = int(faces.min() if faces.min() < 0 else faces.max())
+        raise InputError(f"a triangle names vertex {wrong} of {len(vertices)}", where, "correct the mesh")
+    if not np.all(np.abs(vertices) <= LENGTH_LIMIT):
+        what = f"a vertex of the mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
+        raise InputError(what, where, "correct the mesh")
+    vertex, face = _merged(vertices, faces.astype(np.int64))
+    has_area = _has_area(vertex, face)
+    if not has_area.any():
+        raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
+    face = face[has_area]
+    used = vertex[np.unique(face)]
+    center = 0.5 * used.min(axis=0) + 0.5 * used.max(axis=0)
+    # A vertex of no triangle keeps its number, but not its place: the box is that of the surface.
+    held = np.zeros_like(vertex)
+    numbers = np.unique(face)
+    held[numbers] = vertex[numbers] - center
+    return TriangleMesh(held, center, face.astype(np.int32), int(len(has_area) - has_area.sum()))
+
+
+def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal vertices as one, numbered by where they come first."""
+    # Adding 0 makes -0 and 0 one number.
+    _, first, place = np.unique(vertices + 0.0, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return vertices[first[order]] + 0.0, number[place.reshape(-1)][faces]
+
+
+def _has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
+    p, q, r = (vertex[face[:, k]] for k in range(3))
+    longest = np.max([np.linalg.norm(side, axis=1) for side in (q - p, r - q, p - r)], axis=0)
+    area = np.linalg.norm(np.cross(q - p, r - p), axis=1)
+    distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
+    return distinct & (area > FLAT * longest * longest)
