@@ -7,6 +7,7 @@ import warp as wp
 from collidecli.engine.contact.order import features_before, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
+from collidecli.engine.geometry.support import core_radius
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
@@ -49,24 +50,26 @@ def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swap
 
 
 @wp.func
-def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int) -> int:
-    """Drops contacts of the last rank; where there are no others, all but the deepest of them."""
+def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real) -> int:
+    """Drops contacts of the last rank, but keeps the deepest of them where no other's separation is below `deep` [m].
+
+    So a pair whose cores cross never has contacts of its rounding alone.
+    """
     kept = int(0)
     deepest = Real(wp.inf)
-    held = int(0)
     for i in range(count):
         if contact[first + i].kind < LAST_RESORT * RANK:
-            if kept < i:
-                swap_contacts(contact, first + kept, first + i)
+            deepest = wp.min(deepest, contact[first + i].separation)
+            swap_contacts(contact, first + kept, first + i)
             kept += 1
-    if kept > 0 or count == 0:
+    if kept == count or deepest < deep:
         return kept
-    for i in range(count):
-        if contact[first + i].separation < deepest:
-            deepest = contact[first + i].separation
+    held = kept
+    for i in range(kept, count):
+        if contact[first + i].separation < contact[first + held].separation:
             held = i
-    swap_contacts(contact, first, first + held)
-    return 1
+    swap_contacts(contact, first + kept, first + held)
+    return kept + 1
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -97,9 +100,10 @@ def join_contacts(
         for i in range(piece_found[piece]):
             contact[first + count] = contact[first_row + piece * most + i]
             count += 1
-    count = without_last_resorts(contact, first, count)
     row = candidates.row[candidate]
     swapped = rows.type[row[0]] > rows.type[row[1]]
+    convex = wp.where(swapped, row[1], row[0])
+    count = without_last_resorts(contact, first, count, -core_radius(rows.type[convex], rows.size[convex]))
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):

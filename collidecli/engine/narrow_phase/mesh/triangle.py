@@ -43,6 +43,8 @@ LAST_RESORT = wp.constant(2)
 """
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
 """Another triangle is nearer when it is so by more than this share."""
+CROSSES = wp.constant(Real(1.0e-9))
+"""Sine of the angle between a segment and an edge from which on there is one direction across both."""
 WITHIN = wp.constant(Real(-1.0e-9))
 """Weight of a corner from which on a point is above a triangle."""
 
@@ -80,25 +82,31 @@ def flat_crossing(cores: Any, meshes: Meshes, closed: int, side: Vec3, simplex: 
     if cores.a.type == CAPSULE:
         half = cores.a.size[1] * Vec3(cores.rotation[2, 0], cores.rotation[2, 1], cores.rotation[2, 2])
     middle = -(wp.transpose(cores.rotation) * cores.position)
+    # The least of the directions that belong, the side's among them; and of all.
+    least = wp.dot(side, cores.b.p - middle) + wp.abs(wp.dot(side, half))
+    result.depth = least
     best = side
-    result.depth = wp.dot(side, cores.b.p - middle) + wp.abs(wp.dot(side, half))
     for k in range(3):
-        across = wp.cross(half, corner_of(cores.b, k + 1) - corner_of(cores.b, k))
-        length = wp.length(across)
-        if length > Real(1.0e-9) * wp.length(half) * wp.length(corner_of(cores.b, k + 1) - corner_of(cores.b, k)):
-            way = across / length
+        edge = corner_of(cores.b, k + 1) - corner_of(cores.b, k)
+        way = wp.cross(half, edge)
+        length = wp.length(way)
+        if length > CROSSES * wp.length(half) * wp.length(edge):
+            way = way / length
             if wp.dot(way, corner_of(cores.b, (k + 2) % 3) - corner_of(cores.b, k)) > Real(0.0):
                 way = -way
-            depth = wp.dot(way, corner_of(cores.b, k) - middle) + wp.abs(wp.dot(way, half))
-            if depth < result.depth:
-                spot = spot_of_edge(meshes, cores.b, k, way)
-                if spot.belongs == 1 and (closed == 0 or wp.dot(way, spot.outward) > Real(0.0)):
-                    result.depth = depth
-                    best = way
-                    result.belongs = 1
+            depth = wp.dot(way, corner_of(cores.b, k) - middle)
+            spot = spot_of_edge(meshes, cores.b, k, way)
+            belongs = spot.belongs == 1 and (closed == 0 or wp.dot(way, spot.outward) > Real(0.0))
+            if belongs and depth < least:
+                least = depth
+                best = way
+                result.depth = depth
+                result.belongs = 1
+            elif result.belongs == 0 and depth < result.depth:
+                result.depth = depth
+                best = way
     result.normal = -(cores.rotation * best)
-    result.on_a = wp.sign(wp.dot(best, half)) * (cores.rotation * -half)
-    if result.belongs == 1:
+    if wp.length_sq(half) > Real(0.0):
         result.on_a = common_point(cores, result.depth, result.normal, simplex)
     return result
 

@@ -1,0 +1,120 @@
+"""Meshes for tests, and what is true of them by brute force over their triangles in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def grid(
+    count: int, width: float = 1.0, height: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and triangles of `count` by `count` squares around the origin, each cut in two; z = height(x, y)."""
+    line = (np.arange(count + 1) / count - 0.5) * width
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(line, line, indexing="ij"))
+    z = np.zeros_like(x) if height is None else height(x, y)
+    place = np.arange((count + 1) ** 2).reshape(count + 1, count + 1)
+    a, b, c, d = place[:-1, :-1], place[1:, :-1], place[1:, 1:], place[:-1, 1:]
+    faces = np.concatenate([np.stack([a, b, c], -1).reshape(-1, 3), np.stack([a, c, d], -1).reshape(-1, 3)])
+    return np.stack([x, y, z], axis=1), faces
+
+
+def blob(rng: np.random.Generator, rings: int = 12, spokes: int = 16, bump: float = 0.5) -> tuple:
+    """A closed surface around the origin that is not convex, its triangles outwards; half extents of about 1."""
+    polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
+    around = np.arange(spokes) / spokes * 2.0 * np.pi
+    directions = np.stack(
+        [
+            np.outer(np.sin(polar), np.cos(around)),
+            np.outer(np.sin(polar), np.sin(around)),
+            np.outer(np.cos(polar), np.ones(spokes)),
+        ],
+        axis=-1,
+    ).reshape(-1, 3)
+    directions = np.concatenate([directions, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
+    radius = 1.0 - bump * rng.uniform(size=len(directions))
+    top, bottom = len(directions) - 2, len(directions) - 1
+    faces = []
+    for k in range(spokes):
+        following = (k + 1) % spokes
+        faces += [(top, k, following), (bottom, (rings - 2) * spokes + following, (rings - 2) * spokes + k)]
+        for ring in range(rings - 2):
+            a, b = ring * spokes + k, ring * spokes + following
+            faces += [(a, a + spokes, b + spokes), (a, b + spokes, b)]
+    return radius[:, None] * directions, np.array(faces)
+
+
+def torus(major: int = 24, minor: int = 12, thick: float = 0.35) -> tuple[np.ndarray, np.ndarray]:
+    """A closed ring of radius 1 about z, its triangles outwards."""
+    u, v = (axis.reshape(-1) for axis in np.meshgrid(np.arange(major), np.arange(minor), indexing="ij"))
+    a, b = u / major * 2.0 * np.pi, v / minor * 2.0 * np.pi
+    reach = 1.0 + thick * np.cos(b)
+    vertices = np.stack([reach * np.cos(a), reach * np.sin(a), thick * np.sin(b)], axis=1)
+    p, q = u * minor + v, ((u + 1) % major) * minor + v
+    r, s = ((u + 1) % major) * minor + (v + 1) % minor, u * minor + (v + 1) % minor
+    return vertices, np.concatenate([np.stack([p, q, r], 1), np.stack([p, r, s], 1)])
+
+
+def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """float64[...]: distances of segments pq and ab, over all of their ends and, inside both, of their lines."""
+    d1, d2, r = q - p, b - a, p - a
+    aa, ee, f = (d1 * d1).sum(-1), (d2 * d2).sum(-1), (d2 * r).sum(-1)
+    c, bb = (d1 * r).sum(-1), (d1 * d2).sum(-1)
+    best = np.full(np.broadcast(aa, ee).shape, np.inf)
+    tries = []
+    with np.errstate(all="ignore"):
+        denominator = aa * ee - bb * bb
+        s = np.where(denominator > 0, (bb * f - c * ee) / np.where(denominator > 0, denominator, 1.0), 0.0)
+        s = np.clip(s, 0.0, 1.0)
+        tries.append((s, np.clip((bb * s + f) / ee, 0.0, 1.0)))
+        for end in (0.0, 1.0):
+            tries.append((np.full_like(best, end), np.clip((bb * end + f) / ee, 0.0, 1.0)))
+            tries.append((np.clip(np.where(aa > 0, (bb * end - c) / np.where(aa > 0, aa, 1.0), 0.0), 0.0, 1.0), np.full_like(best, end)))
+    for s, t in tries:
+        off = r + s[..., None] * d1 - t[..., None] * d2
+        best = np.minimum(best, np.linalg.norm(off, axis=-1))
+    return best
+
+
+def point_distances(corners: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """float64[F]: distance of a point from each triangle [F, 3, 3]."""
+    p, q, r = corners[:, 0], corners[:, 1], corners[:, 2]
+    normal = np.cross(q - p, r - p)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    height = ((point - p) * normal).sum(-1)
+    foot = point - height[:, None] * normal
+    inside = np.ones(len(corners), bool)
+    for a, b in ((p, q), (q, r), (r, p)):
+        inside &= (np.cross(b - a, foot - a) * normal).sum(-1) >= 0.0
+    result = np.where(inside, np.abs(height), np.inf)
+    for a, b in ((p, q), (q, r), (r, p)):
+        share = np.clip(((point - a) * (b - a)).sum(-1) / ((b - a) ** 2).sum(-1), 0.0, 1.0)
+        result = np.minimum(result, np.linalg.norm(a + share[:, None] * (b - a) - point, axis=1))
+    return result
+
+
+def segment_distances(corners: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """float64[F]: distance of a segment from each triangle; 0 where it goes through one."""
+    result = np.minimum(point_distances(corners, start), point_distances(corners, end))
+    for k in range(3):
+        a, b = corners[:, k], corners[:, (k + 1) % 3]
+        result = np.minimum(result, nearest_to_segments(start, end, a, b))
+    p, q, r = corners[:, 0], corners[:, 1], corners[:, 2]
+    normal = np.cross(q - p, r - p)
+    low, high = ((start - p) * normal).sum(-1), ((end - p) * normal).sum(-1)
+    with np.errstate(all="ignore"):
+        cut = start + (low / (low - high))[:, None] * (end - start)
+    through = low * high < 0.0
+    for a, b in ((p, q), (q, r), (r, p)):
+        through &= (np.cross(b - a, cut - a) * normal).sum(-1) >= 0.0
+    return np.where(through, 0.0, result)
+
+
+def winding(corners: np.ndarray, point: np.ndarray) -> float:
+    """How often closed triangles go around a point: 1 inside, 0 outside (van Oosterom and Strackee 1983)."""
+    a, b, c = (corners[:, k] - point for k in range(3))
+    la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
+    over = (a * np.cross(b, c)).sum(-1)
+    under = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
+    return float(np.arctan2(over, under).sum() / (2.0 * np.pi))
