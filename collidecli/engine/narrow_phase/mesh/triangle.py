@@ -30,10 +30,12 @@ from collidecli.engine.narrow_phase.convex.manifold import along_face, contact_m
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts
 from collidecli.engine.narrow_phase.convex.penetration import common_point, cores_of, depth_by_epa, toward
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, triangle_feature_at
-from collidecli.engine.narrow_phase.mesh.surface import spot_at, spot_of_edge
+from collidecli.engine.narrow_phase.mesh.surface import RISE, spot_at, spot_of_edge
 from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 
-MAX_CONTACTS = 13
+MAX_CONTACTS = 20
+"""Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
+MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
 INEXACT = wp.constant(1 << 16)
 
 RANK = wp.constant(8)
@@ -175,6 +177,30 @@ def contacts_above(
 
 
 @wp.func(inline=False)
+def those_that_belong(
+    meshes: Meshes, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: Staging, row: int, count: int
+) -> int:
+    """Keeps the contacts at whose place on the mesh their normal belongs, and the nearest; returns how many.
+
+    The normal of an edge is not that of what lies beside it.
+    """
+    into_b = wp.transform_inverse(pose_b_to_a)
+    way = -wp.transform_vector(into_b, normal)
+    nearest = int(0)
+    for k in range(count):
+        if out.contact[place_of(out, row + k)].separation < out.contact[place_of(out, row + nearest)].separation:
+            nearest = k
+    kept = int(0)
+    for k in range(count):
+        contact = out.contact[place_of(out, row + k)]
+        spot = spot_at(meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), way)
+        if k == nearest or (spot.belongs == 1 and kept < MOST_ON_BORDER):
+            out.contact[place_of(out, row + kept)] = contact
+            kept += 1
+    return kept
+
+
+@wp.func(inline=False)
 def contacts_behind(
     a: Any,
     b: TriangleShape,
@@ -280,5 +306,15 @@ def collide_convex_triangle(
     best = along_face(a, b, pose_b_to_a, separation, normal)
     if best.separation >= reach:
         return 0
-    point_a = on_a + radius * normal
-    return inexact + contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    count = contact_manifold(
+        a, b, pose_b_to_a, reach, best.separation, best.normal, on_a + radius * best.normal, out, row
+    )
+    way = -(wp.transpose(cores.rotation) * best.normal)
+    if wp.length(wp.cross(way, b.normal)) >= RISE:
+        count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
+        along = wp.dot(way, b.normal)
+        if closed == 0 or along > Real(0.0):
+            side = wp.where(along < Real(0.0), -b.normal, b.normal)
+            crosses = nearest.state == OVERLAP
+            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, crosses, out, row + count)
+    return inexact + count

@@ -1,0 +1,344 @@
+"""Triangle meshes against brute force over their triangles, against coal, and against surfaces that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.shape_types import ShapeType
+from tests.support.meshes import blob, grid, point_distances, segment_distances, torus, winding
+from tests.support.oracle import rotation_of
+
+FRAMES = 60
+SIZES = [1e-3, 1.0, 1e3]
+ROUNDING = 3e-7
+"""Distances are written in float32, points in the recording's type; of the size."""
+SURFACES = {
+    "blob": blob(np.random.default_rng(0)),
+    "torus": torus(),
+    "open": grid(8, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
+}
+CLOSED = ("blob", "torus")
+OTHERS = {
+    ShapeType.BOX: (0.2, 0.3, 0.1),
+    ShapeType.CYLINDER: (0.15, 0.25),
+    ShapeType.CONE: (0.2, 0.2),
+    ShapeType.ELLIPSOID: (0.1, 0.3, 0.2),
+}
+
+
+def poses(rng: np.random.Generator, size: float, reach: float = 2.2) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `reach` apart."""
+    body_q = np.zeros((FRAMES, 1, 2, 7))
+    quaternion = rng.normal(size=(FRAMES, 1, 2, 4))
+    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    away = rng.normal(size=(FRAMES, 3))
+    away *= rng.uniform(0.0, reach, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    body_q[:, 0, 0, :3] = size * rng.normal(size=(FRAMES, 3))
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + size * away
+    return body_q
+
+
+def scene(surface: str, size: float, shape_type: ShapeType, sizes, **options):
+    vertices, faces = SURFACES[surface]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
+    builder.add_shape(builder.add_body(), shape_type, [size * x for x in sizes], **options)
+    return builder.finalize()
+
+
+def world_corners(surface: str, size: float, pose: np.ndarray) -> np.ndarray:
+    vertices, faces = SURFACES[surface]
+    return (size * vertices @ rotation_of(pose[None])[0].T + pose[:3])[faces]
+
+
+def check_contract(cell, corners: np.ndarray, size: float) -> None:
+    """The equation that every contact obeys, the witness on the mesh, and no two of one name."""
+    apart = np.einsum("ij,ij->i", cell.point1 - cell.point0, cell.normal)
+    np.testing.assert_allclose(apart, cell.distance, atol=10 * ROUNDING * size)
+    np.testing.assert_allclose(np.linalg.norm(cell.normal, axis=1), 1.0, atol=1e-6)
+    names = list(zip(cell.feature0.tolist(), cell.feature1.tolist(), strict=True))
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("surface", SURFACES)
+def test_sphere(surface, size):
+    """The signed distance of its centre: behind a closed mesh's surface it is negative."""
+    body_q = poses(np.random.default_rng(1), size)
+    contacts = collidecli.collide(scene(surface, size, ShapeType.SPHERE, (0.2,)), body_q, gap=3.0 * size)
+    inside = 0
+    for frame in range(FRAMES):
+        corners, center = world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1, :3]
+        distance = point_distances(corners, center).min()
+        if surface in CLOSED and winding(corners, center) > 0.5:
+            distance, inside = -distance, inside + 1
+        cell = contacts.cell(frame)
+        assert cell.distance.min() == pytest.approx(distance - 0.2 * size, abs=ROUNDING * size)
+        check_contract(cell, corners, size)
+        for point in cell.point0:
+            assert point_distances(corners, point).min() < 1e-6 * size
+    assert (inside > 3) == (surface in CLOSED)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("surface", SURFACES)
+def test_capsule(surface, size):
+    """The distance of its segment; one that goes through a triangle overlaps by its radius at least."""
+    body_q = poses(np.random.default_rng(2), size)
+    contacts = collidecli.collide(scene(surface, size, ShapeType.CAPSULE, (0.1, 0.3)), body_q, gap=3.0 * size)
+    apart = crossing = 0
+    for frame in range(FRAMES):
+        corners, pose = world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1]
+        half = 0.3 * size * rotation_of(pose[None])[0][:, 2]
+        distance = segment_distances(corners, pose[:3] - half, pose[:3] + half).min()
+        cell = contacts.cell(frame)
+        check_contract(cell, corners, size)
+        if distance == 0.0:
+            crossing += 1
+            assert cell.distance.min() < -0.1 * size * (1.0 - 1e-6)
+        elif surface in CLOSED and winding(corners, pose[:3]) > 0.5:
+            assert cell.distance.min() <= -distance - 0.1 * size + ROUNDING * size
+        else:
+            apart += 1
+            assert cell.distance.min() == pytest.approx(distance - 0.1 * size, abs=ROUNDING * size)
+    assert apart > 10
+    assert crossing > 5
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("other", OTHERS)
+def test_others_as_coal_has_them(other, surface, size):
+    """Distances of shapes that are apart, and that those that cross the surface overlap."""
+    coal = pytest.importorskip("coal")
+    vertices, faces = SURFACES[surface]
+    mesh = coal.BVHModelOBBRSS()
+    mesh.beginModel(len(faces), len(vertices))
+    mesh.addVertices(vertices)
+    mesh.addTriangles(faces)
+    mesh.endModel()
+    sizes = OTHERS[other]
+    shape = {
+        ShapeType.BOX: lambda: coal.Box(*(2.0 * x for x in sizes)),
+        ShapeType.CYLINDER: lambda: coal.Cylinder(sizes[0], 2.0 * sizes[1]),
+        ShapeType.CONE: lambda: coal.Cone(sizes[0], 2.0 * sizes[1]),
+        ShapeType.ELLIPSOID: lambda: coal.Ellipsoid(*sizes),
+    }[other]()
+    body_q = poses(np.random.default_rng(3), size)
+    contacts = collidecli.collide(scene(surface, size, other, sizes), body_q, gap=3.0 * size)
+    apart = crossing = 0
+    for frame in range(FRAMES):
+        places = [
+            coal.Transform3s(rotation_of(pose[None])[0], pose[:3] / size) for pose in body_q[frame, 0]
+        ]
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        request.gjk_tolerance = 1e-9
+        distance = coal.distance(mesh, places[0], shape, places[1], request, result)
+        cell = contacts.cell(frame)
+        check_contract(cell, None, size)
+        if distance < 1e-6:
+            crossing += 1
+            assert cell.distance.min() < 1e-6 * size
+        elif surface in CLOSED and winding(world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1, :3]) > 0.5:
+            assert cell.distance.min() < 0.0
+        else:
+            apart += 1
+            assert cell.distance.min() == pytest.approx(distance * size, abs=2e-6 * size)
+    assert apart > 10
+    assert crossing > 5
+
+
+def sliding(shape_type: ShapeType, height: float, frames: int = 120) -> np.ndarray:
+    """float64[frames, 1, 1, 7]: across a surface at a height, turning about z."""
+    share = np.linspace(0.0, 1.0, frames)
+    body_q = np.zeros((frames, 1, 1, 7))
+    body_q[:, 0, 0, 0] = -0.3 + 0.6 * share
+    body_q[:, 0, 0, 1] = 0.21 * np.sin(7.0 * share)
+    body_q[:, 0, 0, 2] = height
+    turn = np.zeros((frames, 4))
+    turn[:, 2], turn[:, 3] = np.sin(2.0 * share), np.cos(2.0 * share)
+    if shape_type == ShapeType.CAPSULE:  # lying
+        x, y, w = turn[:, 3] * 0.5**0.5, turn[:, 2] * 0.5**0.5, turn[:, 3] * 0.5**0.5
+        turn = np.stack([x, y, turn[:, 2] * 0.5**0.5, w], axis=1)
+    body_q[:, 0, 0, 3:] = turn
+    return body_q
+
+
+SLIDERS = {
+    ShapeType.SPHERE: ((0.1,), 0.1),
+    ShapeType.CAPSULE: ((0.05, 0.1), 0.05),
+    ShapeType.BOX: ((0.1, 0.07, 0.05), 0.05),
+    ShapeType.CYLINDER: ((0.1, 0.05), 0.05),
+}
+
+
+@pytest.mark.parametrize("depth", [0.02, 0.0, -0.01])
+@pytest.mark.parametrize("shape_type", SLIDERS)
+def test_nothing_catches_on_a_flat_mesh(shape_type, depth):
+    """10 082 triangles of one plane: every normal is the plane's and the depth is the plane's, in every frame."""
+    sizes, rest = SLIDERS[shape_type]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *grid(71))
+    builder.add_shape(builder.add_body(), shape_type, sizes)
+    contacts = collidecli.collide(builder.finalize(), sliding(shape_type, rest - depth), gap=0.015)
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    assert np.abs(np.arccos(np.clip(contacts.normal[:, 2].astype(float), -1.0, 1.0))).max() < 1e-3
+    for frame in range(len(contacts.cell_start) - 1):
+        assert contacts.cell(frame).distance.min() == pytest.approx(-depth, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape_type", SLIDERS)
+def test_nothing_catches_on_a_bumpy_mesh(shape_type):
+    """Normals differ from the surface's by what the triangles' do, and 1e-3 rad, no more; small shapes, shallow bumps."""
+
+    def height(x, y):
+        return 0.02 * np.sin(9.0 * x) * np.cos(8.0 * y)
+
+    def slope(x, y):
+        return 0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), -0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)
+
+    def normals(points):
+        down_x, down_y = slope(points[:, 0], points[:, 1])
+        n = np.stack([-down_x, -down_y, np.ones(len(points))], axis=1)
+        return n / np.linalg.norm(n, axis=1)[:, None]
+
+    vertices, faces = grid(71, 1.0, height)
+    corners = vertices[faces]
+    flat = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    flat /= np.linalg.norm(flat, axis=1)[:, None]
+    own = max(np.arccos(np.clip((flat * normals(corners[:, k])).sum(1), -1.0, 1.0)).max() for k in range(3))
+    sizes, rest = SLIDERS[shape_type]
+    sizes, rest = [0.3 * x for x in sizes], 0.3 * rest
+    body_q = sliding(shape_type, 0.0)
+    body_q[:, 0, 0, 2] = height(body_q[:, 0, 0, 0], body_q[:, 0, 0, 1]) + rest
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, vertices, faces)
+    builder.add_shape(builder.add_body(), shape_type, sizes)
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.003)
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    cosine = (contacts.normal * normals(contacts.point0)).sum(1)
+    assert np.arccos(np.clip(cosine, -1.0, 1.0)).max() < own + 1e-3
+
+
+def test_a_box_over_the_rim_of_a_slab_is_lifted():
+    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by what it has sunk in."""
+    vertices, faces = grid(20)
+    count = len(vertices)
+    bottom = vertices - [0.0, 0.0, 0.3]
+    rim = [k for k in range(21)] + [21 * k + 20 for k in range(1, 21)]
+    rim += [420 + k for k in range(19, -1, -1)] + [21 * k for k in range(19, 0, -1)]
+    rim = rim[::-1]
+    walls = []
+    for k, here in enumerate(rim):
+        following = rim[(k + 1) % len(rim)]
+        walls += [(here, here + count, following + count), (here, following + count, following)]
+    faces = np.concatenate([faces, faces[:, ::-1] + count, walls])
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, np.concatenate([vertices, bottom]), faces)
+    assert builder.finalize().meshes[0].is_closed
+    builder.add_shape_box(builder.add_body(), hx=0.11, hy=0.12, hz=0.1)
+    body_q = np.zeros((9, 1, 1, 7))
+    body_q[..., 6] = 1.0
+    body_q[:, 0, 0, 0] = 0.5 + np.linspace(-0.05, 0.05, 9)
+    body_q[:, 0, 0, 1] = 0.013
+    body_q[:, 0, 0, 2] = 0.1 - 0.01
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.0)
+    for frame in range(9):
+        cell = contacts.cell(frame)
+        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.normal), 1)), atol=1e-3)
+        assert cell.distance.min() == pytest.approx(-0.01, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_plane(size):
+    """Every vertex within reach, once."""
+    vertices, faces = SURFACES["blob"]
+    builder = ModelBuilder()
+    builder.add_shape_plane(builder.add_body())
+    builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
+    body_q = poses(np.random.default_rng(4), size)
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.1 * size)
+    some = 0
+    for frame in range(FRAMES):
+        plane, mesh = body_q[frame, 0]
+        points = size * vertices @ rotation_of(mesh[None])[0].T + mesh[:3]
+        height = (points - plane[:3]) @ rotation_of(plane[None])[0][:, 2]
+        cell = contacts.cell(frame)
+        below = np.flatnonzero(height < 0.1 * size)
+        some += len(below) > 0
+        assert cell.feature1.tolist() == (3 * below).tolist()
+        np.testing.assert_allclose(cell.distance, height[below], atol=10 * ROUNDING * size)
+    assert some > 10
+
+
+def crowd():
+    """A moving mesh, a static one, and every other kind of shape, in many frames."""
+    rng = np.random.default_rng(5)
+    builder = ModelBuilder()
+    builder.add_ground_plane(-1.0)
+    builder.add_shape_mesh(-1, *SURFACES["open"])
+    vertices, faces = SURFACES["blob"]
+    ring = builder.add_body()
+    ring = builder.add_shape_mesh(ring, 0.5 * vertices, faces)
+    builder.add_shape_collision_filter_pair(1, ring)
+    for shape_type, sizes in {ShapeType.SPHERE: (0.2,), ShapeType.CAPSULE: (0.1, 0.2), **OTHERS}.items():
+        builder.add_shape(builder.add_body(), shape_type, sizes)
+    builder.add_shape_convex_hull(builder.add_body(), rng.normal(size=(20, 3)) * 0.2)
+    body_q = np.zeros((12, 1, 8, 7))
+    quaternion = rng.normal(size=(12, 1, 8, 4))
+    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    body_q[..., :3] = rng.uniform(-0.6, 0.6, (12, 1, 8, 3))
+    return builder.finalize(), body_q
+
+
+def columns(contacts) -> dict[str, bytes]:
+    names = ("distance", "normal", "point0", "point1", "feature0", "feature1", "shape0", "shape1", "kind", "cell_start")
+    return {name: np.ascontiguousarray(getattr(contacts, name)).tobytes() for name in names}
+
+
+def test_the_answer_does_not_depend_on_how_it_is_found():
+    model, body_q = crowd()
+    expected = columns(collidecli.collide(model, body_q))
+    assert len(expected["distance"]) > 1000
+    for options in (
+        {"broad_phase": "nxn"},
+        {"broad_phase": "sap"},
+        {"broad_phase": "explicit"},
+        {"threads": 1},
+        {"threads": 3, "chunk_cells": 1},
+        {"chunk_cells": 5},
+    ):
+        assert columns(collidecli.collide(model, body_q, **options)) == expected, options
+
+
+def test_the_deepest_of_the_whole_pair_are_kept():
+    model, body_q = crowd()
+    full = collidecli.collide(model, body_q)
+    cut = collidecli.collide(model, body_q, max_contacts_per_pair=2)
+    for frame in range(len(body_q)):
+        every, some = full.cell(frame), cut.cell(frame)
+        for pair in {(int(a), int(b)) for a, b in zip(every.shape0, every.shape1, strict=True)}:
+            of_all = np.sort(every.distance[(every.shape0 == pair[0]) & (every.shape1 == pair[1])])
+            of_some = np.sort(some.distance[(some.shape0 == pair[0]) & (some.shape1 == pair[1])])
+            np.testing.assert_array_equal(of_some, of_all[:2])
+
+
+def test_the_order_of_shapes_does_not_matter():
+    vertices, faces = SURFACES["torus"]
+    body_q = poses(np.random.default_rng(6), 1.0)
+    builder = ModelBuilder()
+    builder.add_shape_box(builder.add_body(), hx=0.2, hy=0.3, hz=0.1)
+    builder.add_shape_mesh(builder.add_body(), vertices, faces)
+    there = collidecli.collide(builder.finalize(), body_q[:, :, ::-1])
+    here = collidecli.collide(scene("torus", 1.0, ShapeType.BOX, (0.2, 0.3, 0.1)), body_q)
+    np.testing.assert_array_equal(here.cell_start, there.cell_start)
+    for frame in range(FRAMES):
+        first, second = here.cell(frame), there.cell(frame)
+        order = np.lexsort((second.feature0, second.feature1))
+        np.testing.assert_array_equal(first.feature0, second.feature1[order])
+        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
+        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
