@@ -7,7 +7,6 @@ import pytest
 
 import collidecli
 from collidecli.model.builder import ModelBuilder
-from collidecli.model.options import ContactOptions, EngineOptions
 from collidecli.model.shape_types import ShapeType
 from tests.support.meshes import blob, grid, point_distances, segment_distances, torus, winding
 from tests.support.oracle import rotation_of
@@ -132,9 +131,7 @@ def test_others_as_coal_has_them(other, surface, size):
     contacts = collidecli.collide(scene(surface, size, other, sizes), body_q, gap=3.0 * size)
     apart = crossing = 0
     for frame in range(FRAMES):
-        places = [
-            coal.Transform3s(rotation_of(pose[None])[0], pose[:3] / size) for pose in body_q[frame, 0]
-        ]
+        places = [coal.Transform3s(rotation_of(pose[None])[0], pose[:3] / size) for pose in body_q[frame, 0]]
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = 1e-9
         distance = coal.distance(mesh, places[0], shape, places[1], request, result)
@@ -143,7 +140,10 @@ def test_others_as_coal_has_them(other, surface, size):
         if distance < 1e-6:
             crossing += 1
             assert cell.distance.min() < 1e-6 * size
-        elif surface in CLOSED and winding(world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1, :3]) > 0.5:
+        elif (
+            surface in CLOSED
+            and winding(world_corners(surface, size, body_q[frame, 0, 0]), body_q[frame, 0, 1, :3]) > 0.5
+        ):
             assert cell.distance.min() < 0.0
         else:
             apart += 1
@@ -193,7 +193,7 @@ def test_nothing_catches_on_a_flat_mesh(shape_type, depth):
 
 @pytest.mark.parametrize("shape_type", SLIDERS)
 def test_nothing_catches_on_a_bumpy_mesh(shape_type):
-    """Normals differ from the surface's by what the triangles' do, and 1e-3 rad, no more; small shapes, shallow bumps."""
+    """Normals differ from the surface's by what the triangles' do, and 1e-3 rad, no more."""
 
     def height(x, y):
         return 0.02 * np.sin(9.0 * x) * np.cos(8.0 * y)
@@ -229,7 +229,7 @@ def test_a_box_over_the_rim_of_a_slab_is_lifted():
     vertices, faces = grid(20)
     count = len(vertices)
     bottom = vertices - [0.0, 0.0, 0.3]
-    rim = [k for k in range(21)] + [21 * k + 20 for k in range(1, 21)]
+    rim = list(range(21)) + [21 * k + 20 for k in range(1, 21)]
     rim += [420 + k for k in range(19, -1, -1)] + [21 * k for k in range(19, 0, -1)]
     rim = rim[::-1]
     walls = []

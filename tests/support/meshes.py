@@ -70,7 +70,12 @@ def nearest_to_segments(p: np.ndarray, q: np.ndarray, a: np.ndarray, b: np.ndarr
         tries.append((s, np.clip((bb * s + f) / ee, 0.0, 1.0)))
         for end in (0.0, 1.0):
             tries.append((np.full_like(best, end), np.clip((bb * end + f) / ee, 0.0, 1.0)))
-            tries.append((np.clip(np.where(aa > 0, (bb * end - c) / np.where(aa > 0, aa, 1.0), 0.0), 0.0, 1.0), np.full_like(best, end)))
+            tries.append(
+                (
+                    np.clip(np.where(aa > 0, (bb * end - c) / np.where(aa > 0, aa, 1.0), 0.0), 0.0, 1.0),
+                    np.full_like(best, end),
+                )
+            )
     for s, t in tries:
         off = r + s[..., None] * d1 - t[..., None] * d2
         best = np.minimum(best, np.linalg.norm(off, axis=-1))

@@ -114,7 +114,9 @@ def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> 
     if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
         height = wp.dot(point - p, normal)
         return height * height
-    return wp.min(square_to_segment(p, q, point), wp.min(square_to_segment(q, r, point), square_to_segment(r, p, point)))
+    return wp.min(
+        square_to_segment(p, q, point), wp.min(square_to_segment(q, r, point), square_to_segment(r, p, point))
+    )
 
 
 @wp.func(inline=False)

@@ -130,7 +130,9 @@ class Pieces:
     count: int
 
 
-def find_triangles(name: str, shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace) -> Pieces:
+def find_triangles(
+    name: str, shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace
+) -> Pieces:
     """The pieces of the bucket order[start:start + size]. name: of the room. shared: rows, instances, candidates."""
     end = workspace.array(f"{name}_end", size, wp.int32)
     arguments = [*shared, order, start]

@@ -16,7 +16,7 @@ from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces, count_triangle
 from collidecli.engine.narrow_phase.mesh.triangle import INEXACT, MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.pairs import plane_mesh
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
-from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
+from collidecli.engine.narrow_phase.staging import Candidates, Staging
 from collidecli.engine.workspace import Workspace
 from collidecli.model.shape_types import ShapeType
 
@@ -93,4 +93,3 @@ def collide_pieces(
     rows, _, candidates = shared
     arguments = [rows, candidates, order, start, limit, pieces.end, piece_found, contact, first_row, most]
     workspace.launch(join_contacts, size, arguments)
-

@@ -53,7 +53,8 @@ WITHIN = wp.constant(Real(-1.0e-9))
 
 @wp.struct
 class Crossing:
-    """How a core that crosses a triangle leaves it: depth [m], unit normal from a to the triangle, a's frame.
+    """How a core leaves a triangle that it crosses: depth [m], unit normal from a to the triangle, a's frame. One that
+    is apart has a negative depth.
 
     on_a: core a's witness. belongs: 1 where the direction belongs to the surface. exact: as in `Separation`.
     """
@@ -238,9 +239,86 @@ def contacts_behind(
     return 1
 
 
+@wp.func(inline=False)
+def contacts_along(
+    a: Any,
+    b: TriangleShape,
+    meshes: Meshes,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    found: Crossing,
+    crosses: bool,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts along a direction that belongs to the surface; beside an edge or corner, along the triangle's normal."""
+    radius = core_radius(a.type, a.size)
+    best = along_face(a, b, pose_b_to_a, -found.depth - radius, found.normal)
+    if best.separation >= reach:
+        return 0
+    point_a = found.on_a + radius * best.normal
+    count = contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    way = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
+    if wp.length(wp.cross(way, b.normal)) >= RISE:
+        count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
+        along = wp.dot(way, b.normal)
+        if closed == 0 or along > Real(0.0):
+            side = wp.where(along < Real(0.0), -b.normal, b.normal)
+            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, crosses, out, row + count)
+    return count
+
+
+@wp.func
+def contacts_of_crossing(
+    a: Any,
+    b: TriangleShape,
+    cores: Any,
+    meshes: Meshes,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    simplex: wp.array[Vertex],
+    simplex_count: int,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of a shape whose core crosses a triangle."""
+    side = side_of(b, closed, pose_b_to_a)
+    crossing = Crossing()
+    if core_is_flat(a.type):
+        crossing = flat_crossing(cores, meshes, closed, side, simplex)
+    else:
+        crossing = solid_crossing(cores, meshes, closed, simplex, simplex_count)
+    if crossing.belongs == 1:
+        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, crossing, True, out, row)
+        if crossing.exact == 0:
+            count += INEXACT
+        return count
+    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, True, out, row)
+    if count > 0:
+        return count
+    separation = -crossing.depth - cores.radius_a
+    point = crossing.on_a + cores.radius_a * crossing.normal
+    foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * crossing.normal)
+    code = feature_at(a, point, crossing.normal)
+    stage(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), LAST_RESORT * RANK)
+    return 1
+
+
 @wp.func
 def collide_convex_triangle(
-    a: Any, b: TriangleShape, meshes: Meshes, mesh: int, closed: int, pose_b_to_a: Pose, reach: Real, out: Staging, row: int
+    a: Any,
+    b: TriangleShape,
+    meshes: Meshes,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    out: Staging,
+    row: int,
 ) -> int:
     """Contacts of a convex shape and a triangle of a mesh.
 
@@ -253,68 +331,31 @@ def collide_convex_triangle(
         how many were written, at most MAX_CONTACTS; INEXACT on top where a depth is an upper bound.
     """
     cores = cores_of(a, b, pose_b_to_a)
-    radius = cores.radius_a
     simplex = wp.zeros(shape=4, dtype=Vertex)
     middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
     start = toward(cores)
     if wp.length(middle) > Real(0.0):
         start = wp.normalize(middle)
-    nearest = nearest_of_cores(cores, start, reach + radius, simplex)
-    if nearest.state == BEYOND_REACH:
-        return 0
-    separation = nearest.distance - radius
-    normal = nearest.normal
-    on_a = nearest.on_a
-    inexact = int(0)
+    nearest = nearest_of_cores(cores, start, reach + cores.radius_a, simplex)
     if nearest.state == OVERLAP:
-        side = side_of(b, closed, pose_b_to_a)
-        crossing = Crossing()
-        if core_is_flat(a.type):
-            crossing = flat_crossing(cores, meshes, closed, side, simplex)
-        else:
-            crossing = solid_crossing(cores, meshes, closed, simplex, nearest.count)
-        separation = -crossing.depth - radius
-        normal = crossing.normal
-        on_a = crossing.on_a
-        if crossing.belongs == 0:
-            count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, True, out, row)
-            if count > 0:
-                return count
-            point = on_a + radius * normal
-            foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * normal)
-            code = triangle_feature_at(b, foot)
-            stage(out, row, point, normal, separation, feature_at(a, point, normal), code, LAST_RESORT * RANK)
-            return 1
-        if crossing.exact == 0:
-            inexact = INEXACT
-    else:
-        if separation >= reach:
-            return 0
-        way = -(wp.transpose(cores.rotation) * normal)
-        on_b = wp.transpose(cores.rotation) * (on_a + nearest.distance * normal - cores.position)
-        spot = spot_at(meshes, b, on_b, way)
-        if closed == 1 and spot.belongs == 1 and wp.dot(way, spot.outward) < Real(0.0):
-            return contacts_behind(
-                a, b, meshes, mesh, pose_b_to_a, reach, way, nearest.distance, on_a, out, row
-            )
-        if spot.belongs == 0:
-            along = wp.dot(way, b.normal)
-            if closed == 1 and along < Real(0.0):
-                return 0
-            side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            return contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, False, out, row)
-    best = along_face(a, b, pose_b_to_a, separation, normal)
-    if best.separation >= reach:
+        return contacts_of_crossing(
+            a, b, cores, meshes, mesh, closed, pose_b_to_a, reach, simplex, nearest.count, out, row
+        )
+    if nearest.state == BEYOND_REACH or nearest.distance - cores.radius_a >= reach:
         return 0
-    count = contact_manifold(
-        a, b, pose_b_to_a, reach, best.separation, best.normal, on_a + radius * best.normal, out, row
-    )
-    way = -(wp.transpose(cores.rotation) * best.normal)
-    if wp.length(wp.cross(way, b.normal)) >= RISE:
-        count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
+    way = -(wp.transpose(cores.rotation) * nearest.normal)
+    on_b = wp.transpose(cores.rotation) * (nearest.on_a + nearest.distance * nearest.normal - cores.position)
+    spot = spot_at(meshes, b, on_b, way)
+    if spot.belongs == 0:
         along = wp.dot(way, b.normal)
-        if closed == 0 or along > Real(0.0):
-            side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            crosses = nearest.state == OVERLAP
-            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, crosses, out, row + count)
-    return inexact + count
+        if closed == 1 and along < Real(0.0):
+            return 0
+        side = wp.where(along < Real(0.0), -b.normal, b.normal)
+        return contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, False, out, row)
+    if closed == 1 and wp.dot(way, spot.outward) < Real(0.0):
+        return contacts_behind(a, b, meshes, mesh, pose_b_to_a, reach, way, nearest.distance, nearest.on_a, out, row)
+    found = Crossing()
+    found.depth = -nearest.distance
+    found.normal = nearest.normal
+    found.on_a = nearest.on_a
+    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, found, False, out, row)
