@@ -178,6 +178,18 @@ def beyond_epa(cores: CoresWithHull, found: Depth) -> Depth:
 
 
 @wp.func
+def beyond_epa(cores: CoresWithTriangle, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresOfHullAndTriangle, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
 def beyond_epa(cores: CoresOfHulls, found: Depth) -> Depth:
     """Two hulls have as many directions as faces and pairs of edges: all are asked."""
     return depth_by_faces_and_edges(cores)
