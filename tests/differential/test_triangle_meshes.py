@@ -167,7 +167,7 @@ def test_the_hull_of_a_box_is_a_box(surface, size):
     hull = collidecli.collide(builder.finalize(), body_q, gap=0.5 * size)
     box = collidecli.collide(scene(surface, size, ShapeType.BOX, OTHERS[ShapeType.BOX]), body_q, gap=0.5 * size)
     np.testing.assert_array_equal(np.diff(hull.cell_start) > 0, np.diff(box.cell_start) > 0)
-    for frame in np.flatnonzero(np.diff(box.cell_start)):
+    for frame in np.flatnonzero(np.diff(box.cell_start)).tolist():
         check_contract(hull.cell(frame), size)
         assert hull.cell(frame).distance.min() == pytest.approx(box.cell(frame).distance.min(), abs=2e-6 * size)
 

@@ -20,7 +20,9 @@ def grid(
     return np.stack([x, y, z], axis=1), faces
 
 
-def blob(rng: np.random.Generator, rings: int = 12, spokes: int = 16, bump: float = 0.5) -> tuple:
+def blob(
+    rng: np.random.Generator, rings: int = 12, spokes: int = 16, bump: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
     """A closed surface around the origin that is not convex, its triangles outwards; half extents of about 1."""
     polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
     around = np.arange(spokes) / spokes * 2.0 * np.pi

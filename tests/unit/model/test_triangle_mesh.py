@@ -46,7 +46,7 @@ def test_the_box_is_that_of_the_surface():
 def test_triangles_without_area_are_left_out_and_said():
     builder = ModelBuilder()
     with pytest.warns(UserWarning, match="shape 'thing': 2 triangles without area are left out"):
-        builder.add_shape_mesh(-1, TETRAHEDRON, [*OUTWARD.tolist(), (1, 1, 2), (0, 1, 0)], key="thing")
+        builder.add_shape_mesh(-1, TETRAHEDRON, np.array([*OUTWARD, [1, 1, 2], [0, 1, 0]]), key="thing")
     model = builder.finalize()
     assert len(model.meshes[0].face) == 4
     assert ShapeType(model.shapes.type[0]).label == "mesh"
