@@ -191,9 +191,13 @@ def reversed_model(model: Model) -> Model:
         builder.add_body()
     for row in range(len(shapes) - 1, -1, -1):
         kind = ShapeType(shapes.type[row])
-        size = shapes.size[row, : 0 if kind == ShapeType.PLANE else SIZE_COUNTS.get(kind, 2)]
+        body, pose = int(shapes.body[row]), shapes.pose[row]
         cfg = ShapeConfig(gap=shapes.gap[row], margin=shapes.margin[row])
-        builder.add_shape(int(shapes.body[row]), kind, size, shapes.pose[row], cfg)
+        if kind == ShapeType.CONVEX_MESH:
+            builder.add_shape_convex_hull(body, model.hulls[shapes.hull[row]].vertex, pose, cfg)
+            continue
+        size = shapes.size[row, : 0 if kind == ShapeType.PLANE else SIZE_COUNTS.get(kind, 2)]
+        builder.add_shape(body, kind, size, pose, cfg)
     return builder.finalize()
 
 

@@ -41,7 +41,9 @@ def placed(model: Model, body_pose: np.ndarray) -> Placed:
         rows = shapes.type == shape_type
         # A world axis in the shape's frame is a row of its rotation.
         directions = np.einsum("di,sij->sdj", AXES, rotation[rows])
-        reach[rows] = support_height(shape_type, shapes.size[rows], directions)
+        # A convex mesh has the bounds of the box around it.
+        solid = ShapeType.BOX if shape_type == ShapeType.CONVEX_MESH else shape_type
+        reach[rows] = support_height(solid, shapes.size[rows], directions)
     size = shapes.size
     radius = np.select(
         [shapes.type == ShapeType.CAPSULE, shapes.type == ShapeType.ELLIPSOID],

@@ -18,6 +18,7 @@ ROUND_AND_FLAT = (
     ShapeType.CYLINDER,
     ShapeType.CONE,
     ShapeType.ELLIPSOID,
+    ShapeType.CONVEX_MESH,
 )
 SIZE_COUNTS = {ShapeType.SPHERE: 1, ShapeType.BOX: 3, ShapeType.ELLIPSOID: 3}
 PLANE_TILT = np.array([0.1, -0.2, 0.0, 1.0]) / np.linalg.norm([0.1, -0.2, 0.0, 1.0])
@@ -46,7 +47,15 @@ def add_shapes(
         size = rng.uniform(0.05, 0.3, SIZE_COUNTS.get(shape_type, 2))
         local = random_poses(rng, (1,), 0.1)[0] if index % 3 == 0 else None
         body = builder.add_body(key=f"{name}{index}")
-        builder.add_shape(body, shape_type, size, local, config(index), key=f"{name}{index}")
+        if shape_type == ShapeType.CONVEX_MESH:
+            builder.add_shape_convex_hull(body, random_cloud(rng), local, config(index), key=f"{name}{index}")
+        else:
+            builder.add_shape(body, shape_type, size, local, config(index), key=f"{name}{index}")
+
+
+def random_cloud(rng: np.random.Generator) -> np.ndarray:
+    """float64[5 to 60, 3]: points within some 0.3 m."""
+    return rng.uniform(-1.0, 1.0, (rng.integers(5, 60), 3)) * rng.uniform(0.05, 0.3, 3)
 
 
 def add_planes(builder: ModelBuilder, config: Config = lambda index: None) -> None:

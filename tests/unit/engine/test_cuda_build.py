@@ -26,6 +26,8 @@ KERNELS = {
     "meet_unswept": sweep_and_prune.meet_unswept,
     "compact": next(iter(COMPACT.values())),
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
+    "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
+    "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
     "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 

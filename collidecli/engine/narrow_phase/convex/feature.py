@@ -21,8 +21,9 @@ RIM_SINE = wp.constant(Real(0.75**0.5))
 LOWER_RIM = wp.constant(8)
 UPPER_RIM = wp.constant(20)
 
-AT_BORDER = wp.constant(Real(1.0e-6))
-"""A witness nearer than this share of a size to an edge or vertex is on it: GJK's directions are good to 1e-6."""
+AT_BORDER = wp.constant(Real(1.0e-5))
+"""A witness nearer than this share of a size to an edge or vertex is on it: ten times what GJK's directions, good to
+1e-6, leave open, so that one at a vertex is named by it however the pair is turned."""
 
 
 @wp.struct

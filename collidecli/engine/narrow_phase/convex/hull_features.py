@@ -18,25 +18,50 @@ from collidecli.engine.narrow_phase.convex.feature import (
     Feature,
 )
 
+LEVEL = wp.constant(Real(1.0e-5))
+"""Share of the size by which a vertex may be less far along a direction than another and count as far: ten times what
+the error of GJK's directions, 1e-6, makes of it."""
+
 FACES = wp.constant(Real(1.0e-5))
 """A direction this near to a face's normal (sine) is that of the face: the search's are good to 1e-6."""
 
 
 @wp.func
-def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
-    """Of the faces at a vertex, the one whose normal is nearest to a direction."""
+def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> int:
+    """Of the faces at a vertex and `best` (-1 for none), the one whose normal is nearest to a direction."""
+    result = best
+    most = Real(-2.0)
+    if best >= 0:
+        most = wp.dot(shape.point[shape.normal + best], direction)
     at = shape.table[shape.ring + vertex]
     end = shape.table[shape.ring + vertex + 1]
-    best = shape.table[at + 2]
-    most = Real(-2.0)
     while at < end:
         edge = shape.edge + 4 * shape.table[at + 1]
         for side in range(2, 4):
             face = shape.table[edge + side]
             along = wp.dot(shape.point[shape.normal + face], direction)
-            if along > most or (along == most and face < best):
+            if along > most or (along == most and face < result):
                 most = along
-                best = face
+                result = face
+        at += 3
+    return result
+
+
+@wp.func
+def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
+    """The face nearest to a direction at its farthest vertex, or at one that is LEVEL with it.
+
+    Where an edge is farthest, rounding says which of its ends `vertex` is; the face does not depend on that.
+    """
+    best = better_face(shape, vertex, direction, -1)
+    point = shape.point[shape.vertex + vertex]
+    near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    at = shape.table[shape.ring + vertex]
+    end = shape.table[shape.ring + vertex + 1]
+    while at < end:
+        neighbor = shape.table[at]
+        if wp.dot(point - shape.point[shape.vertex + neighbor], direction) < near:
+            best = better_face(shape, neighbor, direction, best)
         at += 3
     return best
 

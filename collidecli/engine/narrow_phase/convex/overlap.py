@@ -16,7 +16,16 @@ from collidecli.engine.narrow_phase.convex.clip import (
     clip_segment,
     drop_flat_corners,
 )
-from collidecli.engine.narrow_phase.convex.feature import CODE_ROOM, EDGES, FACE, LINE, POINT, RIM_COUNT, Feature
+from collidecli.engine.narrow_phase.convex.feature import (
+    AT_BORDER,
+    CODE_ROOM,
+    EDGES,
+    FACE,
+    LINE,
+    POINT,
+    RIM_COUNT,
+    Feature,
+)
 from collidecli.engine.narrow_phase.convex.features import line_exit, support_feature
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
@@ -27,6 +36,9 @@ ON_BORDER = wp.constant(Real(1.0e-10))
 FLAT_CORNER = wp.constant(Real(1.0e-5))
 """Corners that bulge by less than this share of the narrower face's half width are left out. Turning one of two equal
 faces by an angle t makes corners that bulge by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
+AT_CORNER = wp.constant(Real(0.4))
+"""A line's end nearer to a face's corner than this share of the shortest part that has two ends is at the corner; below
+a half, so that the two are never at one."""
 PARALLEL_SINE = wp.constant(Real(0.05))
 """Lines at a larger angle cross in one place; at a smaller one (3 degrees), both ends of their overlap are contacts."""
 END_MARGIN = wp.constant(Real(0.7))
@@ -205,7 +217,7 @@ def _line_on_face(
         face_name = face.code
         line_name = end_code[k]
         if edge >= 0:
-            face_name = face_code[EDGES + edge]
+            face_name = _border_at(face, face_corner, face_code, edge, p, AT_CORNER * shortest)
             line_name = line.code
         separation = height_face - height_line
         height_a = height_line
@@ -221,6 +233,25 @@ def _line_on_face(
             stage(out, row + written, point, meeting.normal, separation, name_a, name_b, kind)
             written += 1
     return written
+
+
+@wp.func
+def _beside(p: Vec3, q: Vec3) -> Real:
+    """Distance of two footprints [m]."""
+    return wp.sqrt((p[0] - q[0]) * (p[0] - q[0]) + (p[1] - q[1]) * (p[1] - q[1]))
+
+
+@wp.func
+def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real) -> int:
+    """Number of a face's edge that footprint p is on, or of the end that is `near` [m], as `feature_at` names it."""
+    following = edge + 1
+    if following == face.count:
+        following = 0
+    if _beside(corner[edge], p) < near:
+        return code[edge]
+    if _beside(corner[following], p) < near:
+        return code[following]
+    return code[EDGES + edge]
 
 
 @wp.func
@@ -244,7 +275,7 @@ def _line_on_line(
     length_b = wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
-        return _line_across_line(meeting, shape_a, shape_b, a, end_a, b, end_b, out, row)
+        return _line_across_line(meeting, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
     start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
@@ -291,8 +322,10 @@ def _line_across_line(
     shape_b: Any,
     a: Feature,
     end_a: wp.array[Vec3],
+    code_a: wp.array[int],
     b: Feature,
     end_b: wp.array[Vec3],
+    code_b: wp.array[int],
     out: Staging,
     row: int,
 ) -> int:
@@ -312,8 +345,19 @@ def _line_across_line(
     if height_b - height_a >= meeting.reach:
         return 0
     point = _lifted(meeting, on_a[0], on_a[1], height_a)
-    stage(out, row, point, meeting.normal, height_b - height_a, a.code, b.code, 0)
+    name_a = _crossed(a, code_a, share_a)
+    stage(out, row, point, meeting.normal, height_b - height_a, name_a, _crossed(b, code_b, share_b), 0)
     return 1
+
+
+@wp.func
+def _crossed(line: Feature, code: wp.array[int], share: Real) -> int:
+    """Number of the end that a line is crossed at, or of the line: as `feature_at` names a witness there."""
+    if share < AT_BORDER:
+        return code[0]
+    if share > Real(1.0) - AT_BORDER:
+        return code[1]
+    return line.code
 
 
 @wp.func
