@@ -18,7 +18,7 @@ run: $(READY)
 	$(BIN)/collide run samples/01_usd_pile/pile.usda -o out/pile.contacts.h5 --force
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
