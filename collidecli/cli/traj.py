@@ -16,6 +16,7 @@ from collidecli.cli.options import (
     streams_of,
     world_options,
 )
+from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
 
 EPILOG = """\b
@@ -41,7 +42,7 @@ def verb(ctx: click.Context) -> int:
 @click.argument("recording")
 @world_options
 @recording_options
-@option("--scene", "scenes", multiple=True, metavar="FILE", section="Scene", help=SCENE)
+@repeated("--scene", "scenes", metavar="FILE", section="Scene", help=SCENE)
 @scene_options
 @option("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @option(
