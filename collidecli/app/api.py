@@ -24,9 +24,9 @@ from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
 
 if TYPE_CHECKING:
-    from collidecli.files.contacts_reader import ContactSet
-    from collidecli.files.scene_mjcf import MjcfImport
-    from collidecli.files.scene_usd import UsdImport
+    from collidecli.files.contacts.reader import ContactSet
+    from collidecli.files.mujoco.scene import MjcfImport
+    from collidecli.files.usd.scene import UsdImport
 
 
 class ModelBuilder(model_builder.ModelBuilder):
@@ -39,7 +39,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         "" is the usual names, "none" takes the stage as one world.
         Raises InputError for a file that is no readable stage, and for what a model cannot hold.
         """
-        from collidecli.files.scene_usd import add_usd
+        from collidecli.files.usd.scene import add_usd
 
         return add_usd(self, os.fspath(path), SceneOptions(variants=tuple(variants), environments=environments))
 
@@ -51,7 +51,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         asset_map: each "OLD=NEW", the start of an asset's path and its replacement. disabled_pairs: an SRDF file.
         Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.
         """
-        from collidecli.files.scene_mjcf import add_mjcf
+        from collidecli.files.mujoco.scene import add_mjcf
 
         return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
 
@@ -154,7 +154,7 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
 
     Raises InputError for a file that is not a finished contact set of a version known here.
     """
-    from collidecli.files.contacts_reader import ContactSet
+    from collidecli.files.contacts.reader import ContactSet
 
     return ContactSet.open(path)
 

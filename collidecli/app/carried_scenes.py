@@ -69,7 +69,7 @@ def add_carried_scene(builder: ModelBuilder, scene: CarriedScene, options: Scene
     """Adds a carried MJCF scene to a builder; returns what the door says. Its assets are looked for by --asset-map."""
     if options.variants:
         raise InputError("--variants is for USD scenes", scene.place, "leave it out")
-    from collidecli.files.mjcf_compile import compile_mjcf
-    from collidecli.files.scene_mjcf import add_compiled
+    from collidecli.files.mujoco.compile import compile_mjcf
+    from collidecli.files.mujoco.scene import add_compiled
 
     return add_compiled(builder, compile_mjcf(scene.place, scene.text, options), options)

@@ -7,13 +7,13 @@ from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.files.activity import reading
-from collidecli.files.contacts_check import check_file
-from collidecli.files.contacts_schema import FORMAT
+from collidecli.files.contacts.check import check_file
+from collidecli.files.contacts.schema import FORMAT
 from collidecli.files.h5_input import format_of, open_h5
 from collidecli.files.recordings.content import HDF5, storage_of
 from collidecli.files.recordings.kinds import kind_of
-from collidecli.files.trajectory_check import check_trajectory
-from collidecli.files.trajectory_header import TRAJECTORY_FORMAT
+from collidecli.files.trajectories.check import check_trajectory
+from collidecli.files.trajectories.header import TRAJECTORY_FORMAT
 
 CHECK_SCHEMA = "collide.check/1"
 

@@ -16,7 +16,7 @@ from collidecli.errors import InputError
 from collidecli.files.activity import reading
 from collidecli.files.body_names import local_names
 from collidecli.files.recordings.kinds import kind_of
-from collidecli.files.trajectory_writer import TrajectoryWriter
+from collidecli.files.trajectories.writer import TrajectoryWriter
 from collidecli.model.model import GLOBAL_TEMPLATE, Model
 
 CONVERT_SCHEMA = "collide.traj.convert/1"

@@ -18,7 +18,7 @@ from collidecli.app.diff_facts import diff_facts
 from collidecli.app.diff_model import ModelComparison, compare_models, renames_of
 from collidecli.errors import InputError
 from collidecli.files.activity import reading
-from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet
+from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.model.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 
 MOST_WORLDS_TRIED = 64

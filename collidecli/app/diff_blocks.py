@@ -11,8 +11,8 @@ from collidecli.analysis.contact_differences import ROOM, pairs_alone
 from collidecli.analysis.contact_matching import Contacts, contacts_of
 from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.errors import InputError
-from collidecli.files.contacts_reader import BLOCK_ROWS, ContactSet
-from collidecli.files.contacts_rules import pair_values
+from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
+from collidecli.files.contacts.rules import pair_values
 
 CELL_WINDOW = 65536
 

@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
 from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally
 from collidecli.analysis.frame_alignment import FrameAlignment
-from collidecli.files.contacts_reader import ContactSet
+from collidecli.files.contacts.reader import ContactSet
 
 if TYPE_CHECKING:
     from collidecli.app.diff import Comparison

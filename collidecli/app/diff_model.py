@@ -12,7 +12,7 @@ import numpy as np
 from collidecli.analysis.field_comparison import Tolerances, deviations
 from collidecli.analysis.shape_alignment import ShapeAlignment, ShapeDifference, ShapeFacts, align_shapes
 from collidecli.errors import InputError
-from collidecli.files.contacts_reader import ContactSet
+from collidecli.files.contacts.reader import ContactSet
 from collidecli.model.material import PENALTY_PARAMETERS, RULE_FIELDS
 
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}

@@ -13,10 +13,10 @@ from collidecli.app.inspect_recording import is_layer_alone, is_recording, recor
 from collidecli.app.inspect_scene import scene_facts
 from collidecli.app.tally import ColumnRanges, Tally
 from collidecli.errors import InputError
-from collidecli.files.contacts_reader import ContactSet
-from collidecli.files.contacts_schema import FORMAT
+from collidecli.files.contacts.reader import ContactSet
+from collidecli.files.contacts.schema import FORMAT
 from collidecli.files.h5_input import open_h5
-from collidecli.files.trajectory_header import TRAJECTORY_FORMAT, read_header
+from collidecli.files.trajectories.header import TRAJECTORY_FORMAT, read_header
 from collidecli.model.options import SceneOptions
 
 TRAJECTORY_SCHEMA = "collide.inspect.trajectory/1"

@@ -25,8 +25,8 @@ def is_layer_alone(path: str) -> bool:
     """
     if storage_of(path) != USD:
         return False
-    from collidecli.files.usd_motion_layer import is_motion_only
-    from collidecli.files.usd_stage import diagnostics
+    from collidecli.files.usd.motion_layer import is_motion_only
+    from collidecli.files.usd.stage import diagnostics
 
     try:
         with diagnostics(path):

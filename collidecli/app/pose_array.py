@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.trajectory_bodies import normalize, pose_fault
+from collidecli.files.trajectories.bodies import normalize, pose_fault
 
 FLOAT_TYPES = ("float32", "float64")
 

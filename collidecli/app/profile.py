@@ -16,8 +16,8 @@ from collidecli.app.timing import TimingReport
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
-from collidecli.files.contacts_schema import CELL_START, column_path, row_shape
-from collidecli.files.content_hash import DatasetDigest, content_hash
+from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
+from collidecli.files.contacts.schema import CELL_START, column_path, row_shape
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.motion import Motion
 from collidecli.model.options import EngineOptions

@@ -16,12 +16,12 @@ import numpy as np
 from collidecli.app.record_control import Control, control_of
 from collidecli.errors import InputError, OutputError
 from collidecli.files.activity import reading
-from collidecli.files.mjcf_compile import compile_mjcf
-from collidecli.files.mujoco_kinematics import MujocoKinematics
-from collidecli.files.mujoco_messages import collected_messages
+from collidecli.files.mujoco.compile import compile_mjcf
+from collidecli.files.mujoco.kinematics import MujocoKinematics
+from collidecli.files.mujoco.messages import collected_messages
+from collidecli.files.mujoco.scene import body_name, static_bodies
 from collidecli.files.pose_math import WXYZ_TO_XYZW
-from collidecli.files.scene_mjcf import body_name, static_bodies
-from collidecli.files.trajectory_writer import TrajectoryWriter
+from collidecli.files.trajectories.writer import TrajectoryWriter
 
 _BLOCK_BYTES = 8 << 20
 """How much motion is held before it is written."""

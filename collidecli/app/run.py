@@ -17,7 +17,7 @@ from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, find_device
-from collidecli.files.contacts_h5 import ContactWriter
+from collidecli.files.contacts.writer import ContactWriter
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns, check_column_names
 from collidecli.model.motion import Motion

@@ -18,7 +18,7 @@ from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, RecordingOptions, SceneOptions
 
 if TYPE_CHECKING:
-    from collidecli.files.scene_usd import UsdImport
+    from collidecli.files.usd.scene import UsdImport
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
@@ -218,14 +218,14 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
     if os.path.getsize(path) == 0:
         raise InputError("the file is empty", os.fspath(path), "give a USD, MJCF or URDF file")
     if ending in USD_ENDINGS:
-        from collidecli.files.scene_usd import add_usd
+        from collidecli.files.usd.scene import add_usd
 
         imported = add_usd(builder, path, options)
         return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
         if options.variants:
             raise InputError("--variants is for USD scenes", os.fspath(path), "leave it out")
-        from collidecli.files.scene_mjcf import add_mjcf
+        from collidecli.files.mujoco.scene import add_mjcf
 
         return add_mjcf(builder, path, options)
     raise InputError(
@@ -236,7 +236,7 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
 
 
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
-    from collidecli.files.srdf import disabled_pairs, read_srdf, shapes_of_prims
+    from collidecli.files.mujoco.srdf import disabled_pairs, read_srdf, shapes_of_prims
 
     disabled = disabled_pairs(read_srdf(options.disabled_pairs), shapes_of_prims(imported.body_of, imported.shape_of))
     for pair, rule in disabled.rule.items():

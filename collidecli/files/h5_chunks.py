@@ -16,7 +16,7 @@ import numpy as np
 from isal import isal_zlib
 
 from collidecli.errors import InputError
-from collidecli.files.content_hash import DatasetDigest, little_endian
+from collidecli.files.contacts.content_hash import DatasetDigest, little_endian
 
 CHUNK_ROWS = 32768
 """A chunk of float64 vectors is 768 KiB: within a core's cache here, and within HDF5's default chunk cache of 1 MiB."""

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from collidecli.files.atomic_output import AtomicOutput
-from collidecli.files.contacts_schema import creator
+from collidecli.files.contacts.schema import creator
 
 FORMAT = "collide-profile"
 VERSION = (1, 0)

@@ -28,7 +28,7 @@ MEASURED = """
 import json, re, sys, time
 from collidecli.app.scenes import load_scene
 from collidecli.model.options import SceneOptions
-import collidecli.files.scene_usd
+import collidecli.files.usd.scene
 start = time.perf_counter()
 scene = load_scene([sys.argv[1]], None, options=SceneOptions(environments=sys.argv[2]))
 seconds = time.perf_counter() - start

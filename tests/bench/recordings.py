@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.files.trajectory_writer import TrajectoryWriter
+from collidecli.files.trajectories.writer import TrajectoryWriter
 from tests.bench.scenes import BenchScene
 from tests.bench.timing import model_and_poses
 

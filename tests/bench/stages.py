@@ -25,7 +25,7 @@ MOST_REPEATS = 3
 
 MEASURED = """
 import json, sys, time
-from collidecli.files.scene_usd import add_usd
+from collidecli.files.usd.scene import add_usd
 from collidecli.model.builder import ModelBuilder
 builder = ModelBuilder()
 start = time.process_time()

@@ -14,7 +14,7 @@ from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device
 from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.engine.scheduler import Workers
-from collidecli.files.scene_mjcf import add_mjcf
+from collidecli.files.mujoco.scene import add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions, EngineOptions

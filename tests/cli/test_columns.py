@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.files.contacts_reader import ContactSet
+from collidecli.files.contacts.reader import ContactSet
 from collidecli.model.contacts import OPTIONAL_COLUMNS
 from tests.cli.conftest import SCENE
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from collidecli.files.contacts_reader import ContactSet
+from collidecli.files.contacts.reader import ContactSet
 from tests.cli.conftest import FRAMES, distances
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")

@@ -15,8 +15,8 @@ import pytest
 
 import collidecli
 from collidecli.app.api import Contacts
-from collidecli.files.mujoco_messages import collected_messages
-from collidecli.files.scene_mjcf import add_mjcf
+from collidecli.files.mujoco.messages import collected_messages
+from collidecli.files.mujoco.scene import add_mjcf
 from collidecli.model.mixing import ContactMixing
 
 COLUMNS = ("friction", "torsional_friction", "rolling_friction", "condim", "friction5", "solref", "solimp")

@@ -10,9 +10,9 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from collidecli.files.mjcf_compile import compile_mjcf
-from collidecli.files.mujoco_messages import collected_messages
-from collidecli.files.scene_mjcf import add_compiled, add_mjcf
+from collidecli.files.mujoco.compile import compile_mjcf
+from collidecli.files.mujoco.messages import collected_messages
+from collidecli.files.mujoco.scene import add_compiled, add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import SceneOptions
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.files.scene_usd import UsdImport, add_usd
+from collidecli.files.usd.scene import UsdImport, add_usd
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model

@@ -12,7 +12,7 @@ import pytest
 
 from collidecli.app.api import Contacts, collide
 from collidecli.app.scenes import SceneRequest, scene_in_motion
-from collidecli.files.trajectory_writer import TrajectoryWriter
+from collidecli.files.trajectories.writer import TrajectoryWriter
 from collidecli.model.options import RecordingOptions
 from tests.support.twin_scene import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
 
@@ -32,7 +32,7 @@ def motion() -> SteppedMotion:
 @pytest.fixture(scope="module")
 def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) -> dict[Contact, float]:
     """Contacts from the poses that MuJoCo itself has in memory: no file of a motion is read."""
-    from collidecli.files.scene_mjcf import add_mjcf
+    from collidecli.files.mujoco.scene import add_mjcf
     from collidecli.model.builder import ModelBuilder
 
     path = tmp_path_factory.mktemp("expected") / "twin.xml"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.files.contacts_h5 import ContactWriter
+from collidecli.files.contacts.writer import ContactWriter
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.material import Material, Materials
 from collidecli.model.model import Bodies, Model, PairFilter, Shapes

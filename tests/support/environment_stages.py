@@ -10,7 +10,7 @@ import numpy as np
 from pxr import Sdf, Usd
 
 import collidecli
-from collidecli.files.scene_usd import add_usd
+from collidecli.files.usd.scene import add_usd
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import SceneOptions
 from tests.support.environments import ENVIRONMENTS, write_environments, write_robot

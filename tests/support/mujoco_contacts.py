@@ -12,8 +12,8 @@ import numpy as np
 from collidecli.app.collision import prepare_collision
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device
+from collidecli.files.mujoco.scene import MjcfImport, add_mjcf
 from collidecli.files.pose_math import XYZW_TO_WXYZ
-from collidecli.files.scene_mjcf import MjcfImport, add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import STATIC_BODY, Model
 from collidecli.model.options import ContactOptions, EngineOptions

@@ -15,7 +15,7 @@ import itertools
 import mujoco
 import numpy as np
 
-from collidecli.files.scene_mjcf import MjcfImport
+from collidecli.files.mujoco.scene import MjcfImport
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.model import Model
 

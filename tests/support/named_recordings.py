@@ -11,9 +11,9 @@ import h5py
 import mujoco
 import numpy as np
 
+from collidecli.files.mujoco.scene import add_mjcf
 from collidecli.files.recordings.target import Target
-from collidecli.files.scene_mjcf import add_mjcf
-from collidecli.files.scene_usd import add_usd
+from collidecli.files.usd.scene import add_usd
 from collidecli.model.builder import ModelBuilder
 from tests.support.twin_robots import Link, Twins
 

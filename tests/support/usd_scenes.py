@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collidecli.files.scene_usd import UsdImport, add_usd
+from collidecli.files.usd.scene import UsdImport, add_usd
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model

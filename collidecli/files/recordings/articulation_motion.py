@@ -13,7 +13,7 @@ from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.kinematics import ArticulationKinematics, JointColumns
 from collidecli.files.recordings.coordinates import check_world_count
 from collidecli.files.recordings.target import Target
-from collidecli.files.trajectory_bodies import QUATERNION_TOLERANCE, BodyMatch, normalize, pose_fault
+from collidecli.files.trajectories.bodies import QUATERNION_TOLERANCE, BodyMatch, normalize, pose_fault
 from collidecli.model.model import GLOBAL_TEMPLATE
 from collidecli.model.options import RecordingOptions
 from collidecli.model.placement import compose

@@ -13,7 +13,7 @@ from collidecli.errors import InputError
 from collidecli.files.file_hash import RecordedInFile
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.recordings.target import Target
-from collidecli.files.trajectory_bodies import BodyMatch
+from collidecli.files.trajectories.bodies import BodyMatch
 
 RECORDED_FROM = "run it with the scene that it was recorded from"
 

@@ -27,7 +27,7 @@ from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.humanoid_table import MotionTable, holds_motion, is_table, read_table
 from collidecli.files.recordings.target import Target
 from collidecli.files.recordings.times import checked_time, rate_time
-from collidecli.files.trajectory_bodies import BodyMatch
+from collidecli.files.trajectories.bodies import BodyMatch
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
 from collidecli.model.options import RecordingOptions

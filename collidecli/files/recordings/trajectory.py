@@ -6,8 +6,8 @@ from collidecli.files.h5_input import format_of
 from collidecli.files.recordings.content import Content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.target import Target
-from collidecli.files.trajectory_h5 import open_trajectory
-from collidecli.files.trajectory_header import read_header
+from collidecli.files.trajectories.header import read_header
+from collidecli.files.trajectories.motion import open_trajectory
 from collidecli.model.motion import Motion
 from collidecli.model.options import RecordingOptions
 

@@ -9,8 +9,8 @@ from collidecli.files.file_hash import file_sha256
 from collidecli.files.recordings.content import USD, Content
 from collidecli.files.recordings.facts import RecordingFacts
 from collidecli.files.recordings.target import Target
-from collidecli.files.usd_motion_layer import layer_files, read_motion_layer
-from collidecli.files.usd_stage import diagnostics
+from collidecli.files.usd.motion_layer import layer_files, read_motion_layer
+from collidecli.files.usd.stage import diagnostics
 from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import RecordingOptions
 

@@ -9,8 +9,8 @@ import pytest
 
 from collidecli.app.record import record
 from collidecli.errors import InputError, OutputError
-from collidecli.files.scene_mjcf import add_mjcf
-from collidecli.files.trajectory_h5 import open_trajectory
+from collidecli.files.mujoco.scene import add_mjcf
+from collidecli.files.trajectories.motion import open_trajectory
 from collidecli.model.builder import ModelBuilder
 
 SAMPLE = Path(__file__).parents[3] / "samples/02_humanoid"

@@ -1,0 +1,1 @@
+"""Contact sets: schema, writer, reader, checks."""

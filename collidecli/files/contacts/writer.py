@@ -1,0 +1,249 @@
+"""Writes contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+from collidecli.errors import OutputError
+from collidecli.files.atomic_output import AtomicOutput
+from collidecli.files.contacts import schema
+from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
+from collidecli.files.contacts.materials import material_values
+from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn
+from collidecli.files.h5_input import DAMAGE
+from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.model.model import Model
+from collidecli.model.shape_types import ShapeType
+
+
+class ContactWriter:
+    """Writes one contact set, block by block in the order of cells, in bounded memory.
+
+    Used as a context manager: `finish` puts the file in place; leaving without it leaves no file. Not thread-safe, but
+    blocks may be appended from any one thread, which has to be done before the context is left: hashing, filtering and
+    file writes release the GIL.
+
+    Args:
+        path: the destination. force: replace a file that is there.
+        model: its shapes, bodies, worlds and forced pairs are stored.
+        time: float64[F] [s]. step: int64[F]. frame_count: F.
+        float_type: of point0 and point1, float32 or float64.
+        attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
+        compression: gzip, none, lzf or zstd.
+        columns: RIGID_COLUMNS, and any optional ones after them.
+        threads: how many filter chunks; 1 is the calling thread alone.
+    Raises OutputError where the file cannot be written, InputError for a compression that is not there.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        model: Model,
+        frame_count: int,
+        time: np.ndarray,
+        step: np.ndarray,
+        float_type: np.dtype,
+        attributes: Mapping[str, str],
+        compression: str = "gzip",
+        force: bool = False,
+        columns: Sequence[Column] = RIGID_COLUMNS,
+        threads: int = 1,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
+        if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
+            raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
+        if len(time) != frame_count or len(step) != frame_count:
+            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+        self._cell_count = frame_count * model.world_count
+        self._next_cell = 0
+        self._row_count = 0
+        self._ended = False
+        self.content_sha256 = ""
+        self._table_lines: list[tuple[str, bytes]] = []
+        self._output = AtomicOutput(path, force)
+        self._file: h5py.File | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        try:
+            self._file = h5py.File(self._output, "w")
+            self._cell_start = ChunkedColumn(
+                self._file, schema.CELL_START, np.dtype(np.int64), compression=compression, chunk_rows=chunk_rows
+            )
+            self._columns = {
+                column.name: ChunkedColumn(
+                    self._file,
+                    schema.column_path(column),
+                    column.dtype_for(float_type),
+                    schema.row_shape(column),
+                    column.unit,
+                    compression,
+                    chunk_rows,
+                )
+                for column in columns
+            }
+            self._cell_start.append(np.zeros(1, np.int64))
+            self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+            # Dozens of small datasets: written with the first block, while the next ones are computed.
+            self._header: Callable[[], None] | None = partial(self._write_header, model, time, step, attributes)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _begin(self) -> None:
+        """Writes the header, once."""
+        if self._header is not None:
+            write, self._header = self._header, None
+            write()
+
+    def _write_header(self, model: Model, time: np.ndarray, step: np.ndarray, attributes: Mapping[str, str]) -> None:
+        file = self._open_file()
+        file.attrs["format"] = schema.FORMAT
+        file.attrs["format_version"] = np.array(schema.VERSION, np.int32)
+        file.attrs["creator"] = schema.creator()
+        for name in schema.SOURCE_ATTRIBUTES:
+            file.attrs[name] = attributes[name]
+        values = {"/time/step": step, "/time/time": time, **_model_values(model)}
+        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
+            if table.path in values:
+                self._write_table(table, values[table.path])
+        for table, held in material_values(model).values():
+            self._write_table(table, held)
+        file["/model"].attrs["gap_rule"] = model.gap_rule
+        file["/model"].attrs["up_axis"] = model.up_axis
+        file["/model"].attrs["material_rule"] = model.material_rule
+
+    def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
+        digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
+        if table.dtype is None:
+            digest.update_strings(list(values))
+            dataset = self._open_file().create_dataset(table.path, (len(values),), h5py.string_dtype())
+            dataset[:] = np.array(list(values), object)
+        else:
+            array = np.asarray(values, table.dtype)
+            digest.update(array)
+            self._open_file().create_dataset(table.path, data=array, dtype=table.dtype.newbyteorder("<"))
+            dataset = self._open_file()[table.path]
+        if table.unit:
+            dataset.attrs["unit"] = table.unit
+        self._table_lines.append((table.path, digest.line()))
+
+    def append(self, block: ContactBlock) -> None:
+        """Adds the contacts of the next cells. Raises OutputError as soon as a write has failed."""
+        if block.first_cell != self._next_cell:
+            raise ValueError(f"block begins at cell {block.first_cell}, the file stands at {self._next_cell}")
+        if set(block.columns) != set(self._columns):
+            raise ValueError(f"block has columns {sorted(block.columns)}, the file {sorted(self._columns)}")
+        count = block.contact_count
+        for name, values in block.columns.items():
+            if len(values) != count:
+                raise ValueError(f"column {name} has {len(values)} rows for {count} contacts")
+        self._begin()
+        self._next_cell += len(block.cell_counts)
+        self._cell_start.append(self._row_count + np.cumsum(block.cell_counts, dtype=np.int64))
+        self._row_count += count
+
+        run = map if self._pool is None else self._pool.map
+        names = list(self._columns)
+        encoded = run(lambda name: self._columns[name].encode(block.columns[name]), names)
+        for name, chunks in zip(names, encoded, strict=True):
+            self._columns[name].write(chunks)
+        self._output.check()
+
+    def end_contacts(self) -> None:
+        """Writes the last chunks and the content hash; `append` is over. Done by `finish` if not before."""
+        if self._ended:
+            return
+        if self._next_cell != self._cell_count:
+            raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
+        self._ended = True
+        self._begin()
+        datasets = [self._cell_start, *self._columns.values()]
+        run = map if self._pool is None else self._pool.map
+        for dataset, rest in zip(datasets, run(ChunkedColumn.encode_rest, datasets), strict=True):
+            dataset.finish(rest)
+        lines = [(dataset.path, dataset.digest.line()) for dataset in datasets]
+        self.content_sha256 = content_hash(lines + self._table_lines)
+        self._open_file().attrs["content_sha256"] = self.content_sha256
+        self._output.check()
+
+    def write_timing(self, report: Mapping[str, object]) -> None:
+        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, the rest as attributes."""
+        _write_report(self._open_file().require_group("timing"), report)
+        self._output.check()
+
+    def finish(self) -> None:
+        """Completes the file and moves it into place. Raises OutputError; nothing is then left or replaced."""
+        self.end_contacts()
+        file = self._open_file()
+        file.flush()
+        file.attrs["complete"] = np.int32(1)
+        file.close()
+        self._file = None
+        self._output.commit()
+
+    def __enter__(self) -> ContactWriter:
+        self._output.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._abandon()
+
+    def _abandon(self) -> None:
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+            if self._file is not None:
+                with contextlib.suppress(*DAMAGE):  # the file is thrown away
+                    self._file.close()
+                self._file = None
+        finally:
+            self._output.discard()
+
+    def _open_file(self) -> h5py.File:
+        if self._file is None:
+            raise OutputError("the contact set is closed already", str(self._output.path))
+        return self._file
+
+
+def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
+    shapes, forced = model.shapes, model.pair_filter.forced
+    values: dict[str, np.ndarray | Sequence[str]] = {
+        "/model/shape/path": shapes.path,
+        "/model/shape/type": [ShapeType(kind).label for kind in shapes.type],
+        "/model/shape/body": shapes.body,
+        "/model/shape/template": shapes.template,
+        "/model/shape/margin": shapes.margin,
+        "/model/shape/gap": shapes.gap,
+        "/model/body/path": model.bodies.path,
+        "/model/world/template": model.world_template,
+    }
+    if len(forced):
+        own = np.full(len(forced), np.nan)
+        values |= {
+            "/model/forced_pair/shape0": forced[:, 0],
+            "/model/forced_pair/shape1": forced[:, 1],
+            "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else own,
+            "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else own,
+        }
+    return values
+
+
+def _write_report(group: h5py.Group, report: Mapping[str, object]) -> None:
+    for name, value in report.items():
+        if isinstance(value, Mapping):
+            _write_report(group.require_group(name), value)
+        elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            group.create_dataset(name, data=np.array(value, object), dtype=h5py.string_dtype(), shape=(len(value),))
+        elif isinstance(value, (list, tuple, np.ndarray)):
+            group.create_dataset(name, data=np.asarray(value))
+        else:
+            group.attrs[name] = value

@@ -1,0 +1,1 @@
+"""MJCF, URDF and SRDF through MuJoCo's compiler; `scene` is the door."""

@@ -1,0 +1,102 @@
+"""Body poses of an MJCF scene from its generalized coordinates."""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from collidecli.files.kinematics import BadPlace
+from collidecli.files.mujoco.articulations import MujocoArticulations
+from collidecli.files.pose_math import WXYZ_TO_XYZW, XYZW_TO_WXYZ
+from collidecli.files.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
+
+
+class MujocoKinematics:
+    """Forward kinematics of one compiled scene; its bodies are MuJoCo's, the world left out.
+
+    body_path: name of each body. welded: bool[B], bodies that are part of the static world.
+    coordinate_count: length of qpos. mocap_count: number of mocap bodies.
+    articulated: the same by articulation, with joints by name.
+    """
+
+    def __init__(self, mj_model: mujoco.MjModel, body_path: tuple[str, ...], welded: np.ndarray) -> None:
+        self.body_path = body_path
+        self.welded = welded
+        self.coordinate_count = int(mj_model.nq)
+        self.mocap_count = int(mj_model.nmocap)
+        self._model = mj_model
+        self._data = mujoco.MjData(mj_model)
+        self._quaternions = _quaternion_joints(mj_model)
+        self.articulated = MujocoArticulations(mj_model, self)
+
+    def poses(self, qpos: np.ndarray, mocap: np.ndarray | None = None) -> np.ndarray:
+        """World pose of every body in every frame, each frame on its own.
+
+        Args:
+            qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized.
+            mocap: float64[n, nmocap, 7], xyzw; None leaves mocap bodies where the scene has them.
+        Returns:
+            float64[n, B, 7], xyzw.
+        """
+        model, data = self._model, self._data
+        out = np.empty((len(qpos), len(self.body_path), 7))
+        rotation = np.empty((len(qpos), len(self.body_path), 4))
+        mujoco.mj_resetData(model, data)
+        coordinates, xpos, xquat = data.qpos, data.xpos, data.xquat
+        for frame in range(len(qpos)):
+            coordinates[:] = qpos[frame]
+            if mocap is not None:
+                data.mocap_pos[:] = mocap[frame, :, :3]
+                data.mocap_quat[:] = mocap[frame, :, 3:][:, XYZW_TO_WXYZ]
+            mujoco.mj_kinematics(model, data)
+            out[frame, :, :3] = xpos[1:]
+            rotation[frame] = xquat[1:]
+        out[..., 3:] = rotation[..., WXYZ_TO_XYZW]
+        return out
+
+    def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
+        """Row of qpos[n, nq], body, and what is wrong, for the first row that is no configuration; else None."""
+        finite = np.isfinite(qpos)
+        bad = ~finite.all(axis=1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            norms = [np.linalg.norm(qpos[:, a : a + 4], axis=1) for a, _ in self._quaternions]
+            for norm in norms:
+                bad |= ~(np.abs(norm - 1.0) <= QUATERNION_TOLERANCE)
+        if not bad.any():
+            return None
+        row = int(np.argmax(bad))
+        if not finite[row].all():
+            place = int(np.argmin(finite[row]))
+            return row, self._body_of_coordinate(place), f"qpos[{place}] is {qpos[row, place]:g}"
+        for norm, (_, body) in zip(norms, self._quaternions, strict=True):
+            if not abs(norm[row] - 1.0) <= QUATERNION_TOLERANCE:
+                return row, body, f"the joint's quaternion has norm {norm[row]:.6g}"
+        raise AssertionError("a bad row has a bad coordinate")
+
+    def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:
+        """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row that is no set of poses; else None."""
+        bad = bad_poses(mocap)
+        if not bad.any():
+            return None
+        row, mocap_id = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        body = int(np.flatnonzero(self._model.body_mocapid == mocap_id)[0])
+        return row, self.body_path[body - 1], pose_fault(mocap[row, mocap_id])
+
+    def _body_of_coordinate(self, place: int) -> str:
+        joint = int(np.searchsorted(self._model.jnt_qposadr, place, side="right")) - 1
+        return self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
+
+
+def _quaternion_joints(mj_model: mujoco.MjModel) -> list[tuple[int, str]]:
+    """First qpos index of every quaternion, with its body's name."""
+    start_of = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 0}
+    found = []
+    for joint in range(mj_model.njnt):
+        start = start_of.get(int(mj_model.jnt_type[joint]))
+        if start is not None:
+            body = int(mj_model.jnt_bodyid[joint])
+            found.append((int(mj_model.jnt_qposadr[joint]) + start, mj_model.body(body).name or f"body#{body}"))
+    return found

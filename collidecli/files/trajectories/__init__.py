@@ -1,0 +1,1 @@
+"""Trajectories of our own format: header, writer, motion, checks."""

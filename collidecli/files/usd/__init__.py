@@ -1,0 +1,1 @@
+"""OpenUSD: stages to scenes and motions, a module a subject; `scene` is the door."""
