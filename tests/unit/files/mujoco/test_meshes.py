@@ -130,11 +130,11 @@ def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypat
 
     kept = geoms.convex_hull
     monkeypatch.setattr(geoms, "convex_hull", counted)
-    geoms = '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
+    elements = '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
     imported, model = scene(
         tmp_path,
         mesh(cloud(30)) + mesh(cloud(40, 1), name="look"),
-        geoms + f'<geom name="seen" type="mesh" mesh="look" {SEEN}/><geom name="too" type="mesh" mesh="m" {SEEN}/>',
+        elements + f'<geom name="seen" type="mesh" mesh="look" {SEEN}/><geom name="too" type="mesh" mesh="m" {SEEN}/>',
     )
     assert made == ["geom 'a', mesh 'm'"]
     assert (len(model.hulls), model.shapes.hull.tolist()) == (1, [0, 0])
@@ -143,8 +143,8 @@ def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypat
 
 def test_a_primitive_fitted_to_a_mesh_stays_one(tmp_path):
     kinds = ["sphere", "capsule", "box", "cylinder", "ellipsoid"]
-    geoms = "".join(f'<geom type="{kind}" mesh="m"/>' for kind in kinds)
-    imported, model = scene(tmp_path, mesh(cloud(40)), geoms)
+    elements = "".join(f'<geom type="{kind}" mesh="m"/>' for kind in kinds)
+    imported, model = scene(tmp_path, mesh(cloud(40)), elements)
     assert [kind.label for kind in model.shapes.types()] == kinds
     np.testing.assert_array_equal(model.shapes.size[2], imported.mj_model.geom_size[2])
     assert model.hulls == ()
