@@ -19,12 +19,12 @@ from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
 
-CPU_CHUNK_INSTANCES = 24576
+CPU_CHUNK_INSTANCES = 49152
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough to stay near a core's cache."""
 CUDA_CHUNK_INSTANCES = 1 << 20
-LEAST_INSTANCES = 6144
+LEAST_INSTANCES = 18432
 """The last pieces of a run are smaller, so that no worker waits long for the last, but not smaller than this."""
-CHUNKS_PER_WORKER = 4
+CHUNKS_PER_WORKER = 2
 """A short run is cut into at least this many chunks a worker."""
 
 
@@ -55,7 +55,7 @@ def chunk_size(pipeline: CollisionPipeline, cell_count: int, workers: int, asked
     return cells if cells < world_count else cells // world_count * world_count
 
 
-PROBE_INSTANCES = 16384
+PROBE_INSTANCES = 18432
 """Shapes in the first chunks of a run, which show how heavy its blocks are."""
 BLOCK_BYTES = 4 << 20
 """Size that blocks are cut to: several are on their way at a time."""
@@ -96,7 +96,7 @@ class Workers:
             for batch in batches:
                 done = 0
                 while done < batch.cell_count:
-                    count = min(self._piece_cells(left), batch.cell_count - done)
+                    count = self._piece_cells(batch.cell_count - done, left)
                     piece = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
                     pending.append(self._pool.submit(self._collide_one, piece))
                     done += count
@@ -109,12 +109,18 @@ class Workers:
             for future in pending:
                 future.cancel()
 
-    def _piece_cells(self, left: int) -> int:
-        """Cells of the next piece, of `left` that are to be done: half of a worker's share of these, in bounds."""
-        if self._count == 1:
-            return self._most_cells
-        width = self._pipeline.device_model.layout.width
-        return max(1, min(self._most_cells, max(left // (2 * self._count), LEAST_INSTANCES // width)))
+    def _piece_cells(self, of_batch: int, left: int) -> int:
+        """Cells of the next piece, of those of the batch, and of the run, that are not done yet.
+
+        Half of a worker's share of the run, in bounds. A batch is cut evenly: a small rest would cost as much Python as
+        a whole piece.
+        """
+        wanted = self._most_cells
+        if self._count > 1:
+            least = max(1, LEAST_INSTANCES // self._pipeline.device_model.layout.width)
+            wanted = min(wanted, max(left // (2 * self._count), least))
+        pieces = max(-(-of_batch // self._most_cells), round(of_batch / wanted))
+        return -(-of_batch // pieces)
 
     def _weighed(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
         """Cuts the chunks to come by what the heaviest so far weighs: memory then levels off early in a run."""
