@@ -27,7 +27,8 @@ RUN_STAGES = (
     "order",
     "write",
 )
-PACKAGES = ("collidecli", "warp-lang", "usd-core", "mujoco", "numpy", "h5py")
+PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
+"""What has a part in the result, and the module that says its version: reading a package's metadata takes longer."""
 
 
 @dataclass
@@ -139,9 +140,9 @@ def peak_memory() -> int:
 def versions() -> dict[str, str]:
     """Version of each package that has a part in the result; empty where one is not installed."""
     found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package, module in PACKAGES.items():
         try:
-            found[package] = version(package)
+            found[package] = getattr(sys.modules.get(module), "__version__", None) or version(package)
         except PackageNotFoundError:
             found[package] = ""
     return found

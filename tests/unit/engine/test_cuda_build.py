@@ -1,4 +1,4 @@
-"""Kernels are one source for CPU and CUDA: NVRTC compiles them here, with or without a GPU."""
+"""Kernels are one source for CPU and CUDA: NVRTC compiles them here to PTX, with or without a GPU."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
     monkeypatch.setattr(wp.config, "optimization_level", 0)  # whether it compiles, not how well
     if not wp.get_cuda_supported_archs():
         pytest.skip("this build of Warp has no CUDA compiler")
-    built = wp.compile_aot_module(KERNELS[name].module, arch=ARCHITECTURE, module_dir=tmp_path)
+    built = wp.compile_aot_module(KERNELS[name].module, arch=ARCHITECTURE, module_dir=tmp_path, use_ptx=True)
     assert any(path.stat().st_size > 0 for path in built)
