@@ -18,7 +18,7 @@ from tests.hostile.seeds import groups
 from tests.hostile.verdict import faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, SEED = 300, 1
+COUNT, SEED = 160, 1
 
 
 def test_a_share_of_the_hostile_inputs():
