@@ -1,0 +1,186 @@
+"""What the fixture `contacts_regression` does: run, compare with the baseline, keep and tell what differs."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collidecli.app.regression import (
+    MARKER,
+    Comparison,
+    compare_with_baseline,
+    looking_command,
+    run_request,
+    tolerance_options,
+)
+from collidecli.app.run import run
+from collidecli.cli.streams import console, spoken
+from collidecli.errors import CollideError, OutputError
+from collidecli.files.atomic_output import AtomicOutput
+from collidecli.pytest_plugin import REGENERATE, ContactsWarning
+from collidecli.report.diff_pages import markdown
+from collidecli.report.diff_table import diff_table
+
+PathLike = str | os.PathLike[str]
+WIDTH = 110
+"""Columns of the table in a failure."""
+
+
+class ContactsRegression:
+    """The fixture's value, of one test."""
+
+    def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
+        self._request, self._folder = request, folder
+        self._here = Path(request.node.path)
+        self._checked: set[Path] = set()
+
+    def check(
+        self,
+        scene: PathLike | Sequence[PathLike],
+        trajectory: PathLike | None = None,
+        *,
+        basename: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Runs a scene in motion as `collide run` does, and fails the test where its contacts are not the baseline's.
+
+        Args:
+            scene, trajectory: paths, relative to the folder of the test's file. Several scenes are a world each.
+            basename: of the baseline, in place of the test's name; tests that share one compare with the same file.
+            options: those of `collide run`, as `worlds=4`, `frames="0:10"`, `gap=0.01`, `broad_phase="sap"`. The
+                device is "cpu" unless given, and with pytest-xdist there is one thread unless given.
+        """
+        __tracebackhide__ = True
+        name = self._name(basename)
+        obtained = self._folder / f"{name}.obtained.h5"
+        allowed = self._allowed()
+        chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
+        try:
+            summary = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
+        except CollideError as error:
+            raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
+        for text in summary.warnings:
+            warnings.warn(ContactsWarning(text), stacklevel=2)
+        self._compare(name, obtained, allowed)
+
+    def check_file(self, contacts: PathLike, *, basename: str | None = None) -> None:
+        """Fails the test where a contact set, made in whatever way, is not the baseline.
+
+        contacts: a finished contact set, as `collide run` writes; relative to the folder of the test's file.
+        """
+        __tracebackhide__ = True
+        name = self._name(basename)
+        obtained = self._folder / f"{name}.obtained.h5"
+        allowed = self._allowed()
+        try:
+            shutil.copyfile(self._here.parent / contacts, obtained)
+        except OSError as error:
+            raise pytest.fail.Exception(f"{contacts}: cannot be read: {error.strerror}", pytrace=False) from None
+        self._compare(name, obtained, allowed)
+
+    def _name(self, basename: str | None) -> str:
+        __tracebackhide__ = True
+        name = basename or re.sub(r"\W", "_", self._test_name())
+        if self._baseline(name) in self._checked:
+            pytest.fail(f"this test compares with {name}.h5 twice: give each check a basename of its own")
+        self._checked.add(self._baseline(name))
+        return name
+
+    def _test_name(self) -> str:
+        """As pytest-regressions has it, with its option for the name of the class."""
+        name, of = self._request.node.name, self._request.cls
+        wanted = self._request.config.getoption("with_test_class_names", False)
+        return f"{of.__name__}_{name}" if wanted and of is not None else name
+
+    def _baseline(self, name: str) -> Path:
+        return self._here.with_suffix("") / f"{name}.h5"
+
+    def _compare(self, name: str, obtained: Path, allowed: Mapping[str, Any]) -> None:
+        __tracebackhide__ = True
+        baseline = self._baseline(name)
+        if not baseline.exists() and self._written(obtained, baseline):
+            if not self._asked("--regen-all"):
+                pytest.fail(f"Contact set not found beside the test, created:\n- {baseline}", pytrace=False)
+            return
+        force = self._asked("--force-regen")
+        try:
+            found = compare_with_baseline(baseline, obtained, allowed)
+        except CollideError as error:
+            if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
+            found = None
+        if found is not None and found.facts["equal"]:
+            return
+        if force or self._asked("--regen-all"):
+            self._written(obtained, baseline, force=True)
+            if force:
+                pytest.fail(
+                    f"Contacts differ and --force-regen set, regenerating file at:\n- {baseline}", pytrace=False
+                )
+            return
+        assert found is not None
+        pytest.fail(self._words(found, baseline, obtained), pytrace=False)
+
+    def _allowed(self) -> dict[str, Any]:
+        """Fields of DiffRequest from the markers; the nearest one decides each name."""
+        __tracebackhide__ = True
+        found: dict[str, Any] = {}
+        for marker in self._request.node.iter_markers(MARKER):
+            if marker.args:
+                pytest.fail(f"{MARKER} takes names, as atol=1e-6; it was given {marker.args[0]!r}", pytrace=False)
+            found = {**marker.kwargs, **found}
+        try:
+            return tolerance_options(found)
+        except CollideError as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+    def _asked(self, option: str) -> bool:
+        return bool(self._request.config.getoption(REGENERATE[option][0], False))
+
+    def _written(self, obtained: Path, baseline: Path, force: bool = False) -> bool:
+        """Copies to beside the test, whole; False where another process was first."""
+        __tracebackhide__ = True
+        try:
+            baseline.parent.mkdir(parents=True, exist_ok=True)
+            with AtomicOutput(baseline, force) as output:
+                output.write(obtained.read_bytes())
+                output.commit()
+        except OutputError as error:
+            if not force and baseline.exists():
+                return False
+            raise pytest.fail.Exception(f"the baseline cannot be written: {error}", pytrace=False) from None
+        except OSError as error:
+            words = f"the baseline cannot be written: {baseline}: {error.strerror}"
+            raise pytest.fail.Exception(words, pytrace=False) from None
+        return True
+
+    def _words(self, found: Comparison, baseline: Path, obtained: Path) -> str:
+        """What differs and where to look; keeps the report beside the obtained file."""
+        report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
+        report.write_text(markdown(found.facts), encoding="utf-8")
+        rows = {
+            "baseline": baseline,
+            "obtained": obtained,
+            "report": report,
+            "look": looking_command(baseline, obtained, found.allowed),
+            "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
+        }
+        lines = [f"{name:10}{value}" for name, value in rows.items()]
+        return "\n".join(["contacts are not those of the baseline", "", table_text(found.facts), "", *lines])
+
+
+def table_text(facts: Mapping[str, Any]) -> str:
+    """The table of `collide diff`, as plain text."""
+    out = console(io.StringIO())
+    out.width = WIDTH
+    with out.capture() as captured:
+        out.print(diff_table(spoken(facts)))
+    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())

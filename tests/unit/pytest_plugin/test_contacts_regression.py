@@ -1,0 +1,235 @@
+"""The fixture contacts_regression, in the sample's own tests and in tests made up here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import h5py
+import pytest
+
+from collidecli.cli.main import main
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[3]
+SAMPLE = ROOT / "samples" / "03_regression_tests"
+HOME = str(Path.home())
+"""pytester makes a home of its own; the kernels that are compiled are in the real one."""
+INSTALLED = bool(entry_points(group="pytest11", name="collide"))
+PLUGIN = [] if INSTALLED else ["-p", "collidecli.pytest_plugin"]
+"""A checkout that is not installed has no entry points."""
+QUIET = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+CRATE = 'type="box" size="0.1 0.1 0.1"'
+REGRESSIONS = """
+def pytest_addoption(parser):
+    parser.addoption("--force-regen", action="store_true", default=False, help="theirs")
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every module and kernel that the sample needs is here: what pytester's runs import they also forget."""
+    out = str(tmp_path_factory.mktemp("loaded") / "out.h5")
+    scene, motion = str(SAMPLE / "scenes/crates.xml"), str(SAMPLE / "scenes/fall.h5")
+    for broad_phase in ("nxn", "sap", "explicit"):
+        options = ["--broad-phase", broad_phase, "--device", "cpu", "--force", "-q"]
+        assert main(["run", scene, "-t", motion, "-o", out, *options]) == 0
+    assert main(["diff", out, str(SAMPLE / "tests/test_contacts/fall.h5"), "--full", "--atol", "1e-6"]) == 0
+
+
+@pytest.fixture
+def sample(loaded, pytester: pytest.Pytester) -> Path:
+    """A copy of the sample's repository; its tests are run from there."""
+    shutil.copytree(SAMPLE, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return pytester.path
+
+
+def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*PLUGIN, *QUIET, *args)
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    scene = folder / "scenes" / "crates.xml"
+    text = scene.read_text()
+    assert text.count(old) == 1
+    scene.write_text(text.replace(old, new))
+
+
+def content(path: Path) -> str:
+    with h5py.File(path) as file:
+        return str(file.attrs["content_sha256"])
+
+
+def test_the_sample_passes_on_every_broad_phase(sample, pytester):
+    run(pytester, "-v").assert_outcomes(passed=4)
+
+
+def test_a_size_that_was_edited_fails_usefully(sample, pytester):
+    edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
+    result = run(pytester, "-k", "nxn")
+    result.assert_outcomes(failed=1, deselected=3)
+    text = result.stdout.str()
+    result.stdout.fnmatch_lines(
+        [
+            "contacts are not those of the baseline",
+            "different: * contacts extra, * contacts changed",
+            "first     frame 22, world 0, t = 0.11 s",
+            " crate_large   crate_small *",
+        ]
+    )
+    assert "Traceback" not in text
+    assert "regression.py" not in text, "our own code is no part of what a test's author looks at"
+    kept = dict(re.findall(r"^(baseline|obtained|report)  +(\S+)$", text, re.M))
+    assert set(kept) == {"baseline", "obtained", "report"}
+    assert Path(kept["baseline"]) == sample / "tests/test_contacts/fall.h5"
+    assert "crate_small" in Path(kept["report"]).read_text()
+    (look,) = re.findall(r"^look +(.*)$", text, re.M)
+    words = shlex.split(look)
+    assert words[:4] == ["collide", "diff", kept["baseline"], kept["obtained"]]
+    assert main([*words[1:], "-q"]) == 1
+    assert main([*words[1:], "-q", "--exclude", "crate_small"]) == 0
+    (accept,) = re.findall(r"^accept +pytest (.*)$", text, re.M)
+    run(pytester, *shlex.split(accept)).assert_outcomes(failed=1, passed=2)
+    assert content(Path(kept["baseline"])) == content(Path(kept["obtained"]))
+
+
+def test_a_baseline_that_is_missing_is_written(sample, pytester):
+    shutil.rmtree(sample / "tests/test_contacts")
+    result = run(pytester, "-k", "nxn or touches")
+    result.assert_outcomes(failed=2, deselected=2)
+    result.stdout.fnmatch_lines(["Contact set not found beside the test, created:", "- *test_contacts?fall.h5"])
+    for name in ("fall.h5", "test_what_touches_at_rest.h5"):
+        assert content(sample / "tests/test_contacts" / name) == content(SAMPLE / "tests/test_contacts" / name)
+
+
+def test_regenerating(sample, pytester):
+    edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
+    baseline = sample / "tests/test_contacts/fall.h5"
+    rest = sample / "tests/test_contacts/test_what_touches_at_rest.h5"
+    before, untouched = content(baseline), rest.read_bytes()
+    result = run(pytester, "--force-regen", "-k", "nxn or touches")
+    result.assert_outcomes(failed=1, passed=1, deselected=2)
+    result.stdout.fnmatch_lines(["Contacts differ and --force-regen set, regenerating file at:", f"- {baseline}"])
+    assert content(baseline) != before
+    assert rest.read_bytes() == untouched, "the same pairs touch: within what is allowed nothing is written"
+    edit(sample, '0.1 0.1 0.12"', '0.1 0.1 0.1"')
+    run(pytester, "--regen-all", "-k", "nxn").assert_outcomes(passed=1, deselected=3)
+    assert content(baseline) == before
+
+
+def test_a_baseline_that_is_no_contact_set(sample, pytester):
+    baseline = sample / "tests/test_contacts/fall.h5"
+    baseline.write_text("version https://git-lfs.github.com/spec/v1\n")
+    result = run(pytester, "-k", "nxn")
+    result.assert_outcomes(failed=1, deselected=3)
+    result.stdout.fnmatch_lines([f"{baseline}: *"])
+    assert "Traceback" not in result.stdout.str()
+    run(pytester, "--force-regen", "-k", "nxn").assert_outcomes(failed=1, deselected=3)
+    assert content(baseline) == content(SAMPLE / "tests/test_contacts/fall.h5")
+
+
+MARKED = """
+@pytest.mark.contacts_tolerance({tolerances})
+def test_{number}(contacts_regression):
+    contacts_regression.check("../scenes/crates.xml", "../scenes/fall.h5", {options})
+"""
+
+
+def run_marked(sample: Path, pytester: pytest.Pytester, cases: list[tuple[str, str]]) -> pytest.RunResult:
+    """Tests of these tolerances and options, compared with the sample's baseline."""
+    module = "import pytest\npytestmark = pytest.mark.contacts_tolerance(atol={'distance': 5e-3, '': 1.0}, rename=[])\n"
+    for number, (tolerances, options) in enumerate(cases):
+        module += MARKED.format(tolerances=tolerances, number=number, options=options)
+    (sample / "tests/test_marked.py").write_text(module)
+    shutil.copytree(sample / "tests/test_contacts", sample / "tests/test_marked")
+    return run(pytester, "-v", "tests/test_marked.py")
+
+
+def test_tolerances_by_marker(sample, pytester):
+    # The ball sinks 2 mm deeper into all that it meets.
+    edit(sample, 'type="sphere" size="0.08"', 'type="sphere" size="0.082"')
+    cases = {
+        "max_extra=20, max_missing=20": "PASSED",
+        "max_extra=20, max_missing=20, atol=['distance=1e-3', 1.0]": "FAILED",
+        "max_extra=20, max_missing=20, atol=['distance=1e-3', 1.0], exclude='ball'": "PASSED",
+        "max_extra=0": "FAILED",
+    }
+    result = run_marked(sample, pytester, [(tolerances, "basename='fall'") for tolerances in cases])
+    result.stdout.fnmatch_lines([f"*::test_{number} {word} *" for number, word in enumerate(cases.values())])
+
+
+def test_what_is_refused_by_name(sample, pytester):
+    cases = {
+        ("atoll=1e-6", ""): "contacts_tolerance: 'atoll' is nothing that can be allowed",
+        ("1e-6", ""): "contacts_tolerance takes names, as atol=1e-6; it was given 1e-06",
+        ("atol='speed=1'", ""): "--atol: 'speed' is no field with a tolerance of this kind",
+        ("ignore_shallow=-1", ""): "contacts_tolerance: ignore_shallow is -1",
+        ("allow_fraction=2", ""): "contacts_tolerance: allow_fraction is 2",
+        ("match_frames='no'", ""): "contacts_tolerance: match_frames is 'no'",
+        ("", "broadphase='sap'"): "collide cannot run this: options: 'broadphase' is no option of a run",
+        ("", "broad_phase='bvh'"): "collide cannot run this: options: broad_phase is 'bvh'",
+        ("", "narrow_phase='sat'"): "collide cannot run this: options: narrow_phase is 'sat'",
+    }
+    result = run_marked(sample, pytester, list(cases))
+    result.assert_outcomes(failed=len(cases))
+    result.stdout.fnmatch_lines(list(cases.values()))
+    assert "Traceback" not in result.stdout.str()
+    assert "another exception" not in result.stdout.str()
+
+
+def test_a_file_and_a_second_check(sample, pytester):
+    (sample / "tests/test_files.py").write_text(
+        """
+def test_file(contacts_regression):
+    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
+    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
+"""
+    )
+    run(pytester, "tests/test_files.py").assert_outcomes(failed=1)
+    assert (sample / "tests/test_files/kept.h5").read_bytes() == (sample / "tests/test_contacts/fall.h5").read_bytes()
+    result = run(pytester, "tests/test_files.py")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*compares with kept.h5 twice*"])
+
+
+def test_options_of_pytest_regressions_are_left_alone(sample, pytester):
+    pytester.makepyfile(regressions_like=REGRESSIONS)
+    pytester.syspathinsert()
+    for order in (["-p", "regressions_like", *PLUGIN], [*PLUGIN, "-p", "regressions_like"]):
+        result = pytester.runpytest_inprocess(*order, *QUIET, "--help")
+        assert result.stdout.str().count("--force-regen") == 1
+        result.stdout.fnmatch_lines(["*--force-regen*theirs*"])
+        result.stdout.fnmatch_lines(["*--regen-all*"])
+
+
+def test_several_workers_write_one_baseline(sample, pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("HOME", HOME)
+    (sample / "tests/test_contacts/fall.h5").unlink()
+    done = pytester.runpytest_subprocess(*PLUGIN, *QUIET, "-n", "2", "-k", "nxn or sap")
+    outcomes = done.parseoutcomes()
+    assert outcomes.get("failed", 0) == 1
+    assert outcomes.get("passed", 0) == 1
+    assert not list((sample / "tests/test_contacts").glob(".*"))
+    assert content(sample / "tests/test_contacts/fall.h5") == content(SAMPLE / "tests/test_contacts/fall.h5")
+
+
+def test_unused_it_imports_nothing_heavy():
+    heavy = ("warp", "pxr", "mujoco", "h5py", "numpy", "click", "rich")
+    code = f"import collidecli.pytest_plugin, sys; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "[]\n"
+
+
+def test_the_package_says_so():
+    text = (ROOT / "pyproject.toml").read_text()
+    assert '[project.entry-points.pytest11]\ncollide = "collidecli.pytest_plugin"\n' in text
+    if INSTALLED:
+        (found,) = entry_points(group="pytest11", name="collide")
+        assert found.value == "collidecli.pytest_plugin"
