@@ -122,6 +122,17 @@ def _motion_facts(scene: LoadedScene) -> dict[str, Any]:
         motion.close()
 
 
+def _geometry_facts(model: Model, row: int) -> dict[str, Any]:
+    """Of a convex mesh its vertices, of a mesh its triangles and whether they have an inside."""
+    shapes = model.shapes
+    if shapes.hull[row] >= 0:
+        return {"vertices": len(model.hulls[shapes.hull[row]].vertex)}
+    if shapes.mesh[row] >= 0:
+        mesh = model.meshes[shapes.mesh[row]]
+        return {"triangles": len(mesh.face), "closed": mesh.is_closed}
+    return {}
+
+
 def _shape_facts(model: Model, row: int) -> dict[str, Any]:
     shapes = model.shapes
     kind = ShapeType(shapes.type[row])
@@ -130,7 +141,7 @@ def _shape_facts(model: Model, row: int) -> dict[str, Any]:
         "path": shapes.path[row],
         "type": kind.label,
         "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
-        **({"vertices": len(model.hulls[shapes.hull[row]].vertex)} if kind == ShapeType.CONVEX_MESH else {}),
+        **_geometry_facts(model, row),
         "body": None if body == STATIC_BODY else model.bodies.path[body],
         "template": int(shapes.template[row]),
         "margin": float(shapes.margin[row]),

@@ -158,20 +158,25 @@ class ShapeAdders:
     def add_shape_mesh(
         self,
         body: int,
-        vertices: np.ndarray,
-        faces: np.ndarray,
+        vertices: np.ndarray | TriangleMesh,
+        faces: np.ndarray | None = None,
         xform: Sequence[float] | None = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
     ) -> int:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
+        vertices: or what `triangle_mesh` made of them, for shapes that have one mesh in common; then without faces.
         Triangles are counterclockwise from outside. Those without area are left out, with a warning. Raises InputError
         for what is no mesh, see `triangle_mesh`.
         """
         where = place_named("shape", key, self.shape_count)
-        mesh = triangle_mesh(vertices, faces, where)
-        if mesh.dropped:
+        if isinstance(vertices, TriangleMesh) != (faces is None):
+            raise InputError(
+                "the mesh is given half or twice", where, "give vertices and faces, or a TriangleMesh alone"
+            )
+        mesh = vertices if isinstance(vertices, TriangleMesh) else triangle_mesh(vertices, np.asarray(faces), where)
+        if mesh.dropped and mesh is not vertices:
             warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)

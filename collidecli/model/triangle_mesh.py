@@ -47,6 +47,12 @@ class TriangleMesh:
         across = np.cross(q - p, r - p)
         return across / np.linalg.norm(across, axis=1)[:, None]
 
+    @property
+    def volume(self) -> float:
+        """What a closed mesh holds [m^3]; negative where its triangles are clockwise from outside."""
+        p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
+        return float(np.einsum("fi,fi->f", p, np.cross(q, r)).sum() / 6.0)
+
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
         """int64[3 F, 2], the ends of each triangle's sides, ascending; and the number of the edge that each is."""

@@ -93,8 +93,10 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
 
 
 def _size_text(shape: Mapping[str, Any]) -> str:
-    """A shape's sizes; of a convex mesh half of its box, and how many vertices it has."""
+    """A shape's sizes; of meshes half of their box, and how many vertices or triangles they have."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
+    if "triangles" in shape:
+        return f"{size}, {count(shape['triangles'])} triangles, {'closed' if shape['closed'] else 'open'}"
     return f"{size}, {count(shape['vertices'])} vertices" if "vertices" in shape else size
 
 

@@ -16,6 +16,7 @@ from collidecli.files.usd.transform import MOVE_RIGIDLY, ROUNDING, TransformErro
 from collidecli.files.usd.world_transforms import AXIS_ORDER, WorldTransforms
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.shape_types import ShapeType, checked_size
+from collidecli.model.triangle_mesh import TriangleMesh
 
 ROUND_ATTRIBUTES = {
     "Capsule": ("radius", "radius"),
@@ -42,7 +43,7 @@ HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
 class WorldShape:
     """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world.
 
-    hull: of a convex mesh; its own centre is in it.
+    hull: of a convex mesh, mesh: of a triangle mesh; their own centres are in them.
     """
 
     type: ShapeType
@@ -50,6 +51,7 @@ class WorldShape:
     rotation: np.ndarray
     position: np.ndarray
     hull: ConvexHull | None = None
+    mesh: TriangleMesh | None = None
 
 
 class ShapeReader:

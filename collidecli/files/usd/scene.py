@@ -26,7 +26,8 @@ from collidecli.files.usd.groups import CollisionGroups
 from collidecli.files.usd.instancers import check_joints, expand_instancers
 from collidecli.files.usd.kinematics import UsdKinematics
 from collidecli.files.usd.materials import PhysicsMaterials
-from collidecli.files.usd.meshes import MESH, MeshReader
+from collidecli.files.usd.mesh_content import MESH
+from collidecli.files.usd.meshes import MeshReader
 from collidecli.files.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.files.usd.motion_layer import file_of, layer_files
 from collidecli.files.usd.stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
@@ -186,6 +187,8 @@ class _Scene:
             with self._in_its_world(path):
                 if shape.hull is not None:
                     self.shape_of[path] = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, path)
+                elif shape.mesh is not None:
+                    self.shape_of[path] = self._builder.add_shape_mesh(body, shape.mesh, None, pose, cfg, path)
                 else:
                     self.shape_of[path] = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, path)
         self._physics.warnings += meshes.warnings()

@@ -26,7 +26,7 @@ NAMED_ERRORS = 5
 """So many references that lead nowhere are named in one message."""
 
 EXPORT_AGAIN = "open it in a USD viewer, or export it again"
-SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh with a convex hull instead"
+SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh instead"
 
 
 @dataclass

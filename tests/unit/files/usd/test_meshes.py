@@ -6,7 +6,7 @@ from pxr import Sdf, Usd, UsdGeom
 from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
-from collidecli.files.usd.meshes import bounding_sphere
+from collidecli.files.usd.mesh_fits import bounding_sphere
 from collidecli.files.usd.scene import add_usd
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_types import ShapeType
@@ -282,9 +282,6 @@ POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (mesh("m", approximation=""), ["as its triangles", "physics:approximation = none"]),
-        (mesh("m", approximation="", apis=COLLIDER), ["as its triangles", "PhysicsMeshCollisionAPI is not applied"]),
-        (mesh("m", approximation="none"), ["as its triangles", "none"]),
         (mesh("m", approximation="meshSimplification"), ["as fewer triangles", "meshSimplification"]),
         (mesh("m", approximation="convexDecomposition"), ["several convex pieces", "convexDecomposition"]),
         (mesh("m", approximation="sdf"), ["signed distance field", "sdf"]),

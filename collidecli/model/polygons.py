@@ -1,0 +1,138 @@
+"""Polygons cut into triangles: a fan where that covers the polygon, else ears cut off one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.errors import InputError
+
+NEAR = 1e-6
+"""Share of a polygon's size. Files have coordinates in float32, so corners on one line are so far off it."""
+FLAT = 1e-12
+"""Share of the square of a polygon's size below which a triangle has no area: it would be left out of a mesh."""
+CORNER_LIMIT = 2000
+"""Corners of a polygon that no fan covers: cutting ears off takes up to the cube of their number."""
+
+
+def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, where: str) -> np.ndarray:
+    """int64[T, 3]: the triangles of polygons, `count - 2` for each in turn, wound as it is.
+
+    points: float64[n, 3]; counts: int[m], corners of each polygon; indices: int[sum of counts], its points in order.
+    A polygon of fewer than three corners gives none. A fan from the first corner is taken where its triangles cover
+    the polygon, seen along its area vector; so convex polygons are cut as every viewer cuts them, those that are not
+    plane too. Others are cut by ears, so that no edge to a neighbour is lost.
+    Raises InputError, naming `where` and the polygon, for one that crosses itself, and for one of too many corners.
+    """
+    counts, indices = np.asarray(counts, np.int64), np.asarray(indices, np.int64)
+    first = np.cumsum(counts) - counts
+    triangle_count = np.maximum(counts - 2, 0)
+    place = np.cumsum(triangle_count) - triangle_count
+    triangles = np.empty((int(triangle_count.sum()), 3), np.int64)
+    for corner_count in np.unique(counts[counts > 2]).tolist():
+        rows = np.flatnonzero(counts == corner_count)
+        corners = indices[first[rows][:, None] + np.arange(corner_count)]
+        fan = np.stack([np.zeros(corner_count - 2, np.int64), np.arange(1, corner_count - 1)], axis=1)
+        cut = corners[:, np.concatenate([fan, fan[:, 1:] + 1], axis=1)]
+        if corner_count > 3:
+            for row in np.flatnonzero(~_is_covered_by_fan(points[corners])).tolist():
+                cut[row] = corners[row][_ears(points[corners[row]], f"{where}, face {rows[row]}")]
+        triangles[place[rows][:, None] + np.arange(corner_count - 2)] = cut
+    return triangles
+
+
+def area_vectors(polygons: np.ndarray) -> np.ndarray:
+    """float64[m, 3]: twice the area of polygons [m, n, 3] along their normals, whatever their shape.
+
+    Source: Newell's method (Sutherland, Sproull, Schumacker 1974).
+    """
+    spokes = polygons[:, 1:] - polygons[:, :1]
+    return np.cross(spokes[:, :-1], spokes[:, 1:]).sum(axis=1)
+
+
+def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
+    """bool[m]: the triangles about the first corner follow each other, with area, and go around it once at most."""
+    spokes = polygons[:, 1:] - polygons[:, :1]
+    across = np.cross(spokes[:, :-1], spokes[:, 1:])
+    normal = across.sum(axis=1)
+    length = np.linalg.norm(normal, axis=1)
+    normal /= np.where(length > 0.0, length, 1.0)[:, None]
+    size = np.ptp(polygons, axis=1).max(axis=1)
+    area = np.einsum("mki,mi->mk", across, normal)
+    along = np.einsum("mki,mki->mk", spokes[:, :-1], spokes[:, 1:])
+    around = np.arctan2(area, along).sum(axis=1)
+    return (area > (NEAR * size**2)[:, None]).all(axis=1) & (around < 2.0 * np.pi)
+
+
+def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
+    """int64[n - 2, 3]: corners of the triangles of a polygon [n, 3] that is simple, seen along its area vector.
+
+    A polygon without area gives triangles without area.
+    Source: Meisters 1975: a simple polygon has two ears at least, triangles of three corners in a row that hold no
+    other corner. Here a corner on the rim of a triangle is one that it holds, so that no triangle is flat.
+    """
+    count = len(polygon)
+    if count > CORNER_LIMIT:
+        what = f"a face that is not convex has {count} corners"
+        raise InputError(what, where, f"cut it: {CORNER_LIMIT} are the most")
+    flat = _projected(polygon)
+    if flat is None:
+        return np.stack([np.zeros(count - 2, np.int64), np.arange(1, count - 1), np.arange(2, count)], axis=1)
+    left, ears = list(range(count)), []
+    while len(left) > 3:
+        place = next((k for near in (NEAR, 0.0) for k in _turns(left) if _is_ear(flat, left, k, near)), None)
+        if place is None:
+            raise _crosses_itself(where)
+        ears.append((left[place - 1], left[place], left[(place + 1) % len(left)]))
+        del left[place]
+    if _cross(flat[left[1]] - flat[left[0]], flat[left[2]] - flat[left[0]]) < -NEAR:
+        raise _crosses_itself(where)
+    ears.append(tuple(left))
+    return np.array(ears)
+
+
+def _projected(polygon: np.ndarray) -> np.ndarray | None:
+    """float64[n, 2]: corners across the area vector, counterclockwise, their size 1; None where all are in a line.
+
+    A polygon that is not in a line and has no area vector crosses itself; any plane that it is not a line in does.
+    """
+    size = np.ptp(polygon, axis=0).max()
+    if size == 0.0:
+        return None
+    scaled = (polygon - polygon[0]) / size
+    _, widths, axes = np.linalg.svd(scaled - scaled.mean(axis=0), full_matrices=False)
+    if widths[1] <= NEAR:
+        return None
+    normal = area_vectors(scaled[None])[0]
+    if np.linalg.norm(normal) <= NEAR:
+        normal = np.cross(axes[0], axes[1])
+    normal /= np.linalg.norm(normal)
+    x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+    x /= np.linalg.norm(x)
+    return scaled @ np.stack([x, np.cross(normal, x)], axis=1)
+
+
+def _turns(left: list[int]) -> range:
+    """Places of the corners that are left, but for the first: the last comes first, so that ears are cut in turn."""
+    return range(len(left) - 1, -1, -1)
+
+
+def _is_ear(flat: np.ndarray, left: list[int], place: int, near: float) -> bool:
+    """Whether the triangle about a corner has area, and no other corner is in it, or nearer to it than `near`."""
+    a, b, c = (flat[left[k % len(left)]] for k in (place - 1, place, place + 1))
+    if _cross(b - a, c - a) <= max(near, FLAT):
+        return False
+    others = flat[[left[(place + k) % len(left)] for k in range(2, len(left) - 1)]]
+    outside = np.zeros(len(others), bool)
+    for start, end in ((a, b), (b, c), (c, a)):
+        side = end - start
+        outside |= _cross(side, others - start) < -near * np.linalg.norm(side)
+        outside |= (others == start).all(axis=1)
+    return bool(outside.all())
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def _crosses_itself(where: str) -> InputError:
+    return InputError("a face of the mesh crosses itself", where, "cut it into triangles, or correct the mesh")
