@@ -1,0 +1,40 @@
+"""collide textconv: a contact set as text, for git diff."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.options import Verb, streams_of
+from collidecli.cli.settings import option
+
+EPILOG = """\b
+echo '*.h5 diff=collide' >> .gitattributes
+git config diff.collide.textconv 'collide textconv'
+"""
+MOST_DECIMALS = 17
+
+
+@click.command("textconv", cls=Verb, epilog=EPILOG)
+@click.argument("file")
+@option("--decimals", type=WholeNumber(0), default=6, show_default=True, metavar="N", help="Of lengths and normals.")
+@option("--summary", is_flag=True, help="A line for each pair, and none for each pair in each frame.")
+@click.pass_context
+def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
+    """Print a contact set as text that changes only where the contacts do, so that `git diff` shows what changed."""
+    from collidecli.app.contact_text import contact_text, contact_text_facts
+    from collidecli.cli.streams import unbroken_pipe
+
+    if decimals > MOST_DECIMALS:
+        raise click.BadParameter(f"{decimals} is more than {MOST_DECIMALS}.", ctx, param_hint="'--decimals'")
+    streams = streams_of(ctx)
+    if streams.json:
+        streams.result(contact_text_facts(file, decimals, not summary), lambda facts: "\n".join(facts["lines"]))
+        return 0
+    for line in contact_text(file, decimals, not summary):
+        if not streams.quiet:
+            with unbroken_pipe():
+                sys.stdout.write(line + "\n")
+    return 0
