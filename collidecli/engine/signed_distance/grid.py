@@ -1,0 +1,182 @@
+"""Signed distance fields on the device: a coarse grid of whole blocks, and the voxels of those blocks that need them.
+
+A block is BLOCK voxels wide. Every corner of a block has a value; blocks in the narrow band, and those that their
+corners' values do not describe well enough, have one at every corner of every voxel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+
+BLOCK = 8
+SIDE = BLOCK + 1
+VALUES = SIDE**3
+"""Values of a block's voxels: neighbours each have those on the side between them."""
+HEADER = 5
+TORN = wp.constant(Real(1.0 + 1.0e-4))
+"""Two neighbours whose values differ by more than this share of what lies between them have a change of sign between
+them that is no surface."""
+WIDE = wp.constant(BLOCK)
+WIDTH = wp.constant(Real(float(BLOCK)))
+
+
+@dataclass(frozen=True)
+class SdfGrid:
+    """The field of one shape, on the host.
+
+    origin: float64[3], the lowest corner, the shape's frame [m]. voxel: its side [m]. blocks: how many along x, y, z.
+    coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m]. slot: int32[Z, Y, X], which of `fine` a
+    block has, or -1. fine: float32[N, SIDE, SIDE, SIDE], values at the corners of voxels, x last [m].
+    """
+
+    origin: np.ndarray
+    voxel: float
+    blocks: tuple[int, int, int]
+    coarse: np.ndarray
+    slot: np.ndarray
+    fine: np.ndarray
+
+    @property
+    def bytes(self) -> int:
+        return self.coarse.nbytes + self.slot.nbytes + self.fine.nbytes
+
+
+@wp.struct
+class SdfGrids:
+    """Every field of a model.
+
+    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; first of `coarse`, first of `slot`.
+    slot: counts through all fields.
+    """
+
+    origin: wp.array[Vec3]
+    voxel: wp.array[Real]
+    header: wp.array[int]
+    coarse: wp.array[wp.float32]
+    slot: wp.array[wp.int32]
+    fine: wp.array[wp.float32]
+
+
+@wp.struct
+class FieldSample:
+    """value: signed distance [m]. gradient: of the value, not made unit. inside: 0 where the grid does not reach."""
+
+    value: Real
+    gradient: Vec3
+    inside: int
+
+
+Corners = wp.types.vector(length=8, dtype=wp.float64)
+
+
+@wp.func
+def tear(corner: Corners, spacing: Real) -> Real:
+    """By how much the values at two ends of a side differ at most, as a share of the side."""
+    most = Real(0.0)
+    for k in range(4):
+        most = wp.max(most, wp.abs(corner[2 * k] - corner[2 * k + 1]))
+        most = wp.max(most, wp.abs(corner[k] - corner[k + 4]))
+        low = k + 2 * (k // 2)
+        most = wp.max(most, wp.abs(corner[low] - corner[low + 2]))
+    return most / spacing
+
+
+@wp.func
+def between_corners(corner: Corners, share: Vec3, spacing: Real) -> FieldSample:
+    """Trilinear value and gradient at shares 0 to 1 of a cell. corner: x changes first, then y, then z.
+
+    Degenerate: where a change of sign that is no surface goes through the cell (the lid of an open mesh), the sign is
+    that of the trilinear value, and the distance that of the unsigned values.
+    """
+    x = share[0]
+    y = share[1]
+    z = share[2]
+    one = Real(1.0)
+    if tear(corner, spacing) > TORN:
+        mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
+        upper = (corner[4] * (one - x) + corner[5] * x) * (one - y) + (corner[6] * (one - x) + corner[7] * x) * y
+        sign = one
+        if mixed * (one - z) + upper * z < Real(0.0):
+            sign = -one
+        for k in range(8):
+            corner[k] = sign * wp.abs(corner[k])
+    c00 = corner[0] * (one - x) + corner[1] * x
+    c10 = corner[2] * (one - x) + corner[3] * x
+    c01 = corner[4] * (one - x) + corner[5] * x
+    c11 = corner[6] * (one - x) + corner[7] * x
+    low = c00 * (one - y) + c10 * y
+    high = c01 * (one - y) + c11 * y
+    result = FieldSample()
+    result.inside = 1
+    result.value = low * (one - z) + high * z
+    along_x = ((corner[1] - corner[0]) * (one - y) + (corner[3] - corner[2]) * y) * (one - z)
+    along_x += ((corner[5] - corner[4]) * (one - y) + (corner[7] - corner[6]) * y) * z
+    result.gradient = Vec3(along_x, (c10 - c00) * (one - z) + (c11 - c01) * z, high - low) / spacing
+    return result
+
+
+@wp.func(inline=False)
+def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
+    """Value and gradient of field `number` at a point of the shape's frame [m]; `inside` 0 where it has none."""
+    voxel = grids.voxel[number]
+    head = number * wp.static(HEADER)
+    local = (point - grids.origin[number]) / voxel
+    cell = wp.vec3i()
+    for axis in range(3):
+        most = WIDE * grids.header[head + axis]
+        if not (local[axis] >= Real(0.0) and local[axis] <= Real(most)):
+            return FieldSample()
+        cell[axis] = wp.min(int(local[axis]), most - 1)
+    blocks_x = grids.header[head]
+    blocks_y = grids.header[head + 1]
+    bx = cell[0] // WIDE
+    by = cell[1] // WIDE
+    bz = cell[2] // WIDE
+    slot = grids.slot[grids.header[head + 4] + (bz * blocks_y + by) * blocks_x + bx]
+    corner = Corners()
+    if slot < 0:
+        base = grids.header[head + 3] + (bz * (blocks_y + 1) + by) * (blocks_x + 1) + bx
+        for k in range(8):
+            at = base + (k & 1) + ((k >> 1) & 1) * (blocks_x + 1) + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
+            corner[k] = Real(grids.coarse[at])
+        share = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
+        return between_corners(corner, share, WIDTH * voxel)
+    base = slot * wp.static(VALUES)
+    base += ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE) + cell[0] - bx * WIDE
+    for k in range(8):
+        at = base + (k & 1) + ((k >> 1) & 1) * wp.static(SIDE) + (k >> 2) * wp.static(SIDE * SIDE)
+        corner[k] = Real(grids.fine[at])
+    return between_corners(corner, local - Vec3(Real(cell[0]), Real(cell[1]), Real(cell[2])), voxel)
+
+
+def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
+    """The fields' arrays on a device."""
+    coarse, slot, fine, header = [], [], [], []
+    at_coarse = at_slot = at_fine = 0
+    for grid in grids:
+        header.append((*grid.blocks, at_coarse, at_slot))
+        coarse.append(grid.coarse.ravel())
+        slot.append(np.where(grid.slot >= 0, grid.slot + at_fine, -1).ravel())
+        fine.append(grid.fine.ravel())
+        at_coarse, at_slot, at_fine = at_coarse + grid.coarse.size, at_slot + grid.slot.size, at_fine + len(grid.fine)
+    result = SdfGrids()
+    # A kernel takes no array of length zero: one unused element stands behind.
+    spare = np.zeros(1)
+    for name, parts, dtype in (
+        ("coarse", [*coarse, spare], np.float32),
+        ("slot", [*slot, spare], np.int32),
+        ("fine", [*fine, spare], np.float32),
+    ):
+        setattr(result, name, wp.array(np.concatenate(parts).astype(dtype), device=device))
+    origin = np.array([grid.origin for grid in grids], np.float64).reshape(-1, 3)
+    result.origin = wp.array(np.concatenate([origin, np.zeros((1, 3))]), dtype=Vec3, device=device)
+    result.voxel = wp.array(np.array([*(grid.voxel for grid in grids), 1.0]), dtype=Real, device=device)
+    numbers = np.array([*header, (0,) * HEADER], np.int32).ravel()
+    result.header = wp.array(numbers, dtype=wp.int32, device=device)
+    return result
