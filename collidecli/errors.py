@@ -45,3 +45,8 @@ def one_line(text: str, most: int = 1200) -> str:
     if len(text) > most:
         text = f"{text[: most * 3 // 4]} ... {text[-most // 4 :]}"
     return "".join(repr(c)[1:-1] if c in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)
+
+
+def missing_extra(package: str, extra: str, wanted_for: str) -> InputError:
+    """What to raise where a package of an extra is not installed. wanted_for: the option or call that needs it."""
+    return InputError(f"needs {package}, which is not installed", wanted_for, f"pip install 'collidecli[{extra}]'")

@@ -10,9 +10,9 @@ import numpy as np
 from collidecli.analysis.contact_differences import ROOM, pairs_alone
 from collidecli.analysis.contact_matching import Contacts, contacts_of
 from collidecli.analysis.frame_alignment import FrameAlignment
-from collidecli.errors import InputError
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.rules import pair_values
+from collidecli.files.contacts.shape_rows import check_shape_rows
 
 CELL_WINDOW = 65536
 
@@ -48,14 +48,8 @@ class Side:
     def read(self, first: int, last: int) -> Contacts:
         """The contacts of cells first to last - 1, numbered from 0. Raises InputError for a shape that is not there."""
         block = self.contacts.cells(first, last, self.names)
+        check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
-        shapes = len(self.numbers)
-        for name in ("shape0", "shape1"):
-            rows = columns[name]
-            if len(rows) and not (rows.min() >= 0 and rows.max() < shapes):
-                row = int(np.argmax((rows < 0) | (rows >= shapes)))
-                where = f"{self.contacts.path}: /rigid_contacts/{name}, cells {first} to {last - 1}"
-                raise InputError(f"{rows[row]} is no row of /model/shape", where, "make the contact set again")
         if self.gap is not None:
             columns[ROOM] = self.gap(columns["shape0"], columns["shape1"]) - columns["distance"]
         found = contacts_of(block.cell_counts, columns, self.numbers, self.kept)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from collidecli.analysis.field_comparison import Tolerances, deviations
+from collidecli.analysis.path_patterns import meeting
 from collidecli.analysis.shape_alignment import ShapeAlignment, ShapeDifference, ShapeFacts, align_shapes
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.files.contacts.shape_rows import check_body_rows
 from collidecli.model.material import PENALTY_PARAMETERS, RULE_FIELDS
 
+EITHER = "no shape of either file"
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
 
 
@@ -54,10 +56,7 @@ def compare_models(
 
 def _facts(contacts: ContactSet) -> ShapeFacts:
     shapes = contacts.shapes
-    outside = (shapes.body < -1) | (shapes.body >= len(contacts.body_path))
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError("is no row of /model/body", f"{contacts.path}: /model/shape/body, row {row}", "make it again")
+    check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
     values = {"margin": shapes.margin, "gap": shapes.gap}
     if contacts.materials is not None:
@@ -73,20 +72,10 @@ def _kept(names: Sequence[str], include: Sequence[str], exclude: Sequence[str]) 
         return None
     kept = np.ones((len(names), 2), bool)
     if include:
-        kept[:, 0] = _meeting(names, include, "--include")
+        kept[:, 0] = meeting(names, include, "--include", EITHER)
     if exclude:
-        kept[:, 1] = ~_meeting(names, exclude, "--exclude")
+        kept[:, 1] = ~meeting(names, exclude, "--exclude", EITHER)
     return kept
-
-
-def _meeting(names: Sequence[str], patterns: Sequence[str], option: str) -> np.ndarray:
-    met = np.zeros(len(names), bool)
-    for pattern in patterns:
-        here = np.array([fnmatchcase(name, pattern) for name in names], bool)
-        if not here.any():
-            raise InputError(f"'{pattern}' meets no shape of either file", option, "collide inspect lists the shapes")
-        met |= here
-    return met
 
 
 def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:

@@ -23,6 +23,7 @@ VERBS = {
     "record": "Step an MJCF scene in MuJoCo and record its motion.",
     "traj": "Work on recordings: convert one of any known kind to a trajectory.",
     "diff": "Say what is missing, extra or changed in one contact set, compared with another.",
+    "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }

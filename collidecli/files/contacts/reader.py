@@ -260,16 +260,21 @@ class ContactSet:
         columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
         return ContactBlock(first, np.diff(start), columns)
 
-    def blocks(self, max_rows: int = BLOCK_ROWS, names: tuple[str, ...] | None = None) -> Iterator[ContactBlock]:
-        """Every cell in order, in blocks of whole cells with at most `max_rows` contacts, or one cell that has more."""
+    def blocks(
+        self, max_rows: int = BLOCK_ROWS, names: tuple[str, ...] | None = None, first: int = 0, last: int | None = None
+    ) -> Iterator[ContactBlock]:
+        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell that has more.
+
+        names: the columns wanted; all where None. first, last: which cells, the last excluded; all where not given.
+        """
         window = max(1, max_rows)
-        first = 0
-        while first < self.cell_count:
-            start = self.cell_start(slice(first, min(self.cell_count, first + window) + 1))
+        end = self.cell_count if last is None else min(last, self.cell_count)
+        while first < end:
+            start = self.cell_start(slice(first, min(end, first + window) + 1))
             fitting = int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1
-            last = first + max(1, fitting)
-            yield self.cells(first, last, names)
-            first = last
+            following = first + max(1, fitting)
+            yield self.cells(first, following, names)
+            first = following
 
     def close(self) -> None:
         self._file.close()

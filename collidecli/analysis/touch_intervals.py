@@ -1,0 +1,160 @@
+"""Touches of pairs, frame by frame, joined to intervals that begin, persist and end; a block at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from collidecli.errors import InputError
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The frames that are looked at, in order. number: int64[K], of the contact set. time: float64[K] [s]."""
+
+    number: np.ndarray
+    time: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+@dataclass(frozen=True)
+class MergeGap:
+    """The longest pause that does not end a touch. frames: without touch. seconds: from a touch to the next, or None.
+
+    With `seconds`, touches in frames that follow each other belong together whatever lies between them.
+    """
+
+    frames: int = 0
+    seconds: float | None = None
+
+    def bridged(self, last: np.ndarray | int, following: np.ndarray | int, time: np.ndarray) -> np.ndarray:
+        """bool: whether a touch in place `following` continues one whose last place was `last`."""
+        pause = np.asarray(following) - last - 1
+        if self.seconds is None:
+            return pause <= self.frames
+        # 0.35 - 0.3 is more than 0.05: as much as the two times are rounded.
+        rounding = 2 * np.finfo(np.float64).eps * np.abs(time[following])
+        return (pause <= 0) | (time[following] - time[last] <= self.seconds + rounding)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Times when a pair touches; arrays of one length, a row an interval. Frames are places in `Frames`.
+
+    key: int64, world and pair, see `PairKeys`. first, last: int64, frames that touch. touching: int64, how many of
+    those between do. pauses: int64, bridged ones. contacts: int64, in all. most: int64, in one frame.
+    distance: float32, the least [m]. deepest: int64, the first frame that has it.
+    """
+
+    key: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    touching: np.ndarray
+    pauses: np.ndarray
+    contacts: np.ndarray
+    most: np.ndarray
+    distance: np.ndarray
+    deepest: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: np.ndarray) -> Intervals:
+        return Intervals(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @classmethod
+    def none(cls) -> Intervals:
+        whole = np.zeros(0, np.int64)
+        return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole)
+
+    @classmethod
+    def chained(cls, *parts: Intervals) -> Intervals:
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+
+def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Intervals:
+    """One interval of one frame for each pair that touches in it; of contacts in the order of cells.
+
+    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame.
+    """
+    contacts = np.ones(len(key), np.int64)
+    # Rows of a pair stand together in a contact set. Summing them up first leaves fewer rows to be sorted; behind the
+    # sort it is done again for keys of bodies, whose shapes are several pairs.
+    key, frame, contacts, distance = _summed(key, frame, contacts, distance)
+    order = np.argsort(key, kind="stable")
+    key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
+    ones = np.ones(len(key), np.int64)
+    return Intervals(key, frame, frame, ones, np.zeros(len(key), np.int64), contacts, contacts, distance, frame)
+
+
+def _summed(
+    key: np.ndarray, frame: np.ndarray, contacts: np.ndarray, distance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Neighbours of one key and frame as one row: contacts added up, the least distance."""
+    if not len(key):
+        return key, frame, contacts, distance
+    new = np.concatenate([[True], (key[1:] != key[:-1]) | (frame[1:] != frame[:-1])])
+    start = np.flatnonzero(new)
+    if len(start) == len(key):
+        return key, frame, contacts, distance
+    return key[start], frame[start], np.add.reduceat(contacts, start), np.minimum.reduceat(distance, start)
+
+
+def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
+    """Those of one key joined where the pause between them is bridged. Ordered by key, then frame, as they must be."""
+    if not len(found):
+        return found
+    pause = found.first[1:] - found.last[:-1] - 1
+    follows = (found.key[1:] == found.key[:-1]) & gap.bridged(found.last[:-1], found.first[1:], time)
+    new = np.concatenate([[True], ~follows])
+    start = np.flatnonzero(new)
+    number = np.cumsum(new) - 1
+    bridged = np.concatenate([[0], follows & (pause > 0)])
+    distance = np.minimum.reduceat(found.distance, start)
+    least = np.flatnonzero(found.distance == distance[number])
+    # A key's rows are in the order of time: the first row with the least distance is the earliest frame.
+    earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
+    return Intervals(
+        found.key[start],
+        found.first[start],
+        found.last[np.concatenate([start[1:], [len(found)]]) - 1],
+        np.add.reduceat(found.touching, start),
+        np.add.reduceat(found.pauses + bridged, start),
+        np.add.reduceat(found.contacts, start),
+        np.maximum.reduceat(found.most, start),
+        distance,
+        found.deepest[earliest],
+    )
+
+
+class IntervalTracker:
+    """Takes touches block by block, in the order of frames; gives intervals as soon as nothing can prolong them.
+
+    In memory are only intervals that may still go on: one for each pair and world at most. What comes out is ordered
+    by last frame, then key, whatever the blocks are.
+    """
+
+    def __init__(self, frames: Frames, gap: MergeGap) -> None:
+        """Raises InputError for a gap in seconds where the times do not rise or are not finite."""
+        self._time, self._gap = frames.time, gap
+        if gap.seconds is not None and not (np.isfinite(frames.time).all() and (np.diff(frames.time) >= 0.0).all()):
+            fix = "give --merge-gap in frames"
+            raise InputError("the recorded times do not rise, so no pause has a length", "--merge-gap", fix)
+        self._open = Intervals.none()
+
+    def add(self, block: Intervals, following: int) -> Intervals:
+        """Intervals that ended. block: as `touches` gives them. following: no later touch is in an earlier frame."""
+        both = Intervals.chained(self._open, block)
+        both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
+        at_end = following >= len(self._time)
+        goes_on = np.zeros(len(both), bool) if at_end else self._gap.bridged(both.last, following, self._time)
+        self._open = both.take(goes_on)
+        ended = both.take(~goes_on)
+        return ended.take(np.lexsort((ended.key, ended.last)))
+
+    def finish(self) -> Intervals:
+        """The rest."""
+        return self.add(Intervals.none(), len(self._time))

@@ -1,0 +1,106 @@
+"""collide events: when each pair begins to touch, for how long, how deep, and when it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.event_types import Pause, Threshold, WorldNumbers
+from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.repeated import repeated
+from collidecli.cli.settings import option
+from collidecli.model.choices import EVENT_ORDERS, EVENT_THINGS
+
+TOUCH, LOOKED_AT, OUTPUT = "What a touch is", "What is looked at", "Output"
+FILES = ("csv", "parquet", "dot")
+EPILOG = """\b
+collide events out.h5 --sort depth --first 5
+collide events out.h5 --by bodies --between 'hand*' 'cup*' --merge-gap 20ms --csv touches.csv
+collide events out.h5 --graph --dot touches.dot
+"""
+
+
+@click.command("events", cls=Verb, epilog=EPILOG)
+@click.argument("file", metavar="OUT.h5")
+@option(
+    "--threshold",
+    type=Threshold(),
+    default="0",
+    show_default=True,
+    metavar="X",
+    section=TOUCH,
+    help="Contacts no farther apart than this [m]; 'any': all contacts.",
+)
+@option(
+    "--merge-gap",
+    type=Pause(),
+    default="0",
+    show_default=True,
+    metavar="N",
+    section=TOUCH,
+    help="A touch goes on over a pause of N frames, or of a time, as 20ms.",
+)
+@option(
+    "--by",
+    type=click.Choice(EVENT_THINGS),
+    default=EVENT_THINGS[0],
+    show_default=True,
+    section=TOUCH,
+    help="What pairs are of.",
+)
+@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape of such a path.")
+@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape of such a path.")
+@repeated("--body", "bodies", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body of such a path.")
+@repeated("--exclude-body", "exclude_bodies", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with such a body.")
+@option("--between", nargs=2, metavar="GLOB GLOB", section=LOOKED_AT, help="Only pairs of a shape or body of each.")
+@option("--world", "worlds", type=WorldNumbers(), metavar="N,...", section=LOOKED_AT, help="[default: all]")
+@option("--frames", default="", metavar="A:B:S", section=LOOKED_AT, help="A slice as in Python, or one number.")
+@option(
+    "--sort",
+    "order",
+    type=click.Choice(EVENT_ORDERS),
+    default=EVENT_ORDERS[0],
+    show_default=True,
+    section=OUTPUT,
+    help="Which are listed first.",
+)
+@option("--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List N.")
+@option("--graph", is_flag=True, section=OUTPUT, help="Who touched whom, and how long.")
+@option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
+@option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")
+@option("--dot", metavar="FILE", section=OUTPUT, help="The graph, for Graphviz.")
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, file: str, **values: Any) -> int:
+    """Say when pairs of shapes begin to touch, for how long they do, how deep, and when it ends."""
+    from collidecli.analysis.touch_intervals import MergeGap
+    from collidecli.app.event_stream import EventOptions
+    from collidecli.app.events import EventsRequest, events
+    from collidecli.app.outputs import check_output, write_output
+    from collidecli.report.events_table import events_table
+    from collidecli.report.touch_dot import touch_dot
+
+    streams = streams_of(ctx)
+    outputs = {name: values.pop(name) for name in FILES}
+    force = values.pop("force")
+    paths = [path for path in outputs.values() if path is not None]
+    for path in paths:
+        check_output(path, force, (file,))
+    if len(set(paths)) < len(paths):
+        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} name one and the same file.")
+    graph = values.pop("graph")
+    order, first = values.pop("order"), values.pop("first")
+    frames, seconds = values.pop("merge_gap")
+    given = {name: value for name, value in values.items() if value is not None}
+    options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
+    tables = {name: outputs[name] or "" for name in ("csv", "parquet")}
+    request = EventsRequest(file, options, order, first, graph or outputs["dot"] is not None, force=force, **tables)
+    with streams.progress("reading") as progress:
+        facts = events(request, progress)
+    if outputs["dot"] is not None:
+        write_output(outputs["dot"], touch_dot(facts).encode(), force)
+        facts["written"]["dot"] = outputs["dot"]
+    streams.result(facts, events_table)
+    return 0

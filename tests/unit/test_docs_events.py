@@ -1,0 +1,37 @@
+"""The page of collide events: its example is run, its output met, its columns those of the code."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from collidecli.analysis.pair_keys import PairKeys
+from collidecli.analysis.touch_intervals import Frames, Intervals
+from collidecli.app.event_columns import interval_columns
+from collidecli.cli import main as cli
+from tests.unit.test_docs import table
+
+PAGE = Path(__file__).parents[2] / "docs" / "events.md"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
+
+
+def test_the_example(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    found = FENCE.findall(PAGE.read_text(encoding="utf-8"))
+    (scene,) = [body for language, body in found if language == "xml"]
+    Path("ball.xml").write_text(scene)
+    commands = next(body for language, body in found if language == "").splitlines()
+    shown = ["", *(body for language, body in found if language == "text")]
+    for command, output in zip(commands, shown, strict=True):
+        assert cli.main([*shlex.split(command)[1:], *([] if output else ["-q"])]) == 0
+        real = capsys.readouterr().out
+        assert [line.rstrip() for line in real.rstrip().splitlines()] == output.rstrip().splitlines()
+
+
+def test_the_table_of_columns():
+    frames = Frames(Intervals.none().first, Intervals.none().first.astype(float))
+    columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1))
+    rows = table(PAGE.read_text(encoding="utf-8"), "## What comes out")
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(columns)
