@@ -25,6 +25,7 @@ VERBS = {
     "diff": "Say what is missing, extra or changed in one contact set, compared with another.",
     "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
+    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""

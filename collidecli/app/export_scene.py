@@ -1,0 +1,81 @@
+"""The scene that a contact set was made of, found again: for ids of geoms, and for a layer to lie over."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collidecli.app.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene
+from collidecli.errors import InputError
+from collidecli.files.contacts.reader import ContactSet
+from collidecli.model.options import SceneOptions
+
+if TYPE_CHECKING:
+    from collidecli.files.exports.layouts.mujoco import CompiledGeoms
+    from collidecli.files.exports.usd_layer import SceneLayers
+
+SAME_SCENE = "give the scene as it was at the run, with every file that it refers to"
+
+
+def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
+    """The scene at `path`, read as the run read it. Raises InputError for another than the contact set was made of."""
+    if " " in contacts.scene and os.path.basename(path) != contacts.scene:
+        raise InputError(
+            f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
+        )
+    scene = load_scene((path,), None, options=_options(contacts.config))
+    if scene.sha256 != contacts.scene_sha256:
+        raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
+    return scene
+
+
+def _options(config: dict[str, Any]) -> SceneOptions:
+    """How the run was told to read the scene; a motion that was laid over it is no part of it."""
+    known = {each.name for each in fields(SceneOptions)} - {"motion_layer"}
+    given = {name: value for name, value in config.items() if name in known}
+    return SceneOptions(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+
+
+def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
+    """Ids and types of a compiled scene's geoms, and the shapes that stand for them, by path.
+
+    Raises InputError for a scene that MuJoCo did not compile.
+    """
+    from collidecli.files.exports.layouts.mujoco import CompiledGeoms
+    from collidecli.files.mujoco.scene import MjcfImport
+
+    (imported,) = scene.imports
+    if not isinstance(imported, MjcfImport):
+        raise InputError("only MuJoCo's scenes have ids of geoms", scene.name, "give the MJCF or URDF scene of the run")
+    model = imported.mj_model
+    path = scene.model.shapes.path
+    rows = enumerate(imported.shape_row.tolist())
+    return CompiledGeoms(
+        name=[model.geom(geom).name for geom in range(model.ngeom)],
+        type=model.geom_type,
+        of_path={path[row]: geom for geom, row in rows if row >= 0},
+    )
+
+
+def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
+    """What a USD layer of the contacts lies over: the scene at `path`, or nothing where it is no USD scene.
+
+    Raises InputError for a USD scene that is not given, and one given that a layer cannot lie over.
+    """
+    from collidecli.files.exports.usd_layer import SceneLayers, layers_of
+
+    ending = Path(contacts.scene).suffix.lower()
+    if not path:
+        if ending in USD_ENDINGS:
+            raise InputError(
+                f"a layer over {contacts.scene} needs the scene's units and place",
+                contacts.path,
+                "give the scene of the run with --scene",
+            )
+        return SceneLayers(up_axis=contacts.up_axis)
+    if Path(path).suffix.lower() in MUJOCO_ENDINGS:
+        raise InputError("a USD layer lies over USD scenes only", path, "leave --scene out: the layer stands alone")
+    (imported,) = loaded_scene(contacts, path).imports
+    return layers_of(imported.stage, (path,), output, imported.metres_per_unit)

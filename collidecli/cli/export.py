@@ -1,0 +1,56 @@
+"""collide export: a contact set for other programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import Metres, WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.repeated import repeated
+from collidecli.cli.settings import option
+from collidecli.model.choices import EXPORT_FORMATS
+
+CHOSEN, OUTPUT = "What is exported", "Output"
+EPILOG = """\b
+collide export out.h5 --to usd -o contacts.usda --scene scene.usda
+collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
+collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
+"""
+
+
+@click.command("export", cls=Verb, epilog=EPILOG)
+@click.argument("contacts", metavar="OUT")
+@option("--frames", default="", metavar="A:B:S", section=CHOSEN, help="A slice as in Python, or one number.")
+@option("--world", "worlds", type=WholeNumber(0), multiple=True, metavar="N", section=CHOSEN, help="Only this world.")
+@repeated("--include", metavar="GLOB,...", section=CHOSEN, help="Only pairs with a shape of such a path.")
+@repeated("--exclude", metavar="GLOB,...", section=CHOSEN, help="No pairs with a shape of such a path.")
+@option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="As what; this is needed.")
+@option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's ending]")
+@option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
+@option(
+    "--normal-length",
+    type=Metres(),
+    default=0.05,
+    show_default=True,
+    section=OUTPUT,
+    help="Of the normals that a USD layer draws, in m.",
+)
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
+    """Write contact set OUT as a table, as arrays in another program's layout, or as a USD layer over its scene.
+
+    What a layout has and a contact set does not is left out by name.
+    """
+    from collidecli.app.export import ExportRequest, export
+    from collidecli.report.export_table import export_table
+
+    streams = streams_of(ctx)
+    if values["to"] is None:
+        raise click.UsageError(f"Missing option '--to': one of {', '.join(EXPORT_FORMATS)}.")
+    with streams.progress("exporting"):
+        facts = export(ExportRequest(contacts, **values))
+    streams.result(facts, export_table)
+    return 0

@@ -1,0 +1,1 @@
+"""Doors out: contact sets as tables, arrays and layers of other programs."""

@@ -1,0 +1,141 @@
+"""`collide export --to mujoco` against a live `mjData.contact` of the same poses.
+
+The deepest contact of every pair is compared. Of the rest, this engine has other ones on purpose: all corners of a box
+below a plane, where MuJoCo stops at four, and a capsule's far point under its side.
+"""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from collidecli.cli.main import main
+
+FRAMES = 60
+ROUNDING = 2.0**-23
+"""Of the set's float32 columns, distance and normal: one rounding, and one of the sum with the margin."""
+
+# The geoms stand against the order of MuJoCo's types, so that sides are exchanged; one is only seen, so that ids and
+# rows differ. Both engines have closed forms for every pair that is not excluded.
+SCENE = """<mujoco>
+  <worldbody>
+    <geom name="seen" type="box" size="1 1 1" contype="0" conaffinity="0"/>
+    <body name="box"><freejoint/><geom name="box" type="box" size="0.3 0.2 0.1" margin="0.02" friction="0.7 0.01 0.002"/></body>
+    <body name="pill"><freejoint/>
+      <geom name="pill" type="capsule" size="0.1 0.2" gap="0.01" condim="4" solref="0.03 1.2" solimp="0.8 0.9 0.002 0.5 2"/>
+    </body>
+    <body name="ball"><freejoint/><geom name="ball" type="sphere" size="0.2" margin="0.01" condim="6" priority="1"/></body>
+    <body name="pin"><freejoint/><geom name="pin" type="capsule" size="0.05 0.3" friction="0.3"/></body>
+    <body name="egg"><freejoint/><geom type="sphere" size="0.15" solmix="3"/></body>
+    <geom name="floor" type="plane" size="5 5 1" pos="0 0 -0.2" euler="4 7 0"/>
+  </worldbody>
+  <contact><exclude body1="box" body2="pill"/><exclude body1="box" body2="pin"/></contact>
+  <keyframe>
+{keys}  </keyframe>
+</mujoco>
+"""
+BODIES = 5
+
+
+def keyframes(seed: int = 11) -> str:
+    """Random poses so near each other that most pairs meet in some frames."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for frame in range(FRAMES):
+        poses = np.concatenate([rng.uniform(-0.35, 0.35, (BODIES, 3)), rng.normal(size=(BODIES, 4))], axis=1)
+        poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
+        lines.append(f'    <key time="{frame}" qpos="{" ".join(map(repr, poses.reshape(-1).tolist()))}"/>\n')
+    return "".join(lines)
+
+
+@dataclass(frozen=True)
+class Both:
+    """Exported fields and MuJoCo's, of each frame: the deepest contact of each pair of geoms, in the order of pairs."""
+
+    ours: list[dict[str, np.ndarray]]
+    theirs: list[dict[str, np.ndarray]]
+
+
+FIELDS = ("dist", "pos", "frame", "includemargin", "friction", "solref", "solimp", "dim", "geom1", "geom2", "geom")
+
+
+def deepest(fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    order = np.lexsort([fields["dist"], fields["geom2"], fields["geom1"]])
+    pairs = np.asarray(fields["geom"])[order]
+    first = np.flatnonzero(np.r_[True, (pairs[1:] != pairs[:-1]).any(axis=1)][: len(pairs)])
+    return {name: np.asarray(values)[order[first]] for name, values in fields.items()}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory) -> Both:
+    folder: Path = tmp_path_factory.mktemp("mjcontact")
+    scene, contacts, exported = (str(folder / name) for name in ("scene.xml", "out.h5", "out.npz"))
+    Path(scene).write_text(SCENE.format(keys=keyframes()))
+    assert main(["run", scene, "-o", contacts, "--device", "cpu", "-q"]) == 0
+    assert main(["export", contacts, "--to", "mujoco", "-o", exported, "--scene", scene, "-q"]) == 0
+    model = mujoco.MjModel.from_xml_path(scene)
+    data = mujoco.MjData(model)
+    theirs = []
+    for frame in range(FRAMES):
+        mujoco.mj_resetDataKeyframe(model, data, frame)
+        mujoco.mj_fwdPosition(model, data)
+        theirs.append(deepest({name: np.array(getattr(data.contact, name)) for name in FIELDS}))
+    with np.load(exported) as arrays:
+        start = arrays["cell_start"]
+        assert arrays["ncon"].tolist() == np.diff(start)[:, None].tolist()
+        assert arrays["geom_name"].tolist() == [model.geom(geom).name for geom in range(model.ngeom)]
+        columns = {name: arrays[name] for name in FIELDS}
+    ours = [
+        deepest({name: values[start[frame] : start[frame + 1]] for name, values in columns.items()})
+        for frame in range(FRAMES)
+    ]
+    return Both(ours, theirs)
+
+
+def test_the_same_contacts(both):
+    """Of each frame the same pairs, with the same geom first, at the same distance and place."""
+    pairs = set()
+    for ours, theirs in zip(both.ours, both.theirs, strict=True):
+        for name in ("geom", "geom1", "geom2", "dim"):
+            assert ours[name].tolist() == theirs[name].tolist(), name
+            assert ours[name].dtype == theirs[name].dtype
+        assert np.allclose(ours["dist"], theirs["dist"], rtol=2 * ROUNDING, atol=1e-9)
+        # Points are float64 columns, and every pair here is a closed form: what is left is rounding of some steps.
+        assert np.allclose(ours["pos"], theirs["pos"], rtol=0.0, atol=1e-12)
+        pairs |= set(map(tuple, ours["geom"].tolist()))
+    assert sum(len(ours["dist"]) for ours in both.ours) > 200
+    assert len(pairs) == 13, "every pair but the excluded ones"
+    assert any(one > other for one, other in pairs), "MuJoCo's sides are not always the order of ids"
+
+
+def test_the_normal_is_the_first_axis_from_geom_1_to_geom_2(both):
+    for ours, theirs in zip(both.ours, both.theirs, strict=True):
+        assert np.allclose(ours["frame"][:, :3], theirs["frame"][:, :3], rtol=0.0, atol=2 * ROUNDING)
+        axes = ours["frame"].reshape(-1, 3, 3)
+        assert np.allclose(axes @ np.swapaxes(axes, 1, 2), np.eye(3), rtol=0.0, atol=1e-15 * 8)
+        assert np.allclose(np.linalg.det(axes), 1.0)
+
+
+def test_the_other_axes_are_those_of_make_frame(both):
+    """Apart from the pairs of a plane and a capsule, where MuJoCo lays the second axis along the capsule."""
+    for ours, theirs in zip(both.ours, both.theirs, strict=True):
+        kept = ours["geom1"] != 1
+        capsule = np.isin(ours["geom2"], (3, 5))
+        rows = kept | ~capsule
+        # Near the turn from y to z the frame multiplies the normal's rounding by 2 at most.
+        assert np.allclose(ours["frame"][rows], theirs["frame"][rows], rtol=0.0, atol=8 * ROUNDING)
+
+
+def test_the_parameters(both):
+    for ours, theirs in zip(both.ours, both.theirs, strict=True):
+        for name in ("friction", "solref", "solimp", "includemargin"):
+            assert ours[name].shape == theirs[name].shape, name
+            # Margins are float32 in a contact set, the surfaces float64.
+            tolerance = 2 * ROUNDING if name == "includemargin" else 1e-14
+            assert np.allclose(ours[name], theirs[name], rtol=tolerance, atol=0.0), name
