@@ -34,8 +34,9 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
 def _options(config: dict[str, Any]) -> SceneOptions:
     """How the run was told to read the scene; a motion that was laid over it is no part of it."""
     known = {each.name for each in fields(SceneOptions)} - {"motion_layer"}
-    given = {name: value for name, value in config.items() if name in known}
-    return SceneOptions(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+    given: dict[str, Any] = {name: value for name, value in config.items() if name in known}
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return SceneOptions(**{**given, **lists})
 
 
 def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:

@@ -13,7 +13,10 @@ from collidecli.report.words import count, facts_table, memory, plural
 def export_table(facts: Mapping[str, Any]) -> RenderableType:
     """Of schema collide.export/1."""
     rows = [
-        ("contacts", f"{count(facts['contacts'])} in {plural(facts['frames'], 'frame')} of {plural(facts['worlds'], 'world')}"),
+        (
+            "contacts",
+            f"{count(facts['contacts'])} in {plural(facts['frames'], 'frame')} of {plural(facts['worlds'], 'world')}",
+        ),
         ("format", facts["format"]),
     ]
     rows += [("left out" if k == 0 else "", text) for k, text in enumerate(facts["left_out"])]

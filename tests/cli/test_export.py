@@ -24,7 +24,9 @@ def test_every_format_has_its_own_name(out, collide, name):
     answer = collide("export", "out.h5", "--to", name, "--json", *scene)
     assert answer.code == 0, answer.err
     facts = json.loads(answer.out)
-    expected = {"usd": "out.usd", "csv": "out.csv", "parquet": "out.parquet", "npz": "out.npz"}.get(name, f"out.{name}.npz")
+    expected = {"usd": "out.usd", "csv": "out.csv", "parquet": "out.parquet", "npz": "out.npz"}.get(
+        name, f"out.{name}.npz"
+    )
     assert facts["output"] == expected
     assert facts["bytes"] == (out / expected).stat().st_size
     assert (facts["schema"], facts["frames"], facts["worlds"], facts["contacts"]) == ("collide.export/1", 20, 1, 20)

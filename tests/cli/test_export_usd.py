@@ -132,3 +132,11 @@ def test_frames_at_one_time_are_refused(here, collide):
     stage = Usd.Stage.Open(str(here / "still.usd"))
     assert (UsdGeom.GetStageMetersPerUnit(stage), UsdGeom.GetStageUpAxis(stage)) == (1.0, "Z")
     assert list(stage.GetRootLayer().subLayerPaths) == []
+
+
+def test_a_layer_that_memory_would_not_hold_is_refused(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("collidecli.files.exports.usd_layer.CONTACT_BYTES", 1 << 60)
+    words = ["--to", "usd", "-o", str(tmp_path / "a.usd"), "--scene", str(folder / "scene" / "ball.usda")]
+    assert main(["export", str(folder / "out.h5"), *words]) == 2
+    assert "a layer of 2 contacts needs" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -26,11 +26,16 @@ ROUNDING = 2.0**-23
 SCENE = """<mujoco>
   <worldbody>
     <geom name="seen" type="box" size="1 1 1" contype="0" conaffinity="0"/>
-    <body name="box"><freejoint/><geom name="box" type="box" size="0.3 0.2 0.1" margin="0.02" friction="0.7 0.01 0.002"/></body>
-    <body name="pill"><freejoint/>
-      <geom name="pill" type="capsule" size="0.1 0.2" gap="0.01" condim="4" solref="0.03 1.2" solimp="0.8 0.9 0.002 0.5 2"/>
+    <body name="box"><freejoint/>
+      <geom name="box" type="box" size="0.3 0.2 0.1" margin="0.02" friction="0.7 0.01 0.002"/>
     </body>
-    <body name="ball"><freejoint/><geom name="ball" type="sphere" size="0.2" margin="0.01" condim="6" priority="1"/></body>
+    <body name="pill"><freejoint/>
+      <geom name="pill" type="capsule" size="0.1 0.2" gap="0.01" condim="4"
+            solref="0.03 1.2" solimp="0.8 0.9 0.002 0.5 2"/>
+    </body>
+    <body name="ball"><freejoint/>
+      <geom name="ball" type="sphere" size="0.2" margin="0.01" condim="6" priority="1"/>
+    </body>
     <body name="pin"><freejoint/><geom name="pin" type="capsule" size="0.05 0.3" friction="0.3"/></body>
     <body name="egg"><freejoint/><geom type="sphere" size="0.15" solmix="3"/></body>
     <geom name="floor" type="plane" size="5 5 1" pos="0 0 -0.2" euler="4 7 0"/>

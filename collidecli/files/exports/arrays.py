@@ -77,7 +77,11 @@ def per_cell(
 
 
 def starts(
-    name: str, count: int, columns: Sequence[str], selected: SelectedContacts, counts: Callable[[ContactBlock], np.ndarray]
+    name: str,
+    count: int,
+    columns: Sequence[str],
+    selected: SelectedContacts,
+    counts: Callable[[ContactBlock], np.ndarray],
 ) -> Array:
     """int64[count + 1]: first row of each of `count` groups, whose sizes `counts` gives block by block."""
 

@@ -131,7 +131,9 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
     return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
 
 
-def chosen_shapes(paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], where: str) -> np.ndarray | None:
+def chosen_shapes(
+    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], where: str
+) -> np.ndarray | None:
     """bool[S, 2] for `SelectedContacts`: include keeps pairs with such a shape, exclude drops them; None keeps all.
 
     Raises InputError for a pattern that meets no shape.

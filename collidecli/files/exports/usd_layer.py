@@ -78,7 +78,8 @@ def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLaye
     """
     needed, free = selected.contact_count * CONTACT_BYTES, psutil.virtual_memory().available
     if needed > free:
-        what = f"a layer of {selected.contact_count} contacts needs {needed >> 20} MiB of memory, and {free >> 20} are free"
+        size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
+        what = f"a layer of {selected.contact_count} contacts needs {size}"
         raise InputError(what, selected.contacts.path, "choose fewer with --frames, --world or --include")
     codes = time_codes(selected, scene.rate)
     layer = Sdf.Layer.CreateAnonymous(".usda")
@@ -148,7 +149,10 @@ class _Drawn:
         place = f"{ROOT}/world_{world}"
         UsdGeom.Scope.Define(stage, place)
         self._length = normal_length
-        points, normals = UsdGeom.Points.Define(stage, f"{place}/points"), UsdGeom.BasisCurves.Define(stage, f"{place}/normals")
+        points, normals = (
+            UsdGeom.Points.Define(stage, f"{place}/points"),
+            UsdGeom.BasisCurves.Define(stage, f"{place}/normals"),
+        )
         normals.CreateTypeAttr(UsdGeom.Tokens.linear)
         for prim, width in ((points, normal_length / 5.0), (normals, normal_length / 25.0)):
             prim.CreateWidthsAttr(Vt.FloatArray([width]))

@@ -1,4 +1,4 @@
-"""MuJoCo's `mjContact`: plain distance, frame with the normal first, from geom 1 to geom 2, ids of the compiled scene."""
+"""MuJoCo's `mjContact`: plain distance, a frame with the normal first, geoms by their ids in the compiled scene."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
     surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
 
     def mixed(field: str, name: str, width: int) -> Array:
-        return per_contact(selected, field, "float64", (width,), PAIR, lambda c: surfaces.of(name, *_pair(c), "float64"))
+        return per_contact(
+            selected, field, "float64", (width,), PAIR, lambda c: surfaces.of(name, *_pair(c), "float64")
+        )
 
     def include_margin(c: Mapping[str, np.ndarray]) -> np.ndarray:
         return surfaces.of("margin0", *_pair(c), "float64") + surfaces.of("margin1", *_pair(c), "float64")
@@ -77,7 +79,9 @@ class _Sides:
         paths = selected.contacts.shapes.path
         missing = next((path for path in paths if path not in geoms.of_path), None)
         if missing is not None:
-            raise InputError(f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run")
+            raise InputError(
+                f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run"
+            )
         self._id = np.array([geoms.of_path[path] for path in paths], np.int32)
         self._rank = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
 

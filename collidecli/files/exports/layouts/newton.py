@@ -23,7 +23,12 @@ def layout(selected: SelectedContacts) -> Layout:
 
     def margin(name: str) -> Array:
         return per_contact(
-            selected, f"rigid_contact_{name}", "float32", (), PAIR, lambda c: surfaces.of(name, c["shape0"], c["shape1"])
+            selected,
+            f"rigid_contact_{name}",
+            "float32",
+            (),
+            PAIR,
+            lambda c: surfaces.of(name, c["shape0"], c["shape1"]),
         )
 
     def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:

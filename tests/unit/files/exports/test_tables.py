@@ -62,7 +62,9 @@ def test_frames_worlds_and_bodies(rows, select, contacts):
     assert [(int(row["frame"]), int(row["world"])) for row in rows] == expected
     assert all(int(row["step"]) == 5 * int(row["frame"]) for row in rows)
     assert all(float(row["time"]) == contacts.time[int(row["frame"])] for row in rows)
-    body = {path: "" if k < 0 else f"body{k}" for path, k in zip(contacts.shapes.path, contacts.shapes.body, strict=True)}
+    body = {
+        path: "" if k < 0 else f"body{k}" for path, k in zip(contacts.shapes.path, contacts.shapes.body, strict=True)
+    }
     assert all((row["body0"], row["body1"]) == (body[row["shape0"]], body[row["shape1"]]) for row in rows)
 
 
