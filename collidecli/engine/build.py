@@ -21,6 +21,7 @@ from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.heightfield_pairs import refuse_heightfield_pairs
 from collidecli.model.mesh_pairs import refuse_mesh_pairs
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions, EngineOptions
@@ -109,6 +110,7 @@ def build_pipeline(
         float_type: of the witness points, float32 or float64.
     """
     refuse_mesh_pairs(model)
+    refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
     widest = device_model.layout.width
     wanted = options.broad_phase == "explicit" or options.pipeline == "standard"

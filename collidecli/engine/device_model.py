@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.heightfields import Heightfields, upload_heightfields
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -30,7 +31,7 @@ class ShapeRows:
 
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
     radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1.
-    mesh: which of `meshes`, or -1.
+    mesh, heightfield: which of `meshes` and of `heightfields`, or -1.
     """
 
     type: wp.array[wp.int32]
@@ -55,6 +56,8 @@ class ShapeRows:
     hulls: Hulls
     mesh: wp.array[wp.int32]
     meshes: Meshes
+    heightfield: wp.array[wp.int32]
+    heightfields: Heightfields
 
 
 @wp.struct
@@ -122,6 +125,8 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.hulls = upload_hulls(model.hulls, device)
     rows.mesh = put(shapes.mesh, wp.int32)
     rows.meshes = upload_meshes(model.meshes, device)
+    rows.heightfield = put(shapes.heightfield, wp.int32)
+    rows.heightfields = upload_heightfields(model.heightfields, device)
 
     template_count = int(model.world_template.max()) + 1
     places = tuple(model.template_shapes(t) for t in range(template_count))

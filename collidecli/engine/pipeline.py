@@ -14,6 +14,8 @@ from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
+from collidecli.engine.narrow_phase.heightfield.mid_phase import find_field_triangles
+from collidecli.engine.narrow_phase.heightfield.room import FIELD_KERNELS
 from collidecli.engine.narrow_phase.mesh.mid_phase import find_triangles
 from collidecli.engine.narrow_phase.mesh.room import SHARED_KERNELS, collide_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
@@ -115,6 +117,8 @@ class CollisionPipeline:
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
         if any(room.of_mesh for room in self.table.rooms):
             shared += SHARED_KERNELS
+        if any(room.of_field for room in self.table.rooms):
+            shared += FIELD_KERNELS
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
     def _narrow_phase(
@@ -129,8 +133,9 @@ class CollisionPipeline:
         tested, pieces = list(sizes), {}
         shared = [self.device_model.rows, chunk.instances, candidates]
         for index, room in enumerate(self.table.rooms):
-            if room.of_mesh and sizes[index]:
-                pieces[index] = find_triangles(room.name, shared, order, starts[index], sizes[index], workspace)
+            if (room.of_mesh or room.of_field) and sizes[index]:
+                find = find_field_triangles if room.of_field else find_triangles
+                pieces[index] = find(room.name, shared, order, starts[index], sizes[index], workspace)
                 tested[index] = pieces[index].count
         first_rows = [0, *accumulate(n * room.max_contacts for n, room in zip(tested, self.table.rooms, strict=True))]
         contact = workspace.array("staged_contact", first_rows[-1], StagedContact)

@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.finalize import build_model, rows_by_template
+from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import Material, PairMaterial, check_pair_material
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import checked_pose
@@ -109,11 +110,12 @@ class ModelBuilder(ShapeAdders):
 
         size: as many numbers as `ShapeType` says [m]. xform: shape frame in body frame, in world when static.
         The shape is in its body's world; on a global body, in the world that is open. A convex mesh is added by
-        `add_shape_convex_hull`, a mesh by
-        `add_shape_mesh`.
+        `add_shape_convex_hull`, a mesh by `add_shape_mesh`, a heightfield by `add_shape_heightfield`.
         """
         if ShapeType(type) in (ShapeType.CONVEX_MESH, ShapeType.MESH):
             raise InputError("a mesh has vertices, not a size", fix="use add_shape_convex_hull or add_shape_mesh")
+        if ShapeType(type) == ShapeType.HEIGHTFIELD:
+            raise InputError("a heightfield has heights, not a size", fix="use add_shape_heightfield")
         return self._add_shape(
             body, ShapeType(type), size, checked_pose(xform, place_named("shape", key, self.shape_count)), cfg, key
         )
@@ -128,6 +130,7 @@ class ModelBuilder(ShapeAdders):
         key: str | None,
         hull: ConvexHull | None = None,
         mesh: TriangleMesh | None = None,
+        heightfield: Heightfield | None = None,
     ) -> int:
         where = place_named("shape", key, self.shape_count)
         cfg = (self.default_shape_cfg if cfg is None else cfg).changed()
@@ -147,6 +150,7 @@ class ModelBuilder(ShapeAdders):
             default_gap=None,
             hull=hull,
             mesh=mesh,
+            heightfield=heightfield,
         )
         self._records.shapes.append(record)
         return self.shape_count - 1

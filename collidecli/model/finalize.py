@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.choices import GAP_RULES
 from collidecli.model.convex_hull import ConvexHull
+from collidecli.model.heightfield import Heightfield
 from collidecli.model.lower_filter import lower_filter
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, PairFilter, Shapes
@@ -61,11 +62,13 @@ def build_model(
     _name_all(records.shapes, "shape")
     hulls, hull = _stored_once([shape.hull for shape in records.shapes])
     meshes, mesh = _stored_once([shape.mesh for shape in records.shapes])
+    heightfields, heightfield = _stored_once([shape.heightfield for shape in records.shapes])
     model = Model(
         bodies=_bodies(records.bodies),
-        shapes=_shapes(records.shapes, default_gap, hull, mesh),
+        shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield),
         hulls=hulls,
         meshes=meshes,
+        heightfields=heightfields,
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
@@ -169,7 +172,9 @@ def _bodies(records: list[BodyRecord]) -> Bodies:
     )
 
 
-def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray, mesh: np.ndarray) -> Shapes:
+def _shapes(
+    records: list[ShapeRecord], default_gap: float, hull: np.ndarray, mesh: np.ndarray, heightfield: np.ndarray
+) -> Shapes:
     gaps = []
     for shape in records:
         fallback = default_gap if shape.default_gap is None else shape.default_gap
@@ -186,14 +191,15 @@ def _shapes(records: list[ShapeRecord], default_gap: float, hull: np.ndarray, me
         material=Materials.of([resolved_material(s.cfg) for s in records]),
         hull=hull,
         mesh=mesh,
+        heightfield=heightfield,
     )
 
 
-Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh)
+Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield)
 
 
 def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
-    """Hulls or meshes, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
+    """Hulls, meshes or heightfields, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
     number: dict[bytes, int] = {}
     held: list[Geometry] = []
     rows = np.full(len(given), -1, np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.filter_rules import FilterClass, RuleContext
+from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import Materials, PairMaterials
 from collidecli.model.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
 from collidecli.model.shape_types import ShapeType
@@ -46,8 +47,8 @@ class Shapes:
     pose: float64[S, 7]; shape frame in body frame, xyzw; of a static shape in world, in the first world of its
         template (`Model.world_shift` takes it to the others).
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
-    material: their surfaces. hull: int32[S], which of `Model.hulls` a convex mesh is; -1 for others. mesh: the
-        same of `Model.meshes`.
+    material: their surfaces. hull: int32[S], which of `Model.hulls` a convex mesh is; -1 for others. mesh,
+        heightfield: the same of `Model.meshes` and `Model.heightfields`.
     """
 
     path: tuple[str, ...]
@@ -61,6 +62,7 @@ class Shapes:
     material: Materials
     hull: np.ndarray
     mesh: np.ndarray
+    heightfield: np.ndarray
 
     def __len__(self) -> int:
         return len(self.path)
@@ -110,7 +112,7 @@ class Model:
         forced pair's margin is the pair's whole margin (both shapes' together).
     forced_material: what forced pairs have in place of what their surfaces give; of no pair where none has any.
     material_rule: "combine" or "mujoco", how a contact's parameters follow from its two surfaces.
-    hulls, meshes: those of convex meshes and of triangle meshes, equal ones once.
+    hulls, meshes, heightfields: those of convex meshes, triangle meshes and heightfields, equal ones once.
     """
 
     bodies: Bodies
@@ -126,6 +128,7 @@ class Model:
     material_rule: str = "combine"
     hulls: tuple[ConvexHull, ...] = ()
     meshes: tuple[TriangleMesh, ...] = ()
+    heightfields: tuple[Heightfield, ...] = ()
     world_pose: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
     world_path: tuple[str, ...] = ()
 

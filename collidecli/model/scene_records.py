@@ -8,6 +8,7 @@ import numpy as np
 
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.filter_rules import UsdGroup
+from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import PairMaterial
 from collidecli.model.model import GLOBAL_TEMPLATE
 from collidecli.model.shape_config import ShapeConfig
@@ -39,6 +40,7 @@ class ShapeRecord:
     scope: int = 0
     hull: ConvexHull | None = None
     mesh: TriangleMesh | None = None
+    heightfield: Heightfield | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.convex_hull import ConvexHull, convex_hull
+from collidecli.model.heightfield import Heightfield, heightfield
 from collidecli.model.model import STATIC_BODY
 from collidecli.model.placement import checked_pose, compose
 from collidecli.model.shape_config import ShapeConfig
@@ -49,6 +50,7 @@ class ShapeAdders:
         key: str | None,
         hull: ConvexHull | None = None,
         mesh: TriangleMesh | None = None,
+        heightfield: Heightfield | None = None,
     ) -> int:
         raise NotImplementedError
 
@@ -180,6 +182,28 @@ class ShapeAdders:
             warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
+
+    def add_shape_heightfield(
+        self,
+        body: int,
+        heights: np.ndarray | Heightfield,
+        hx: float = 1.0,
+        hy: float = 1.0,
+        base: float = 1.0,
+        xform: Sequence[float] | None = None,
+        cfg: ShapeConfig | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m]; returns its index.
+
+        Rows run along +y, columns along +x; z of the shape's frame is that of the heights. The solid goes on `base` [m]
+        below the lowest. heights: float32 is held without a copy, see `heightfield`; or what `heightfield` made, for
+        shapes that have one in common, whose sizes then count. Raises InputError for what is no heightfield.
+        """
+        where = place_named("shape", key, self.shape_count)
+        held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
+        pose = compose(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
+        return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)
 
 
 def place_named(noun: str, key: str | None, index: int) -> str:

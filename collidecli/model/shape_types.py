@@ -21,7 +21,8 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
-    - convex_mesh, mesh: half extents of the box around its vertices, whose centre is the origin; they follow from these
+    - convex_mesh, mesh, heightfield: half extents of the box around it, whose centre is the origin; they follow from its
+      vertices
     """
 
     PLANE = 0
@@ -33,6 +34,7 @@ class ShapeType(IntEnum):
     ELLIPSOID = 6
     CONVEX_MESH = 7
     MESH = 8
+    HEIGHTFIELD = 9
 
     @property
     def label(self) -> str:
@@ -54,6 +56,7 @@ SIZE_COUNT = {
     ShapeType.ELLIPSOID: 3,
     ShapeType.CONVEX_MESH: 3,
     ShapeType.MESH: 3,
+    ShapeType.HEIGHTFIELD: 3,
 }
 
 

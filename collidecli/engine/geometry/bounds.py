@@ -3,7 +3,17 @@
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Quat, Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CONVEX_MESH, CYLINDER, MESH, PLANE, SPHERE
+from collidecli.engine.geometry.shape_codes import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CONVEX_MESH,
+    CYLINDER,
+    HEIGHTFIELD,
+    MESH,
+    PLANE,
+    SPHERE,
+)
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
 """Relative widening of a float32 bound: more than the rounding of float64 to float32 and of one subtraction."""
@@ -69,7 +79,7 @@ def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
     x = size[0] * quat_x(rotation)
     y = size[1] * quat_y(rotation)
     z = size[2] * z
-    if shape_type == BOX or shape_type == CONVEX_MESH or shape_type == MESH:
+    if shape_type == BOX or shape_type == CONVEX_MESH or shape_type == MESH or shape_type == HEIGHTFIELD:
         return wp.abs(x) + wp.abs(y) + wp.abs(z)
     square = wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z)
     return Vec3(wp.sqrt(square[0]), wp.sqrt(square[1]), wp.sqrt(square[2]))

@@ -118,7 +118,8 @@ def convex_kernel(
 class Room:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
-    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`.
+    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`. of_field: the
+    same of heightfields, see `heightfield.room`.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Room:
     kernel: wp.Kernel
     may_be_inexact: bool = False
     of_mesh: bool = False
+    of_field: bool = False
 
 
 @cache
@@ -135,6 +137,11 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module = importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{name}")
         return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
+    if type_b == ShapeType.HEIGHTFIELD:
+        from collidecli.engine.narrow_phase.heightfield import room as rooms_of_fields
+
+        name, most, kernel = rooms_of_fields.room_of_type(type_a)
+        return Room(name, most, kernel, may_be_inexact=True, of_field=True)
     if type_b == ShapeType.MESH:
         from collidecli.engine.narrow_phase.mesh import room as rooms_of_meshes
 
@@ -175,7 +182,7 @@ def needed_rooms(type_pairs: set[tuple[int, int]], method: str, device: wp.Devic
     rooms: list[Room] = []
     table = np.zeros((type_count, type_count), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in type_pairs}):
-        if low == ShapeType.MESH:  # those that the filter left have been refused
+        if low >= ShapeType.MESH:  # those that the filter left have been refused
             continue
         here = room(ShapeType(low), ShapeType(high), method)
         if here not in rooms:

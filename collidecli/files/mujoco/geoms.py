@@ -20,6 +20,7 @@ from collidecli.files.mujoco.pairs import collision_disabled
 from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.convex_hull import ConvexHull, convex_hull
+from collidecli.model.heightfield import Heightfield, heightfield
 from collidecli.model.model import STATIC_BODY
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
@@ -37,9 +38,10 @@ _SHAPE_OF = {
     int(_GEOM.mjGEOM_BOX): ShapeType.BOX,
     int(_GEOM.mjGEOM_CYLINDER): ShapeType.CYLINDER,
     int(_GEOM.mjGEOM_ELLIPSOID): ShapeType.ELLIPSOID,
+    int(_GEOM.mjGEOM_HFIELD): ShapeType.HEIGHTFIELD,
     _MESH: ShapeType.CONVEX_MESH,
 }
-_UNHANDLED = {int(_GEOM.mjGEOM_HFIELD): "hfield", int(_GEOM.mjGEOM_SDF): "sdf"}
+_UNHANDLED = {int(_GEOM.mjGEOM_SDF): "sdf"}
 
 
 def body_name(mj_model: mujoco.MjModel, body: int) -> str:
@@ -65,6 +67,7 @@ def add_geoms(
     shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
     left_out = []
     hulls: dict[int, ConvexHull] = {}
+    fields: dict[int, Heightfield] = {}
     paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
     disabled = collision_disabled(mj_model)
     for geom in range(mj_model.ngeom):
@@ -82,6 +85,11 @@ def add_geoms(
             if mesh not in hulls:
                 hulls[mesh] = mesh_hull(mj_model, mesh, f"geom '{name}'")
             shape_row[geom] = builder.add_shape_convex_hull(row, hulls[mesh], pose, config, name)
+        elif shape_type == ShapeType.HEIGHTFIELD:
+            field = int(mj_model.geom_dataid[geom])
+            if field not in fields:
+                fields[field] = hfield_surface(mj_model, field, f"geom '{name}'")
+            shape_row[geom] = builder.add_shape_heightfield(row, fields[field], xform=pose, cfg=config, key=name)
         else:
             size = tuple(mj_model.geom_size[geom][: SIZE_COUNT[shape_type]])
             shape_row[geom] = builder.add_shape(row, shape_type, size, pose, config, name)
@@ -103,6 +111,19 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
         vertex = vertex[mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]]
     name = mj_model.mesh(mesh).name
     return convex_hull(vertex, f"{where}, mesh '{name}'" if name else where)
+
+
+def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
+    """A compiled hfield, in the frame of its geoms: its elevations are shares of its height, and 0 is its frame's z = 0.
+
+    Its data stays MuJoCo's own. Raises InputError, naming `where` and the hfield, for data that is no number.
+    """
+    first, rows, cols = (int(held[field]) for held in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol))
+    half_x, half_y, height, base = mj_model.hfield_size[field].tolist()
+    data = mj_model.hfield_data[first : first + rows * cols].reshape(rows, cols)
+    name = mj_model.hfield(field).name
+    where = f"{where}, hfield '{name}'" if name else where
+    return heightfield(data, half_x, half_y, base, where, scale=height, bottom=-base)
 
 
 def _shape_type(kind: int, name: str, place: str) -> ShapeType:

@@ -6,23 +6,21 @@ triangles' normals where the mesh is convex, and nothing where it is concave or 
 triangles turns no normal. On a border all directions off the triangle belong to the edge.
 """
 
+from typing import Any
+
 import warp as wp
 
-from collidecli.engine.geometry.meshes import Meshes, TriangleShape, square_to_segment
+from collidecli.engine.geometry.heightfields import Field
+from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.feature import AT_BORDER
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
+from collidecli.engine.narrow_phase.heightfield.nearest import is_nearer_on_field
+from collidecli.engine.narrow_phase.heightfield.surface import spot_of_field_edge, spot_of_field_vertex
+from collidecli.engine.narrow_phase.mesh.spot import RISE, Spot
 
-RISE = wp.constant(Real(1.0e-5))
-"""Sine by which a triangle may rise along a direction that belongs: GJK's are good to 1e-6."""
-
-
-@wp.struct
-class Spot:
-    """belongs: 1 where the direction does. outward: a vector on the surface's outer side there, not unit."""
-
-    belongs: int
-    outward: Vec3
+# Each question has an answer for each kind of surface: Warp picks by the type of the first argument.
+# ruff: noqa: F811
 
 
 @wp.func
@@ -46,6 +44,12 @@ def spot_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) 
 
 
 @wp.func
+def spot_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+    """The same on a heightfield."""
+    return spot_of_field_edge(field, shape, k, direction)
+
+
+@wp.func
 def spot_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
     """Whether a unit direction belongs to corner k of a triangle."""
     spot = Spot()
@@ -63,7 +67,28 @@ def spot_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3
 
 
 @wp.func
-def spot_at(meshes: Meshes, shape: TriangleShape, point: Vec3, direction: Vec3) -> Spot:
+def spot_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+    """The same on a heightfield."""
+    return spot_of_field_vertex(field, shape, k, direction)
+
+
+@wp.func
+def has_nearer(meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3) -> bool:
+    """Whether a triangle that does not look against `outward` is nearer to a point than `distance` [m].
+
+    point: the surface's frame. outward: unit; zero counts every triangle.
+    """
+    return is_nearer_elsewhere(meshes, mesh, point, distance, outward)
+
+
+@wp.func
+def has_nearer(field: Field, mesh: int, point: Vec3, distance: Real, outward: Vec3) -> bool:
+    """The same on a heightfield, whose base does not count."""
+    return is_nearer_on_field(field, point, distance, outward)
+
+
+@wp.func
+def spot_at(meshes: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> Spot:
     """Whether a unit direction belongs to a point of a triangle, both in the mesh's frame."""
     spot = Spot()
     if wp.length(wp.cross(shape.normal, direction)) < RISE:

@@ -16,9 +16,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.meshes import (
-    Meshes,
     TriangleShape,
-    is_nearer_elsewhere,
     shares_of,
 )
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -30,7 +28,8 @@ from collidecli.engine.narrow_phase.convex.manifold import along_face, contact_m
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts
 from collidecli.engine.narrow_phase.convex.penetration import common_point, cores_of, depth_by_epa, toward
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, triangle_feature_at
-from collidecli.engine.narrow_phase.mesh.surface import RISE, spot_at, spot_of_edge
+from collidecli.engine.narrow_phase.mesh.spot import RISE
+from collidecli.engine.narrow_phase.mesh.surface import has_nearer, spot_at, spot_of_edge
 from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 
 MAX_CONTACTS = 20
@@ -77,7 +76,7 @@ def side_of(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
 
 
 @wp.func(inline=False)
-def flat_crossing(cores: Any, meshes: Meshes, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+def flat_crossing(cores: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
     """Of a point or a segment: over the triangle's side or over one of its edges, whichever is the shortest."""
     result = Crossing()
     result.exact = 1
@@ -115,7 +114,7 @@ def flat_crossing(cores: Any, meshes: Meshes, closed: int, side: Vec3, simplex: 
 
 
 @wp.func(inline=False)
-def solid_crossing(cores: Any, meshes: Meshes, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+def solid_crossing(cores: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Of a core with volume: the least translation."""
     found = depth_by_epa(cores, simplex, count)
     result = Crossing()
@@ -136,7 +135,7 @@ def solid_crossing(cores: Any, meshes: Meshes, closed: int, simplex: wp.array[Ve
 def contacts_above(
     a: Any,
     b: TriangleShape,
-    meshes: Meshes,
+    meshes: Any,
     mesh: int,
     pose_b_to_a: Pose,
     reach: Real,
@@ -169,7 +168,7 @@ def contacts_above(
         stays = height >= Real(0.0) or crosses
         if stays and height < Real(0.0):
             core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not is_nearer_elsewhere(meshes, mesh, core, -height * NEARER, way)
+            stays = not has_nearer(meshes, mesh, core, -height * NEARER, way)
         if stays:
             contact.kind += RANK
             out.contact[place_of(out, row + kept)] = contact
@@ -179,7 +178,7 @@ def contacts_above(
 
 @wp.func(inline=False)
 def those_that_belong(
-    meshes: Meshes, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: Staging, row: int, count: int
+    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: Staging, row: int, count: int
 ) -> int:
     """Keeps the contacts at whose place on the mesh their normal belongs, and the nearest; returns how many.
 
@@ -205,7 +204,7 @@ def those_that_belong(
 def contacts_behind(
     a: Any,
     b: TriangleShape,
-    meshes: Meshes,
+    meshes: Any,
     mesh: int,
     pose_b_to_a: Pose,
     reach: Real,
@@ -221,7 +220,7 @@ def contacts_behind(
     nearest point, a's frame.
     """
     in_mesh = wp.transform_point(wp.transform_inverse(pose_b_to_a), core_point)
-    if is_nearer_elsewhere(meshes, mesh, in_mesh, distance * NEARER, Vec3()):
+    if has_nearer(meshes, mesh, in_mesh, distance * NEARER, Vec3()):
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
     if a.type != SPHERE:
@@ -243,7 +242,7 @@ def contacts_behind(
 def contacts_along(
     a: Any,
     b: TriangleShape,
-    meshes: Meshes,
+    meshes: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -275,7 +274,7 @@ def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
     cores: Any,
-    meshes: Meshes,
+    meshes: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -312,7 +311,7 @@ def contacts_of_crossing(
 def collide_convex_triangle(
     a: Any,
     b: TriangleShape,
-    meshes: Meshes,
+    meshes: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,

@@ -1,0 +1,298 @@
+"""Heightfields on the device: heights once, a pyramid of their ranges, and triangles that are made when asked for.
+
+Triangles are numbered: 2 v and 2 v + 1 those of the cell whose low corner is vertex v = row * cols + col, below and
+above its diagonal; behind them two a segment of the border, of its wall; then two of the base. The border is counted
+counterclockwise from vertex (0, 0): segment k goes from its vertex k to the next.
+
+Features, for V vertices of which P are on the border: 8 v vertex, 8 v + 1 the edge from v along +x, 8 v + 2 along +y,
+8 v + 3 the diagonal, 8 v + 4 and 8 v + 5 the triangles of the cell. Below vertex k of the border, from
+8 V + 8 k on: 0 vertex of the base, 1 edge of the base from there to the next, 2 the upright edge, 3 the diagonal of the
+wall, 4 and 5 its triangles. From 8 (V + P) on, of the base: 0 to 3 its sides at -y, +x, +y, -x; 4 and 5 triangles, 6
+their diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.model.heightfield import Heightfield
+
+FIRST_LEVEL = 3
+FIRST = wp.constant(FIRST_LEVEL)
+"""The pyramid begins with squares of 2^3 cells a side: smaller ones cost more to keep than to look through."""
+HEADER = 5
+NUMBERS = 2
+
+
+@wp.struct
+class Heightfields:
+    """Every heightfield of a model.
+
+    data: heights of all, float32. ranges: lowest and highest of each square of 2^level cells a side, by levels from
+    FIRST_LEVEL on, row by row. header: HEADER numbers a field: where its data begins, rows, columns, where its ranges
+    begin, levels. sizes: NUMBERS vectors a field: (scale, level, bottom), (half_x, half_y, 0).
+    """
+
+    data: wp.array[wp.float32]
+    ranges: wp.array[wp.vec2f]
+    header: wp.array[int]
+    sizes: wp.array[Vec3]
+
+
+@wp.struct
+class Field:
+    """One heightfield: see `model.Heightfield` and `Heightfields`. first, first_range: where it begins in these."""
+
+    data: wp.array[wp.float32]
+    ranges: wp.array[wp.vec2f]
+    first: int
+    rows: int
+    cols: int
+    first_range: int
+    levels: int
+    scale: Real
+    level: Real
+    bottom: Real
+    half_x: Real
+    half_y: Real
+
+
+@wp.func
+def field_of(fields: Heightfields, number: int) -> Field:
+    """Heightfield `number` of a model."""
+    field = Field()
+    head = number * wp.static(HEADER)
+    field.data = fields.data
+    field.ranges = fields.ranges
+    field.first = fields.header[head]
+    field.rows = fields.header[head + 1]
+    field.cols = fields.header[head + 2]
+    field.first_range = fields.header[head + 3]
+    field.levels = fields.header[head + 4]
+    numbers = fields.sizes[2 * number]
+    field.scale = numbers[0]
+    field.level = numbers[1]
+    field.bottom = numbers[2]
+    numbers = fields.sizes[2 * number + 1]
+    field.half_x = numbers[0]
+    field.half_y = numbers[1]
+    return field
+
+
+@wp.func
+def height_at(field: Field, row: int, col: int) -> Real:
+    """Height of a vertex [m]."""
+    return field.level + field.scale * Real(field.data[field.first + row * field.cols + col])
+
+
+@wp.func
+def place_along(half: Real, count: int, number: int) -> Real:
+    """x of a column or y of a row [m]: exact at both ends and in the middle."""
+    return half * (Real(2 * number - (count - 1)) / Real(count - 1))
+
+
+@wp.func
+def vertex_at(field: Field, row: int, col: int) -> Vec3:
+    """A vertex of the surface [m]."""
+    x = place_along(field.half_x, field.cols, col)
+    return Vec3(x, place_along(field.half_y, field.rows, row), height_at(field, row, col))
+
+
+@wp.func
+def perimeter_of(field: Field) -> int:
+    """Vertices on the border."""
+    return 2 * (field.rows - 1) + 2 * (field.cols - 1)
+
+
+@wp.func
+def border_vertex(field: Field, k: int) -> wp.vec2i:
+    """Row and column of vertex k of the border, 0 to the perimeter."""
+    along = field.cols - 1
+    up = field.rows - 1
+    if k < along:
+        return wp.vec2i(0, k)
+    if k < along + up:
+        return wp.vec2i(k - along, along)
+    if k < 2 * along + up:
+        return wp.vec2i(up, 2 * along + up - k)
+    return wp.vec2i(2 * along + 2 * up - k, 0)
+
+
+@wp.func
+def wall_normal(field: Field, k: int) -> Vec3:
+    """Outward normal of the wall below segment k of the border."""
+    along = field.cols - 1
+    up = field.rows - 1
+    if k < along:
+        return Vec3(Real(0.0), Real(-1.0), Real(0.0))
+    if k < along + up:
+        return Vec3(Real(1.0), Real(0.0), Real(0.0))
+    if k < 2 * along + up:
+        return Vec3(Real(0.0), Real(1.0), Real(0.0))
+    return Vec3(Real(-1.0), Real(0.0), Real(0.0))
+
+
+@wp.func
+def top_triangle(field: Field, number: int) -> TriangleShape:
+    """A triangle of the surface, its features named."""
+    shape = TriangleShape()
+    v = number >> 1
+    row = v / field.cols
+    col = v - row * field.cols
+    shape.p = vertex_at(field, row, col)
+    far = vertex_at(field, row + 1, col + 1)
+    if number & 1 == 0:
+        shape.q = vertex_at(field, row, col + 1)
+        shape.r = far
+        shape.vertex = wp.vec3i(8 * v, 8 * (v + 1), 8 * (v + field.cols + 1))
+        shape.edge = wp.vec3i(8 * v + 1, 8 * (v + 1) + 2, 8 * v + 3)
+    else:
+        shape.q = far
+        shape.r = vertex_at(field, row + 1, col)
+        shape.vertex = wp.vec3i(8 * v, 8 * (v + field.cols + 1), 8 * (v + field.cols))
+        shape.edge = wp.vec3i(8 * v + 3, 8 * (v + field.cols) + 1, 8 * v + 2)
+    shape.face = 8 * v + 4 + (number & 1)
+    return shape
+
+
+@wp.func
+def border_edge_feature(field: Field, k: int) -> int:
+    """Number of the surface's edge along segment k of the border."""
+    p = border_vertex(field, k)
+    q = border_vertex(field, k + 1)
+    low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
+    if p[0] == q[0]:
+        return 8 * low + 1
+    return 8 * low + 2
+
+
+@wp.func
+def wall_triangle(field: Field, number: int) -> TriangleShape:
+    """A triangle of a wall; number: from 0, two a segment."""
+    shape = TriangleShape()
+    k = number >> 1
+    p = border_vertex(field, k)
+    q = border_vertex(field, k + 1)
+    top_p = vertex_at(field, p[0], p[1])
+    top_q = vertex_at(field, q[0], q[1])
+    base = 8 * field.rows * field.cols
+    next_k = k + 1
+    if next_k == perimeter_of(field):
+        next_k = 0
+    shape.p = Vec3(top_p[0], top_p[1], field.bottom)
+    if number & 1 == 0:
+        shape.q = Vec3(top_q[0], top_q[1], field.bottom)
+        shape.r = top_q
+        shape.vertex = wp.vec3i(base + 8 * k, base + 8 * next_k, 8 * (q[0] * field.cols + q[1]))
+        shape.edge = wp.vec3i(base + 8 * k + 1, base + 8 * next_k + 2, base + 8 * k + 3)
+    else:
+        shape.q = top_q
+        shape.r = top_p
+        shape.vertex = wp.vec3i(
+            base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1])
+        )
+        shape.edge = wp.vec3i(base + 8 * k + 3, border_edge_feature(field, k), base + 8 * k + 2)
+    shape.face = base + 8 * k + 4 + (number & 1)
+    return shape
+
+
+@wp.func
+def base_triangle(field: Field, number: int) -> TriangleShape:
+    """A triangle of the base, 0 or 1, seen from below."""
+    shape = TriangleShape()
+    along = field.cols - 1
+    up = field.rows - 1
+    under = 8 * field.rows * field.cols
+    base = under + 8 * perimeter_of(field)
+    shape.p = Vec3(-field.half_x, -field.half_y, field.bottom)
+    if number == 0:
+        shape.q = Vec3(-field.half_x, field.half_y, field.bottom)
+        shape.r = Vec3(field.half_x, field.half_y, field.bottom)
+        shape.vertex = wp.vec3i(under, under + 8 * (2 * along + up), under + 8 * (along + up))
+        shape.edge = wp.vec3i(base + 3, base + 2, base + 6)
+    else:
+        shape.q = Vec3(field.half_x, field.half_y, field.bottom)
+        shape.r = Vec3(field.half_x, -field.half_y, field.bottom)
+        shape.vertex = wp.vec3i(under, under + 8 * (along + up), under + 8 * along)
+        shape.edge = wp.vec3i(base + 6, base + 1, base)
+    shape.face = base + 4 + number
+    return shape
+
+
+@wp.func
+def field_triangle(field: Field, number: int) -> TriangleShape:
+    """Triangle `number` as a convex shape."""
+    walls = 2 * field.rows * field.cols
+    base = walls + 2 * perimeter_of(field)
+    shape = TriangleShape()
+    if number < walls:
+        shape = top_triangle(field, number)
+    elif number < base:
+        shape = wall_triangle(field, number - walls)
+    else:
+        shape = base_triangle(field, number - base)
+    shape.type = MESH
+    shape.number = number
+    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    across = wp.cross(shape.q - shape.p, shape.r - shape.p)
+    area = wp.length(across)
+    shape.normal = across / area
+    longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
+    shape.half_width = Real(0.5) * area / longest
+    return shape
+
+
+@wp.func
+def cell_of(half: Real, count: int, place: Real) -> int:
+    """The cell along an axis that a coordinate is in, the nearest one for those outside."""
+    share = Real(0.5) * (place / half + Real(1.0)) * Real(count - 1)
+    return int(wp.clamp(share, Real(0.0), Real(count - 2)))
+
+
+def pyramid(data: np.ndarray) -> list[np.ndarray]:
+    """float32[rows, cols, 2] of each level from FIRST_LEVEL on: the least and greatest height of squares of 2^level
+    cells a side, their borders included; the last level has one square."""
+    side = 1 << FIRST_LEVEL
+    levels: list[np.ndarray] = []
+    low, high = data, data
+    for axis in (0, 1):
+        starts = np.arange(0, low.shape[axis] - 1, side)
+        # A square's last row of vertices is the first of the next.
+        ends = np.minimum(starts + side, low.shape[axis] - 1)
+        low = np.minimum(np.minimum.reduceat(low, starts, axis=axis), np.take(low, ends, axis=axis))
+        high = np.maximum(np.maximum.reduceat(high, starts, axis=axis), np.take(high, ends, axis=axis))
+    levels.append(np.stack([low, high], axis=2))
+    while max(low.shape) > 1:
+        for axis in (0, 1):
+            starts = np.arange(0, low.shape[axis], 2)
+            low, high = np.minimum.reduceat(low, starts, axis=axis), np.maximum.reduceat(high, starts, axis=axis)
+        levels.append(np.stack([low, high], axis=2))
+    return levels
+
+
+def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Heightfields:
+    """The heightfields' arrays on a device; on the CPU the heights of a single one stay where they are."""
+    header, sizes, ranges = [], [], []
+    first = first_range = 0
+    for field in fields:
+        levels = pyramid(field.data)
+        rows, cols = field.data.shape
+        header.append((first, rows, cols, first_range, len(levels)))
+        sizes += [(field.scale, field.level, field.bottom), (field.half_x, field.half_y, 0.0)]
+        ranges += [level.reshape(-1, 2) for level in levels]
+        first += field.data.size
+        first_range += sum(len(level.reshape(-1, 2)) for level in levels)
+    data = [field.data.reshape(-1) for field in fields] or [np.zeros(1, np.float32)]
+    held = data[0] if len(data) == 1 else np.concatenate(data)
+    result = Heightfields()
+    result.data = wp.array(held, dtype=wp.float32, device=device, copy=False)
+    result.ranges = wp.array(np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device)
+    result.header = wp.array(np.array([*header, (0,) * HEADER], np.int32).ravel(), dtype=wp.int32, device=device)
+    result.sizes = wp.array(np.array([*sizes, (0.0, 0.0, 0.0)], np.float64), dtype=Vec3, device=device)
+    return result

@@ -1,0 +1,270 @@
+"""Between broad and narrow phase: which triangles of its heightfield each candidate is to be tested against.
+
+They are found from the place of the other shape's box in the grid. A pyramid of the heights' ranges passes over squares
+that the box does not reach.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.broad_phase.hit_words import scan_counts
+from collidecli.engine.cells import Instances
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.heightfields import (
+    Field,
+    border_vertex,
+    cell_of,
+    field_of,
+    height_at,
+    perimeter_of,
+    top_triangle,
+)
+from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import CONVEX_MESH
+from collidecli.engine.geometry.support import support_point
+from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part
+from collidecli.engine.narrow_phase.heightfield.walk import begin_walk, go_down, go_on, is_under, range_of
+from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
+from collidecli.engine.narrow_phase.query import hull_of, query_of
+from collidecli.engine.narrow_phase.staging import Candidates
+from collidecli.engine.workspace import Workspace
+
+BURIED = wp.constant(1 << 30)
+"""Added to the number of the triangle that a shape is nearest to whose middle is inside the solid."""
+
+
+@wp.struct
+class Near:
+    """What a shape can reach, in the frame of a heightfield [m]. middle: a point within the shape itself.
+
+    beneath: 1 where the middle is under the base. pair: the candidate.
+    """
+
+    lower: Vec3
+    upper: Vec3
+    middle: Vec3
+    beneath: int
+    candidate: int
+
+
+@wp.func
+def middle_of_hull(shape: HullShape) -> Vec3:
+    """A point within a hull, which the middle of its box need not be [m]."""
+    total = Vec3()
+    for axis in range(3):
+        way = Vec3()
+        way[axis] = Real(1.0)
+        total += support_point(shape, way) + support_point(shape, -way)
+    return total / Real(6.0)
+
+
+@wp.func(inline=False)
+def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int, field: Field) -> Near:
+    """What the other shape of a candidate can reach."""
+    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+    near = Near()
+    near.candidate = candidate
+    reach = wp.max(query.reach, Real(0.0))
+    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
+    shape_type = rows.type[query.row_a]
+    box = bounding_box(shape_type, rows.size[query.row_a], pose_a_to_b, reach)
+    near.middle = wp.transform_get_translation(pose_a_to_b)
+    # Grown by more than the rounding of the pose.
+    slack = Real(1.0e-12) * (
+        wp.abs(near.middle[0]) + wp.abs(near.middle[1]) + wp.abs(near.middle[2]) + field.half_x + field.half_y
+    )
+    near.lower = box.lower - Vec3(slack, slack, slack)
+    near.upper = box.upper + Vec3(slack, slack, slack)
+    if shape_type == CONVEX_MESH:
+        near.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
+    if near.middle[2] < field.bottom:
+        near.beneath = 1
+    return near
+
+
+@wp.func
+def takes(writes: int, piece: wp.array[wp.vec2i], slot: int, candidate: int, number: int) -> int:
+    """Notes a piece if it is to be written; the next one's place."""
+    if writes == 1:
+        piece[slot] = wp.vec2i(candidate, number)
+    return slot + 1
+
+
+@wp.func
+def box_may_meet(field: Field, near: Near, number: int) -> bool:
+    """Whether the box is neither wholly above a triangle's plane nor wholly on the other side of its cell's diagonal."""
+    shape = top_triangle(field, number)
+    middle = Real(0.5) * (near.lower + near.upper) - shape.p
+    half = Real(0.5) * (near.upper - near.lower)
+    lowest = wp.min(shape.p[2], wp.min(shape.q[2], shape.r[2]))
+    highest = wp.max(shape.p[2], wp.max(shape.q[2], shape.r[2]))
+    if near.lower[2] > highest or near.upper[2] < lowest:
+        return False
+    far = shape.q
+    if number & 1 == 0:
+        far = shape.r
+    diagonal = far - shape.p
+    across = diagonal[0] * middle[1] - diagonal[1] * middle[0]
+    spread = diagonal[0] * half[1] + diagonal[1] * half[0]
+    if number & 1 == 0:
+        across = -across
+    if across < -spread:
+        return False
+    normal = wp.cross(shape.q - shape.p, shape.r - shape.p)
+    return wp.dot(normal, middle) <= wp.dot(wp.abs(normal), half)
+
+
+@wp.func
+def top_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+    """Triangles of the surface that the box may meet; a box wholly below them does not."""
+    slot = start
+    walk = begin_walk(field, near.lower, near.upper)
+    while walk.done == 0:
+        passes = not is_under(walk)
+        if not passes:
+            heights = range_of(field, walk)
+            if heights.known == 1:
+                passes = near.lower[2] > heights.high or near.upper[2] < heights.low
+        if passes:
+            walk = go_on(walk)
+        elif walk.level > 0:
+            walk = go_down(walk)
+        else:
+            first = 2 * (walk.i * field.cols + walk.j)
+            for side in range(2):
+                if box_may_meet(field, near, first + side):
+                    slot = takes(writes, piece, slot, near.candidate, first + side)
+            walk = go_on(walk)
+    return slot
+
+
+@wp.func
+def wall_pieces(
+    field: Field, near: Near, first: int, end: int, writes: int, piece: wp.array[wp.vec2i], start: int
+) -> int:
+    """Triangles of the walls below segments first .. end - 1 of the border, as far as the box reaches them."""
+    slot = start
+    walls = 2 * field.rows * field.cols
+    for k in range(first, end):
+        p = border_vertex(field, k)
+        q = border_vertex(field, k + 1)
+        if near.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
+            slot = takes(writes, piece, slot, near.candidate, walls + 2 * k)
+            slot = takes(writes, piece, slot, near.candidate, walls + 2 * k + 1)
+    return slot
+
+
+@wp.func
+def border_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+    """Triangles of the four walls."""
+    slot = start
+    along = field.cols - 1
+    up = field.rows - 1
+    if near.upper[2] < field.bottom:
+        return slot
+    first_col = cell_of(field.half_x, field.cols, near.lower[0])
+    last_col = cell_of(field.half_x, field.cols, near.upper[0])
+    first_row = cell_of(field.half_y, field.rows, near.lower[1])
+    last_row = cell_of(field.half_y, field.rows, near.upper[1])
+    if near.lower[0] <= field.half_x and near.upper[0] >= -field.half_x:
+        if near.lower[1] <= -field.half_y and near.upper[1] >= -field.half_y:
+            slot = wall_pieces(field, near, first_col, last_col + 1, writes, piece, slot)
+        if near.lower[1] <= field.half_y and near.upper[1] >= field.half_y:
+            behind = 2 * along + up
+            slot = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, writes, piece, slot)
+    if near.lower[1] <= field.half_y and near.upper[1] >= -field.half_y:
+        if near.lower[0] <= field.half_x and near.upper[0] >= field.half_x:
+            slot = wall_pieces(field, near, along + first_row, along + last_row + 1, writes, piece, slot)
+        if near.lower[0] <= -field.half_x and near.upper[0] >= -field.half_x:
+            behind = 2 * along + 2 * up
+            slot = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, writes, piece, slot)
+    return slot
+
+
+@wp.func(inline=False)
+def find_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+    """Every triangle that a shape is to be tested against, from `start` on; the end."""
+    slot = start
+    under_field = (
+        near.beneath == 1 and wp.abs(near.middle[0]) <= field.half_x and wp.abs(near.middle[1]) <= field.half_y
+    )
+    if not under_field:
+        slot = top_pieces(field, near, writes, piece, slot)
+    slot = border_pieces(field, near, writes, piece, slot)
+    if near.beneath == 1:
+        reaches = near.upper[2] >= field.bottom
+        for axis in range(2):
+            half = wp.where(axis == 0, field.half_x, field.half_y)
+            reaches = reaches and near.lower[axis] <= half and near.upper[axis] >= -half
+        if reaches:
+            base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
+            slot = takes(writes, piece, slot, near.candidate, base)
+            slot = takes(writes, piece, slot, near.candidate, base + 1)
+    elif is_inside(field, near.middle):
+        number = int(0)
+        if writes == 1:
+            number = nearest_part(field, near.middle).number
+        slot = takes(writes, piece, slot, near.candidate, number + BURIED)
+    return slot
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def count_field_triangles(
+    rows: ShapeRows,
+    instances: Instances,
+    candidates: Candidates,
+    order: wp.array[wp.int32],
+    start: int,
+    end: wp.array[wp.int32],
+    piece: wp.array[wp.vec2i],
+):
+    """One thread a candidate of a bucket: how many triangles it may meet. piece: is not written."""
+    thread = wp.tid()
+    candidate = order[start + thread]
+    row = candidates.row[candidate]
+    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
+    near = near_field(rows, instances, candidates, candidate, field)
+    end[thread] = find_pieces(field, near, 0, piece, 0)
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def write_field_triangles(
+    rows: ShapeRows,
+    instances: Instances,
+    candidates: Candidates,
+    order: wp.array[wp.int32],
+    start: int,
+    end: wp.array[wp.int32],
+    piece: wp.array[wp.vec2i],
+):
+    """One thread a candidate: its number and each triangle, in an order that the heightfield alone determines."""
+    thread = wp.tid()
+    slot = int(0)
+    if thread > 0:
+        slot = end[thread - 1]
+    if slot == end[thread]:
+        return
+    candidate = order[start + thread]
+    row = candidates.row[candidate]
+    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
+    near = near_field(rows, instances, candidates, candidate, field)
+    find_pieces(field, near, 1, piece, slot)
+
+
+def find_field_triangles(
+    name: str, shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace
+) -> Pieces:
+    """As `mesh.mid_phase.find_triangles`, for the rooms of heightfields."""
+    end = workspace.array(f"{name}_end", size, wp.int32)
+    piece = workspace.array(f"{name}_piece", 1, wp.vec2i)
+    arguments = [*shared, order, start, end]
+    workspace.launch(count_field_triangles, size, [*arguments, piece])
+    count = scan_counts(workspace, end, size)
+    piece = workspace.array(f"{name}_piece", count, wp.vec2i)
+    workspace.launch(write_field_triangles, size, [*arguments, piece])
+    return Pieces(piece, end, count)
