@@ -199,7 +199,7 @@ Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield)
 
 
 def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
-    """Hulls, meshes or heightfields, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
+    """Geometries, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
     number: dict[bytes, int] = {}
     held: list[Geometry] = []
     rows = np.full(len(given), -1, np.int32)

@@ -59,7 +59,7 @@ class Heightfield:
     def key(self) -> bytes:
         """Equal for equal heightfields: their heights are too many to be compared again and again."""
         numbers = (*self.data.shape, self.scale, self.level, self.half_x, self.half_y, self.bottom, self.center)
-        return hashlib.sha256(self.data).digest() + repr(numbers).encode()
+        return hashlib.sha256(self.data.data).digest() + repr(numbers).encode()
 
 
 def heightfield(
@@ -68,8 +68,8 @@ def heightfield(
     """The heightfield of heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
 
     Args:
-        heights: times `scale` [m]. float32 is held as it is, without a copy, and is to be left alone from then on; other
-            numbers are held as float32 about the middle of their range where float32 does not have them.
+        heights: times `scale` [m]. float32 is held as it is, without a copy, and is to be left alone from then on;
+            other numbers are held as float32 about the middle of their range where float32 does not have them.
         base: how far the solid goes on below the lowest height [m].
         bottom: where it ends in place of that, in the frame of the heights [m].
     Raises InputError, naming `where`, for less than 2 rows or columns, heights that are not finite or too large, sizes

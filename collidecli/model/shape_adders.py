@@ -194,7 +194,7 @@ class ShapeAdders:
         cfg: ShapeConfig | None = None,
         key: str | None = None,
     ) -> int:
-        """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m]; returns its index.
+        """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
 
         Rows run along +y, columns along +x; z of the shape's frame is that of the heights. The solid goes on `base` [m]
         below the lowest. heights: float32 is held without a copy, see `heightfield`; or what `heightfield` made, for

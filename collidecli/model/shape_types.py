@@ -21,8 +21,8 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
-    - convex_mesh, mesh, heightfield: half extents of the box around it, whose centre is the origin; they follow from its
-      vertices
+    - convex_mesh, mesh, heightfield: half extents of the box around it, whose centre is the origin; they follow from
+      its vertices
     """
 
     PLANE = 0

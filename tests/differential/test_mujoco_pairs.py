@@ -73,17 +73,6 @@ def test_suite(name):
     assert bool(check_file(dm_control() / f"suite/{name}.xml")) == (name not in WITHOUT_CONTACTS)
 
 
-def test_quadruped_without_its_terrain(tmp_path):
-    """The heightfield is what we refuse; the rest has <exclude>s."""
-    spec = mujoco.MjSpec.from_file(str(dm_control() / "suite/quadruped.xml"))
-    spec.delete(spec.geom("terrain"))
-    spec.delete(spec.hfields[0])
-    spec.compile()
-    path = tmp_path / "quadruped.xml"
-    path.write_text(spec.to_xml())
-    assert check_file(path)
-
-
 @pytest.mark.parametrize(("name", "touches"), LOCOMOTION.items())
 def test_locomotion(name, touches):
     path = dm_control() / f"locomotion/{name}.xml"

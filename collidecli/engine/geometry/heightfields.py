@@ -194,9 +194,7 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
     else:
         shape.q = top_q
         shape.r = top_p
-        shape.vertex = wp.vec3i(
-            base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1])
-        )
+        shape.vertex = wp.vec3i(base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1]))
         shape.edge = wp.vec3i(base + 8 * k + 3, border_edge_feature(field, k), base + 8 * k + 2)
     shape.face = base + 8 * k + 4 + (number & 1)
     return shape
@@ -292,7 +290,9 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
     held = data[0] if len(data) == 1 else np.concatenate(data)
     result = Heightfields()
     result.data = wp.array(held, dtype=wp.float32, device=device, copy=False)
-    result.ranges = wp.array(np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device)
+    result.ranges = wp.array(
+        np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device
+    )
     result.header = wp.array(np.array([*header, (0,) * HEADER], np.int32).ravel(), dtype=wp.int32, device=device)
     result.sizes = wp.array(np.array([*sizes, (0.0, 0.0, 0.0)], np.float64), dtype=Vec3, device=device)
     return result

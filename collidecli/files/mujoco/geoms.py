@@ -114,7 +114,7 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
 
 
 def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
-    """A compiled hfield, in the frame of its geoms: its elevations are shares of its height, and 0 is its frame's z = 0.
+    """A compiled hfield, in the frame of its geoms: elevations are shares of its height, and 0 is at z = 0.
 
     Its data stays MuJoCo's own. Raises InputError, naming `where` and the hfield, for data that is no number.
     """

@@ -97,7 +97,7 @@ def takes(writes: int, piece: wp.array[wp.vec2i], slot: int, candidate: int, num
 
 @wp.func
 def box_may_meet(field: Field, near: Near, number: int) -> bool:
-    """Whether the box is neither wholly above a triangle's plane nor wholly on the other side of its cell's diagonal."""
+    """Whether the box is neither wholly above a triangle's plane nor wholly beyond its cell's diagonal."""
     shape = top_triangle(field, number)
     middle = Real(0.5) * (near.lower + near.upper) - shape.p
     half = Real(0.5) * (near.upper - near.lower)

@@ -6,7 +6,6 @@ from collidecli.engine.geometry.heightfields import (
     Field,
     cell_of,
     field_triangle,
-    height_at,
     place_along,
     top_triangle,
 )
@@ -114,7 +113,9 @@ def square_to_square(field: Field, walk: Walk, point: Vec3) -> Real:
     far_row = wp.min(row + side, field.rows - 1)
     far_col = wp.min(col + side, field.cols - 1)
     lower = Vec3(place_along(field.half_x, field.cols, col), place_along(field.half_y, field.rows, row), point[2])
-    upper = Vec3(place_along(field.half_x, field.cols, far_col), place_along(field.half_y, field.rows, far_row), point[2])
+    upper = Vec3(
+        place_along(field.half_x, field.cols, far_col), place_along(field.half_y, field.rows, far_row), point[2]
+    )
     heights = range_of(field, walk)
     if heights.known == 1:
         lower[2] = heights.low
@@ -185,9 +186,9 @@ def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3)
     """
     for segment in range(4):
         foot = foot_on_side(field, segment, point)
-        if wp.length(foot - point) < distance and height_over(field, foot) >= point[2]:
-            if wp.dot(side_normal(segment), outward) > AGAINST:
-                return True
+        is_near = wp.length(foot - point) < distance and height_over(field, foot) >= point[2]
+        if is_near and wp.dot(side_normal(segment), outward) > AGAINST:
+            return True
     square = distance * distance
     grown = Vec3(distance, distance, distance)
     walk = begin_walk(field, point - grown, point + grown)

@@ -4,7 +4,6 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import (
     Field,
-    border_vertex,
     perimeter_of,
     vertex_at,
     wall_normal,
@@ -13,6 +12,9 @@ from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
 from collidecli.engine.narrow_phase.mesh.spot import RISE, Spot
+
+# Warp works out both sides of an `and`; a vertex beyond the border must not be asked for.
+# ruff: noqa: SIM102
 
 DOWN = wp.constant(Vec3(Real(0.0), Real(0.0), Real(-1.0)))
 UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
@@ -125,7 +127,9 @@ def spot_under_border(field: Field, k: int, kind: int, direction: Vec3) -> Spot:
 
 @wp.func
 def spot_of_field_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
-    """Whether a unit direction belongs to the inside of side k of a triangle; to none of the base's, which walls have."""
+    """Whether a unit direction belongs to the inside of side k of a triangle;
+    to none of the base's sides, which the walls have.
+    """
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
     if code < under:

@@ -56,12 +56,7 @@ def is_under(walk: Walk) -> bool:
     row = walk.i << walk.level
     col = walk.j << walk.level
     side = 1 << walk.level
-    return (
-        row <= walk.last_row
-        and row + side > walk.first_row
-        and col <= walk.last_col
-        and col + side > walk.first_col
-    )
+    return row <= walk.last_row and row + side > walk.first_row and col <= walk.last_col and col + side > walk.first_col
 
 
 @wp.func

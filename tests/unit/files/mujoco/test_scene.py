@@ -178,11 +178,19 @@ def test_a_mesh_that_may_collide_is_a_convex_mesh(tmp_path, masks, pair):
     assert (scene.left_out, len(model.hulls)) == ((), 1)
 
 
-def test_colliding_hfield_is_refused_by_name(tmp_path):
-    text = """<mujoco><asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>
-    <worldbody><body name="hill"><geom type="hfield" hfield="h"/></body></worldbody></mujoco>"""
-    with pytest.raises(InputError, match="geom 'hill/geom#0' is a hfield"):
-        load(tmp_path, text)
+def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
+    text = """<mujoco><asset><hfield name="h" nrow="2" ncol="3" size="3 2 0.5 0.25" elevation="0 1 2  4 3 0"/></asset>
+    <worldbody><geom type="hfield" hfield="h" pos="0 0 7"/><geom type="hfield" hfield="h" pos="9 0 7"/>
+    <body><geom size="1"/></body></worldbody></mujoco>"""
+    _, model = load(tmp_path, text)
+    assert model.shapes.types()[:2] == [ShapeType.HEIGHTFIELD] * 2
+    field = model.heightfields[0]
+    assert len(model.heightfields) == 1
+    assert model.shapes.pose[0, 2] == 7.0 + field.center == pytest.approx(7.125)
+    # MuJoCo's rows run from -y, its elevations are scaled to 1: the lowest is at the frame's z = 0.
+    np.testing.assert_allclose(field.heights + field.center, [[0.0, 0.125, 0.25], [0.5, 0.375, 0.0]], atol=1e-8)
+    np.testing.assert_allclose(model.shapes.size[0], [3.0, 2.0, 0.375])
+    assert field.bottom + field.center == -0.25
 
 
 def test_colliding_flex_is_refused_by_name(tmp_path):
