@@ -51,13 +51,15 @@ def test_sizes_are_those_of_the_types():
     builder.add_shape_ellipsoid(body, rx=11, ry=12, rz=13)
     builder.add_shape_convex_hull(body, [[14, 0, 0], [-14, 0, 0], [0, 15, 1], [0, -15, 1], [0, 0, 31]])
     builder.add_shape_mesh(body, np.array([[0, 0, 0], [32, 0, 0], [0, 34, 0]]), np.array([[0, 1, 2]]))
+    builder.add_shape_heightfield(body, np.array([[1, 2, 3], [4, 5, 6]]), hx=18, hy=19, base=35)
     shapes = builder.finalize().shapes
     assert shapes.types() == list(ShapeType)
     np.testing.assert_array_equal(
-        shapes.size[:-1],
+        shapes.size[:-2],
         [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13], [14, 15, 15.5]],
     )
-    np.testing.assert_allclose(shapes.size[-1], [16, 17, 0], atol=1e-300)
+    np.testing.assert_allclose(shapes.size[-2], [16, 17, 0], atol=1e-300)
+    np.testing.assert_array_equal(shapes.size[-1], [18, 19, 20])
 
 
 def test_global_rows_come_first_and_indices_are_mapped_to_rows():

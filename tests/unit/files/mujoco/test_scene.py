@@ -187,8 +187,8 @@ def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
     field = model.heightfields[0]
     assert len(model.heightfields) == 1
     assert model.shapes.pose[0, 2] == 7.0 + field.center == pytest.approx(7.125)
-    # MuJoCo's rows run from -y, its elevations are scaled to 1: the lowest is at the frame's z = 0.
-    np.testing.assert_allclose(field.heights + field.center, [[0.0, 0.125, 0.25], [0.5, 0.375, 0.0]], atol=1e-8)
+    # The text begins at +y, MuJoCo's rows at -y; elevations are scaled to 1, the lowest is at the frame's z = 0.
+    np.testing.assert_allclose(field.heights + field.center, [[0.5, 0.375, 0.0], [0.0, 0.125, 0.25]], atol=1e-8)
     np.testing.assert_allclose(model.shapes.size[0], [3.0, 2.0, 0.375])
     assert field.bottom + field.center == -0.25
 
