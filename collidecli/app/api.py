@@ -17,6 +17,7 @@ from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device
 from collidecli.errors import InputError
 from collidecli.model import builder as model_builder
+from collidecli.model.choices import DEFAULT_BETAS
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns
 from collidecli.model.model import Model
@@ -117,6 +118,12 @@ def collide(
     margin: float | None = None,
     gap_rule: str | None = None,
     max_contacts_per_pair: int = 0,
+    reduce_contacts: bool = False,
+    reduce_pairs: str = "meshes",
+    betas: Sequence[float] = DEFAULT_BETAS,
+    normal_matching: bool = False,
+    moment_matching: bool = False,
+    anchor_contact: bool = False,
     columns: Sequence[str] = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -133,13 +140,19 @@ def collide(
         narrow_phase: "gjk" or "mpr".
         gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
         max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+        reduce_contacts: keep of each pair the contacts that matter (docs/contact-reduction.md). reduce_pairs: "meshes",
+            hulls included, or "all". betas, normal_matching, moment_matching, anchor_contact: how.
         columns: names of optional columns, such as "friction"; docs/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
             empty or 0 lets the engine choose.
     Raises:
         InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
     """
-    contact = ContactOptions(narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair).checked()
+    contact = ContactOptions(
+        narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
+        reduce_contacts=reduce_contacts, reduce_pairs=reduce_pairs, betas=tuple(betas),
+        normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
+    ).checked()  # fmt: skip
     engine = EngineOptions(pipeline, broad_phase, device, threads, memory_limit, chunk_cells).checked()
     optional = OptionalColumns.of(contact.apply(model), columns)
     motion = _motion_of(model, body_q)

@@ -98,7 +98,7 @@ def _run(
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
-            columns=(*RIGID_COLUMNS, *optional.columns), threads=collision.workers,
+            columns=(*RIGID_COLUMNS, *optional.columns, *request.contact.columns), threads=collision.workers,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,

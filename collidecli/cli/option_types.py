@@ -87,6 +87,23 @@ class NameList(click.ParamType):
         )
 
 
+class NumberList(click.ParamType):
+    """Finite numbers parted by commas, as a tuple."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(number) for number in str(value).split(","))
+        except ValueError:
+            self.fail(f"'{value}' is no list of numbers", param, ctx)
+        if not all(map(math.isfinite, numbers)):
+            self.fail(f"'{value}' holds a number that is not finite", param, ctx)
+        return numbers
+
+
 class MemorySize(click.ParamType):
     """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (the same) or 4GB (4 000 000 000)."""
 

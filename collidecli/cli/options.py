@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collidecli.cli.option_types import MemorySize, Metres, NameList, Rate, WholeNumber
+from collidecli.cli.option_types import MemorySize, Metres, NameList, NumberList, Rate, WholeNumber
 from collidecli.cli.settings import (
     CONFIG_FILE,
     PREFIX,
@@ -24,11 +24,21 @@ from collidecli.cli.settings import (
     verbs_of,
 )
 from collidecli.cli.streams import Streams
-from collidecli.model.choices import BROAD_PHASES, COMPRESSIONS, GAP_RULES, NARROW_PHASES, PIPELINES
+from collidecli.model.choices import (
+    BROAD_PHASES,
+    COMPRESSIONS,
+    DEFAULT_BETAS,
+    GAP_RULES,
+    NARROW_PHASES,
+    PIPELINES,
+    REDUCE_PAIRS,
+)
 
 Group = TypeVar("Group")
 SPEED = "Speed; none of these changes a contact"
 COMMON = "Every verb"
+BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
+REDUCED = "Which pairs are reduced."
 WIDEST_TERM = 30
 """Of an option and its value, beside which its help still begins on the same line of `--help`."""
 
@@ -134,6 +144,12 @@ def contact_options(command: Callable) -> Callable:
         add("--gap-rule", type=click.Choice(GAP_RULES), help="How two gaps join. [default: the scene format's]"),
         add("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
         add("--max-contacts-per-pair", type=WholeNumber(), metavar="N", help="Keep the N deepest. [default: all]"),
+        add("--reduce-contacts/--no-reduce-contacts", help="Keep of each pair of meshes or hulls what matters."),
+        add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", show_default=True, help=REDUCED),
+        add("--betas", type=NumberList(), metavar="B,...", help=f"Depth against place. [default: {BETAS}]"),
+        add("--normal-matching", is_flag=True, help="Turn kept normals: their force is exactly that of all."),
+        add("--moment-matching", is_flag=True, help="Add an anchor, and a column friction_scale."),
+        add("--anchor-contact", is_flag=True, help="Add a contact that stands for all of its pair."),
         add(
             "--narrow-phase",
             type=click.Choice(NARROW_PHASES),

@@ -15,6 +15,7 @@ from collidecli.engine.broad_phase.all_pairs import AllPairs
 from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
+from collidecli.engine.contact.reduction import reduction_of
 from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.narrow_phase.dispatch import needed_rooms
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
@@ -118,13 +119,15 @@ def build_pipeline(
     if widest <= ENUMERATED_SHAPES or wanted:
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
-    table = needed_rooms(_type_pairs(device_model, template_pairs), contact_options.narrow_phase, device)
+    type_pairs = _type_pairs(device_model, template_pairs)
+    table = needed_rooms(type_pairs, contact_options.narrow_phase, device)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
         table,
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
+        reduction_of(contact_options, type_pairs, device),
     )
     compile_kernels(pipeline.kernels(), device)
     return pipeline, choice

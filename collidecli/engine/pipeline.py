@@ -12,6 +12,7 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
+from collidecli.engine.contact.reduction import Reduction
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
 from collidecli.engine.narrow_phase.heightfield.mid_phase import find_field_triangles
@@ -23,7 +24,7 @@ from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, St
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import ContactBlock
 
-STAGES = ("transforms", "broad_phase", "narrow_phase", "order")
+STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
 class BroadPhase(Protocol):
@@ -82,7 +83,7 @@ class StageClock:
 class CollisionPipeline:
     """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
 
-    max_contacts_per_pair: 0 is no limit.
+    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact.
     """
 
     device_model: DeviceModel
@@ -90,6 +91,7 @@ class CollisionPipeline:
     table: RoomTable
     float_type: np.dtype
     max_contacts_per_pair: int = 0
+    reduction: Reduction | None = None
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of every cell of the batch, in canonical order, and what they cost.
@@ -107,7 +109,13 @@ class CollisionPipeline:
         staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
         clock.end("narrow_phase")
-        block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace)
+        scale = None
+        if self.reduction is not None:
+            scale = self.reduction.reduce(
+                self.device_model, chunk.instances, candidates, count, staged.contact, workspace
+            )
+            clock.end("reduction")
+        block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace, scale)
         report.contact_count = block.contact_count
         clock.end("order")
         return block, report
@@ -119,6 +127,8 @@ class CollisionPipeline:
             shared += SHARED_KERNELS
         if any(room.of_field for room in self.table.rooms):
             shared += FIELD_KERNELS
+        if self.reduction is not None:
+            shared += self.reduction.kernels()
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
     def _narrow_phase(

@@ -9,3 +9,6 @@ FRAME_MATCHES = ("step", "time", "index")
 EVENT_THINGS = ("shapes", "bodies")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
 EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "raisim", "mujoco")
+REDUCE_PAIRS = ("meshes", "all")
+DEFAULT_BETAS = (10.0, -0.5)
+MOST_BETAS = 8

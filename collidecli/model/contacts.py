@@ -41,6 +41,7 @@ RIGID_COLUMNS = (
 )
 """Columns of /rigid_contacts besides cell_start, in the order they are written."""
 
+FRICTION_SCALE = _column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
 OPTIONAL_COLUMNS = (
     _column("friction", "float32", 1, "", "dynamic friction coefficient"),
     _column("static_friction", "float32", 1, "", "static friction coefficient"),
@@ -53,6 +54,7 @@ OPTIONAL_COLUMNS = (
     _column("solimp", "float32", 5, "", "impedance"),
     _column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
     _column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
+    FRICTION_SCALE,
 )
 """Columns of /rigid_contacts that are there when asked for, in the order they are written."""
 

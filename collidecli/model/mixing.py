@@ -28,11 +28,16 @@ RULE_COLUMNS = {
 }  # fmt: skip
 """The optional columns that each material rule gives."""
 
+BROUGHT_BY = {"friction_scale": "--moment-matching"}
+"""Optional columns that are not mixed of two surfaces, and the option that has them written."""
+
 
 def check_column_names(names: Sequence[str]) -> None:
     """Raises InputError for a name that is no optional column, with those that are."""
-    known = [column.name for column in OPTIONAL_COLUMNS]
+    known = [column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY]
     for name in names:
+        if name in BROUGHT_BY:
+            raise InputError(f"the column '{name}' comes by itself", "--columns", f"use {BROUGHT_BY[name]}")
         if name not in known:
             raise InputError(f"there is no optional column '{name}'", "--columns", f"known: {', '.join(known)}")
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.model.choices import BROAD_PHASES, GAP_RULES, NARROW_PHASES, PIPELINES
+from collidecli.model.choices import (
+    BROAD_PHASES,
+    DEFAULT_BETAS,
+    GAP_RULES,
+    MOST_BETAS,
+    NARROW_PHASES,
+    PIPELINES,
+    REDUCE_PAIRS,
+)
+from collidecli.model.contacts import FRICTION_SCALE, Column
 from collidecli.model.model import Model
 from collidecli.model.shape_config import check_length
+
+REDUCTION_DEFAULTS = {
+    "reduce_pairs": "meshes",
+    "betas": DEFAULT_BETAS,
+    "normal_matching": False,
+    "moment_matching": False,
+    "anchor_contact": False,
+}
+"""Fields of ContactOptions that mean something with reduce_contacts alone, and what they are when they say nothing."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +36,11 @@ class ContactOptions:
     """Every option that can change the contact set.
 
     gap, margin: in place of what the scene says for every shape [m]; None keeps that. gap_rule: likewise.
-    max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+    max_contacts_per_pair: the deepest that are kept, after any reduction; 0 keeps all.
+    reduce_contacts: whether pairs of many contacts keep those that matter; the others of its names say how.
+    reduce_pairs: of "meshes", hulls included, or "all". betas: weights of depth against place, a kept set each.
+    normal_matching: turn what stays so that its force is along that of all. anchor_contact: add a contact that stands
+    for all of a pair's. moment_matching: the same, and a column that scales friction.
     """
 
     narrow_phase: str = "gjk"
@@ -26,6 +49,12 @@ class ContactOptions:
     gap_rule: str | None = None
     static_pairs: bool = False
     max_contacts_per_pair: int = 0
+    reduce_contacts: bool = False
+    reduce_pairs: str = "meshes"
+    betas: tuple[float, ...] = DEFAULT_BETAS
+    normal_matching: bool = False
+    moment_matching: bool = False
+    anchor_contact: bool = False
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for one that is none of its choices, no length or no count."""
@@ -36,7 +65,25 @@ class ContactOptions:
             if getattr(self, name) is not None:
                 check_length(name, getattr(self, name), "options")
         _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
+        self._check_reduction()
         return self
+
+    def _check_reduction(self) -> None:
+        _check_choice("reduce_pairs", self.reduce_pairs, REDUCE_PAIRS)
+        if not (0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)):
+            raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
+        if self.reduce_contacts:
+            return
+        for name, idle in REDUCTION_DEFAULTS.items():
+            if getattr(self, name) != idle:
+                raise InputError(
+                    f"{name} says how contacts are reduced, and they are not", "options", "ask for reduce_contacts too"
+                )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The optional columns that these options bring."""
+        return (FRICTION_SCALE,) if self.moment_matching else ()
 
     def apply(self, model: Model) -> Model:
         """The model with gap, margin and gap rule in place of its own."""

@@ -235,7 +235,7 @@ def test_every_sample_is_listed():
             assert f"({folder.name}/README.md)" in page("samples/README.md"), folder.name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/materials.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/materials.md", "docs/contact-reduction.md"])
 def test_python_examples_run(name, capsys):
     (code,) = blocks(page(name), "python")
     exec(compile(code, name, "exec"), {})

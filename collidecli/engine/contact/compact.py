@@ -9,12 +9,13 @@ import warp as wp
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
+from collidecli.engine.contact.moments import ANCHOR
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
-from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.model.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -145,9 +146,8 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         if swapped:
             pose_a_to_world = instances.pose[pair[1]]
         if candidates.found[thread] > count:
-            deepest_to_front(
-                staged.contact, candidates.first[thread], candidates.stride[thread], candidates.found[thread], count
-            )
+            first = candidates.first[thread]
+            deepest_to_front(staged.contact, first, candidates.stride[thread], candidates.found[thread], count, swapped)
         if count > 1:
             sort_by_features(staged.contact, candidates.first[thread], candidates.stride[thread], count, swapped)
         cell = pair[0] // layout.width
@@ -168,6 +168,22 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
             columns.kind[at] = wp.uint8(contact.kind)
 
     return compact
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def write_scales(
+    end: wp.array[wp.int32],
+    scale: wp.array[wp.vec2f],
+    feature0: wp.array[wp.int32],
+    friction_scale: wp.array[wp.float32],
+):
+    """One thread a candidate: the scale of friction of each of its contacts."""
+    thread = wp.tid()
+    slot = int(0)
+    if thread > 0:
+        slot = end[thread - 1]
+    for at in range(slot, end[thread]):
+        friction_scale[at] = wp.where(feature0[at] == ANCHOR, scale[thread][1], scale[thread][0])
 
 
 COMPACT = {
@@ -191,8 +207,12 @@ def compact_contacts(
     staged: Staging,
     float_type: np.dtype,
     workspace: Workspace,
+    scale: wp.array | None = None,
 ) -> ContactBlock:
-    """The chunk's contacts as host arrays of their own, exactly sized. Scans the candidates' counts in place."""
+    """The chunk's contacts as host arrays of their own, exactly sized. Scans the candidates' counts in place.
+
+    scale: of friction, vec2f a candidate, where moments are matched: a column of its own.
+    """
     layout, float_type = device_model.layout, np.dtype(float_type)
     total = scan_counts(workspace, candidates.count, candidate_count)
     workspace.check(total * row_bytes(float_type))
@@ -208,6 +228,10 @@ def compact_contacts(
     columns = workspace.struct(_COLUMNS[float_type], **arrays)
     arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)
+    if scale is not None:
+        arrays[FRICTION_SCALE.name] = workspace.array("column_friction_scale", total, wp.float32)
+        scales = [candidates.count, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
+        workspace.launch(write_scales, candidate_count, scales)
     counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
     # The scratch is another chunk's next, so the columns are copied.
     held = {name: np.array(workspace.host(array, total)) for name, array in arrays.items()}

@@ -32,12 +32,20 @@ def features_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
 
 
 @wp.func
-def deepest_to_front(contact: wp.array[StagedContact], first: int, stride: int, found: int, kept: int):
-    """Moves the `kept` deepest of `found` contacts to the front; of equals the earlier one."""
+def is_deeper(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+    """Whether x's separation is less than y's; of equal ones, whether its features stand before."""
+    if x.separation != y.separation:
+        return x.separation < y.separation
+    return features_before(x, y, swapped)
+
+
+@wp.func
+def deepest_to_front(contact: wp.array[StagedContact], first: int, stride: int, found: int, kept: int, swapped: bool):
+    """Moves the `kept` deepest of `found` contacts to the front; of equals those whose features stand before."""
     for i in range(kept):
         deepest = int(i)
         for j in range(i + 1, found):
-            if contact[first + j * stride].separation < contact[first + deepest * stride].separation:
+            if is_deeper(contact[first + j * stride], contact[first + deepest * stride], swapped):
                 deepest = j
         if deepest != i:
             swap_contacts(contact, first + i * stride, first + deepest * stride)

@@ -9,6 +9,7 @@ from collidecli.engine.broad_phase import all_pairs, explicit, sweep_and_prune
 from collidecli.engine.build import find_device
 from collidecli.engine.cells import place_shapes
 from collidecli.engine.contact.compact import COMPACT, count_cells
+from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
 from collidecli.model.shape_types import ShapeType
@@ -25,6 +26,7 @@ KERNELS = {
     "sweep": sweep_and_prune.sweep,
     "meet_unswept": sweep_and_prune.meet_unswept,
     "compact": next(iter(COMPACT.values())),
+    "reduce_contacts": reduce_contacts,
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,

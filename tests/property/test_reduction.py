@@ -1,0 +1,212 @@
+"""Reduced contact sets of real scenes: rows of the full one, the oracle's choice, one answer however they are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.app.api import Contacts
+from collidecli.engine.contact.reduction import Reduction
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.contacts import RIGID_COLUMNS
+from collidecli.model.model import Model
+from collidecli.model.options import ContactOptions
+from collidecli.model.shape_config import ShapeConfig
+from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
+from tests.support.meshes import blob, grid
+from tests.support.reduction_oracle import kept_contacts
+from tests.support.staged_contacts import Staged, staged
+
+REDUCED = ContactOptions(reduce_contacts=True)
+
+
+def crowd(world_count: int = 1) -> Model:
+    """A bumpy floor, and on it a blob, the hull of another, a box, and two that have no mesh."""
+    rng = np.random.default_rng(5)
+    config = ShapeConfig(gap=0.06, margin=0.003)
+    mesh = replace(config, collision_group=-1)
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *grid(60, 3.0, lambda x, y: 0.03 * np.sin(9.0 * x) * np.cos(8.0 * y)), cfg=mesh)
+    builder.add_shape_mesh(builder.add_body(), *blob(rng, 24, 32, bump=0.2), cfg=mesh)
+    builder.add_shape_convex_hull(builder.add_body(), 0.7 * blob(rng, bump=0.1)[0], cfg=config)
+    builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.4, hz=0.2, cfg=config)
+    builder.add_shape_capsule(builder.add_body(), radius=0.3, half_height=0.4, cfg=config)
+    return builder.finalize(world_count=world_count)
+
+
+def crowd_poses(frames: int = 6) -> np.ndarray:
+    """float64[frames, 1, 4, 7]: about the middle of the floor, sunk into it and into each other."""
+    rng = np.random.default_rng(6)
+    body_q = np.zeros((frames, 1, 4, 7))
+    body_q[..., :3] = rng.uniform([-0.7, -0.7, 0.0], [0.7, 0.7, 0.5], (frames, 1, 4, 3))
+    quaternion = rng.normal(size=(frames, 1, 4, 4))
+    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    return body_q
+
+
+@dataclass(frozen=True)
+class Watched(Reduction):
+    """A reduction that notes what it was given and what it left."""
+
+    seen: list[tuple[np.ndarray, ...]]
+
+    def reduce(self, device_model, instances, candidates, count, contact, workspace) -> Any:
+        arrays = (candidates.found, candidates.first, candidates.stride, candidates.row, contact)
+        before = [array.numpy().copy() for array in arrays]
+        scale = super().reduce(device_model, instances, candidates, count, contact, workspace)
+        self.seen.append((*before, candidates.found.numpy()[:count].copy(), contact.numpy().copy()))
+        return scale
+
+
+def pairs_of(contacts: Contacts) -> dict[tuple[int, int, int], np.ndarray]:
+    """Cell and shapes to the rows of that pair."""
+    keys = np.stack([cells_of(contacts), contacts.shape0, contacts.shape1], axis=1)
+    unique, place = np.unique(keys, axis=0, return_inverse=True)
+    return {tuple(key): np.flatnonzero(place.ravel() == k) for k, key in enumerate(unique.tolist())}
+
+
+def rows_of(contacts: Contacts) -> set[bytes]:
+    """Every row as its bytes, with its cell."""
+    columns = [cells_of(contacts), *(getattr(contacts, column.name) for column in RIGID_COLUMNS)]
+    return {b"".join(values) for values in zip(*([x.tobytes() for x in column] for column in columns), strict=True)}
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    """Degrees."""
+    return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)))
+
+
+def force(contacts: Contacts, rows: np.ndarray) -> np.ndarray:
+    depth = np.maximum(-contacts.distance[rows].astype(np.float64), 0.0)
+    return depth @ contacts.normal[rows].astype(np.float64)
+
+
+def check_reduced(full: Contacts, kept: Contacts) -> float:
+    """Every row one of the full set's, every pair and its deepest contact there, forces within 2 degrees.
+
+    Returns the largest angle between the forces of a pair [degrees].
+    """
+    assert rows_of(kept) < rows_of(full)
+    of_full, of_kept = pairs_of(full), pairs_of(kept)
+    assert of_full.keys() == of_kept.keys()
+    worst = 0.0
+    for key, rows in of_full.items():
+        assert kept.distance[of_kept[key]].min() == full.distance[rows].min()
+        whole = force(full, rows)
+        if np.linalg.norm(whole) > 1e-4 * np.abs(full.distance[rows]).sum():
+            worst = max(worst, angle(whole, force(kept, of_kept[key])))
+    assert worst < 2.0
+    return worst
+
+
+@pytest.fixture(scope="module")
+def poses() -> np.ndarray:
+    return crowd_poses()
+
+
+@pytest.fixture(scope="module")
+def pipeline(poses) -> CollisionPipeline:
+    return pipeline_of(crowd(), poses, REDUCED, broad_phase="nxn")
+
+
+@pytest.fixture(scope="module")
+def reference(pipeline, poses) -> Contacts:
+    return contacts_of(pipeline, poses)
+
+
+def test_kept_rows_are_rows_of_the_full_set(pipeline, reference, poses):
+    full = contacts_of(replace(pipeline, reduction=None), poses)
+    assert full.rigid_contact_count > 2 * reference.rigid_contact_count
+    check_reduced(full, reference)
+
+
+def test_the_oracle_chooses_the_same(pipeline, poses):
+    model = pipeline.device_model.model
+    assert pipeline.reduction is not None
+    watched = Watched(pipeline.reduction.rule, False, [])
+    contacts_of(replace(pipeline, reduction=watched), poses)
+    compared = 0
+    ((found, first, stride, row, before, left, after),) = watched.seen
+    for pair, count in enumerate(left):
+        if found[pair] < 2:
+            continue
+        places = first[pair] + stride[pair] * np.arange(found[pair])
+        given = staged(before[places])
+        type0, type1 = model.shapes.type[row[pair]]
+        order = (given.feature_b, given.feature_a) if type0 <= type1 else (given.feature_a, given.feature_b)
+        given = given.rows(np.lexsort(order))
+        margin = model.shapes.margin[row[pair]].sum()
+        expected = list(range(len(given)))
+        if max(type0, type1) >= 7:
+            expected = kept_contacts(given.normal, given.middle, margin - given.separation)
+            compared += len(given) > 13
+        kept = staged(after[places[:count]])
+        if max(type0, type1) < 7:
+            kept = kept.rows(np.lexsort((kept.feature_b, kept.feature_a)))
+        for name in Staged.__dataclass_fields__:
+            np.testing.assert_array_equal(getattr(kept, name), getattr(given.rows(expected), name))
+    assert compared > 10
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("chunk", [1, 4])
+def test_broad_phases_chunks_and_threads(poses, reference, phase, chunk):
+    assert_identical(contacts_of(pipeline_of(crowd(), poses, REDUCED, **PHASES[phase]), poses, chunk, 3), reference)
+
+
+def test_every_world_is_the_first(poses, reference):
+    model = crowd(world_count=5)
+    contacts = contacts_of(pipeline_of(model, poses, REDUCED, broad_phase="sap"), poses, chunk=7)
+    for frame in range(len(poses)):
+        for world in range(5):
+            assert_identical(contacts.cell(frame, world), reference.cell(frame))
+
+
+def test_pairs_of_primitives_are_reduced_when_asked(poses):
+    model = crowd()
+    plain = collidecli.collide(model, poses, reduce_contacts=True)
+    every = collidecli.collide(model, poses, reduce_contacts=True, reduce_pairs="all", betas=[10.0])
+    primitive = {key: len(rows) for key, rows in pairs_of(plain).items() if key[1] > 2}
+    assert primitive == {key: len(pairs_of(collidecli.collide(model, poses))[key]) for key in primitive}
+    assert every.rigid_contact_count < plain.rigid_contact_count
+
+
+def test_a_scene_without_meshes_is_left_alone():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_box(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1)), hx=0.5, hy=0.5, hz=0.5)
+    model = builder.finalize()
+    sample = model.bodies.pose[None, None]
+    assert pipeline_of(model, sample, REDUCED).reduction is None
+    scaled = collidecli.collide(model, reduce_contacts=True, moment_matching=True)
+    np.testing.assert_array_equal(scaled.columns["friction_scale"], np.ones(scaled.rigid_contact_count))
+
+
+def test_the_limit_comes_last(poses, reference):
+    cut = contacts_of(pipeline_of(crowd(), poses, replace(REDUCED, max_contacts_per_pair=3)), poses)
+    of_cut = pairs_of(cut)
+    assert rows_of(cut) < rows_of(reference)
+    for key, rows in pairs_of(reference).items():
+        order = np.lexsort((rows, reference.distance[rows]))[:3]
+        np.testing.assert_array_equal(cut.feature1[of_cut[key]], reference.feature1[np.sort(rows[order])])
+
+
+def test_options_add_what_they_say(poses, reference):
+    anchored = collidecli.collide(crowd(), poses, reduce_contacts=True, moment_matching=True)
+    anchors = anchored.feature0 == -2
+    assert anchors.sum() >= 5
+    assert (anchored.kind[anchors] == 3).all()
+    assert anchored.rigid_contact_count == reference.rigid_contact_count + anchors.sum()
+    scale = anchored.columns["friction_scale"]
+    assert scale.dtype == np.float32
+    assert (scale >= 0.0).all()
+    assert not (scale == 1.0).all()
+    for contacts in (anchored, collidecli.collide(crowd(), poses, reduce_contacts=True, normal_matching=True)):
+        apart = ((contacts.point1 - contacts.point0) * contacts.normal).sum(axis=1)
+        np.testing.assert_allclose(apart, contacts.distance + 0.006, atol=1e-6)
+        np.testing.assert_allclose(np.linalg.norm(contacts.normal, axis=1), 1.0, atol=1e-6)

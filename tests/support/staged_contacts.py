@@ -1,0 +1,100 @@
+"""Contacts put into the engine's staging by hand, reduced there, and read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.build import find_device
+from collidecli.engine.cells import PoseBatch, place_chunk
+from collidecli.engine.contact.reduction import Reduction, reduction_of
+from collidecli.engine.device_model import upload_model
+from collidecli.engine.narrow_phase.staging import StagedContact, new_candidates
+from collidecli.engine.workspace import Workspace
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.options import ContactOptions
+from collidecli.model.shape_config import ShapeConfig
+from tests.support.meshes import torus
+
+MARGIN = 0.25
+FIELDS = ("point", "normal", "separation", "feature_a", "feature_b", "kind")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Contacts of one pair, a's frame. point, normal: float64[n, 3]. separation: float64[n]. Others: int32[n]."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    separation: np.ndarray
+    feature_a: np.ndarray
+    feature_b: np.ndarray
+    kind: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.separation)
+
+    @property
+    def depth(self) -> np.ndarray:
+        return MARGIN - self.separation
+
+    @property
+    def middle(self) -> np.ndarray:
+        return self.point + 0.5 * self.separation[:, None] * self.normal
+
+    def rows(self, rows: Any) -> Staged:
+        return Staged(*(getattr(self, name)[rows] for name in FIELDS))
+
+
+def staged(array: np.ndarray) -> Staged:
+    """Of a structured array, as Warp gives it."""
+    return Staged(*(np.ascontiguousarray(array[name]) for name in FIELDS))
+
+
+def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarray]:
+    """What the engine keeps of each of several pairs of a box and a mesh, and float32[pairs, 2] scales of friction.
+
+    The scales are those of the contacts and of the anchor, 1 where moments are not matched.
+
+    The mesh is shape0 and a the box, so that features are ordered by feature_b first.
+    """
+    device = find_device("cpu")
+    builder = ModelBuilder()
+    margin = ShapeConfig(margin=MARGIN / 2)
+    builder.add_shape_mesh(builder.add_body(), *torus(8, 6), cfg=margin)
+    builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0, cfg=margin)
+    model = upload_model(builder.finalize(), device)
+    asked = ContactOptions(reduce_contacts=True, **options).checked()
+    reduction = reduction_of(asked, {(8, 3)}, device)
+    assert isinstance(reduction, Reduction)
+    workspace = Workspace(device, 1 << 40)
+    chunk = place_chunk(model, PoseBatch(0, 1, 0, np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, 2, 1))), workspace)
+    count = len(pairs)
+    candidates = new_candidates(workspace, wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device), count)
+    sizes = [len(pair) for pair in pairs]
+    most = max(sizes)
+    contact = np.zeros(most * count, StagedContact.numpy_dtype())
+    for place, pair in enumerate(pairs):
+        for name in FIELDS:  # as the rooms of pairs do it: the first contacts of all pairs together
+            contact[name][place::count][: len(pair)] = getattr(pair, name)
+    held = wp.array(contact, dtype=StagedContact, device=device)
+    for array, values in (
+        (candidates.row, [[0, 1]] * count),
+        (candidates.found, sizes),
+        (candidates.count, sizes),
+        (candidates.first, np.arange(count)),
+        (candidates.stride, np.full(count, count)),
+    ):
+        array.numpy()[:count] = values
+    scale = reduction.reduce(model, chunk.instances, candidates, count, held, workspace)
+    found = held.numpy()
+    kept = [staged(found[place::count][:size]) for place, size in enumerate(candidates.found.numpy()[:count])]
+    return kept, np.ones((count, 2), np.float32) if scale is None else scale.numpy()[:count]
+
+
+def in_order(pair: Staged) -> Staged:
+    """By feature_b, then feature_a: in canonical order."""
+    return pair.rows(np.lexsort((pair.feature_a, pair.feature_b)))
