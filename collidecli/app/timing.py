@@ -65,7 +65,7 @@ class TimingReport:
         self.chunks.append(report)
         for stage in STAGES:
             self.seconds[stage] += report.seconds[stage]
-            self.calls[stage] += 1
+            self.calls[stage] += report.seconds[stage] > 0.0  # a run that reduces nothing has no such stage
 
     @property
     def cell_count(self) -> int:

@@ -107,7 +107,7 @@ def test_the_digest_sees_every_column(here):
 
 def measured(name: str, broad_phase: float, rest: float, candidates: int = 10) -> app.Measured:
     report = TimingReport()
-    seconds = {"transforms": 0.0, "broad_phase": broad_phase, "narrow_phase": rest, "order": 0.0}
+    seconds = {"transforms": 0.0, "broad_phase": broad_phase, "narrow_phase": rest, "reduction": 0.0, "order": 0.0}
     report.add_chunk(ChunkReport(1, candidates, 5, 5, seconds))
     return app.Measured(name, passes=[report])
 

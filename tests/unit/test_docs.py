@@ -110,7 +110,8 @@ def test_commands_parse(path, line, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_options_named_in_the_text_exist(path):
-    known = {name for v in every_verb().values() for option in v.params for name in option.opts}
+    options = [option for v in every_verb().values() for option in v.params]
+    known = {name for option in options for name in (*option.opts, *option.secondary_opts)}
     known |= {"--help", "--version", *REGENERATE, "--with-test-class-names", "--basetemp"}
     if path.name == "performance.md":
         known |= {

@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.contacts import OPTIONAL_COLUMNS
 from collidecli.model.material import COMBINE_MODES, Material, Materials, PairMaterial, PairMaterials
-from collidecli.model.mixing import RULE_COLUMNS, ContactMixing, chosen_columns
+from collidecli.model.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
 from collidecli.model.shape_config import ShapeConfig
 
 FULL = Material(
@@ -118,8 +118,11 @@ def test_rules_and_pairs_that_do_not_fit():
 
 
 def test_names_of_columns():
-    names = {column.name for column in OPTIONAL_COLUMNS}
+    names = {column.name for column in OPTIONAL_COLUMNS} - set(BROUGHT_BY)
     assert set().union(*RULE_COLUMNS.values()) == names
+    for name, option in BROUGHT_BY.items():
+        with pytest.raises(InputError, match=f"'{name}' comes by itself\n.*{option}"):
+            chosen_columns((name,), "combine")
     chosen = chosen_columns(("margin1", "friction", "margin1"), "combine")
     assert [column.name for column in chosen] == ["friction", "margin1"]
     with pytest.raises(InputError, match="no optional column 'fricton'") as error:
