@@ -42,7 +42,7 @@ from collidecli.model.shape_types import ShapeType
 BINS = wp.constant(BIN_COUNT)
 DIRECTIONS = wp.constant(DIRECTION_COUNT)
 SLOTS = wp.constant(BIN_COUNT * DIRECTION_COUNT)
-MESH_TYPES = (ShapeType.CONVEX_MESH, ShapeType.MESH)
+MESH_TYPES = (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD)
 """Shapes whose pairs `reduce_pairs = "meshes"` means."""
 
 
