@@ -27,12 +27,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collidecli.app.api import Contacts, ModelBuilder, collide, open_contacts
+    from collidecli.app.contact_set import ContactSet
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.model.material import Material, PairMaterial
     from collidecli.model.shape_config import ShapeConfig
     from collidecli.model.shape_types import ShapeType
 
 _HOME = {
+    "ContactSet": "collidecli.app.contact_set",
     "Contacts": "collidecli.app.api",
     "ModelBuilder": "collidecli.app.api",
     "collide": "collidecli.app.api",
@@ -48,6 +50,7 @@ _HOME = {
 
 __all__ = [
     "CollideError",
+    "ContactSet",
     "Contacts",
     "InputError",
     "Material",

@@ -25,7 +25,7 @@ from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
 
 if TYPE_CHECKING:
-    from collidecli.files.contacts.reader import ContactSet
+    from collidecli.app.contact_set import ContactSet
     from collidecli.files.mujoco.scene import MjcfImport
     from collidecli.files.usd.scene import UsdImport
 
@@ -163,11 +163,11 @@ def collide(
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
-    """A contact set file, open for reading; a context manager.
+    """A contact set file, open for reading; a context manager. The same as `ContactSet.open`.
 
     Raises InputError for a file that is not a finished contact set of a version known here.
     """
-    from collidecli.files.contacts.reader import ContactSet
+    from collidecli.app.contact_set import ContactSet
 
     return ContactSet.open(path)
 

@@ -238,7 +238,7 @@ def test_every_sample_is_listed():
 
 @pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/materials.md", "docs/contact-reduction.md"])
 def test_python_examples_run(name, capsys):
-    (code,) = blocks(page(name), "python")
+    code = blocks(page(name), "python")[0]
     exec(compile(code, name, "exec"), {})
     printed = capsys.readouterr().out.split("\n")[0]
     said = re.search(r"print\(.*\)  # (.*)$", code, re.M)

@@ -6,11 +6,12 @@ import re
 import shlex
 from pathlib import Path
 
+import collidecli
 from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Frames, Intervals
 from collidecli.app.event_columns import interval_columns
 from collidecli.cli import main as cli
-from tests.unit.test_docs import table
+from tests.unit.test_docs import blocks, page, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
@@ -28,6 +29,18 @@ def test_the_example(tmp_path, monkeypatch, capsys):
         assert cli.main([*shlex.split(command)[1:], *([] if output else ["-q"])]) == 0
         real = capsys.readouterr().out
         assert [line.rstrip() for line in real.rstrip().splitlines()] == output.rstrip().splitlines()
+
+
+def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (scene,) = [body for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "xml"]
+    Path("ball.xml").write_text(scene)
+    assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
+    code = blocks(page("docs/python.md"), "python")[1]
+    exec(compile(code, "python.md", "exec"), {"collidecli": collidecli})
+    said = re.findall(r"print\(.*\)  # (.*)$", code, re.M)
+    assert len(said) == code.count("print(")
+    assert capsys.readouterr().out.splitlines() == said
 
 
 def test_the_table_of_columns():

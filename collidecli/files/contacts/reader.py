@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
@@ -19,6 +19,8 @@ from collidecli.files.contacts.materials import read_materials, read_pair_materi
 from collidecli.files.h5_input import DAMAGE, damaged, open_h5
 from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
+
+Opened = TypeVar("Opened", bound="ContactSet")
 
 BLOCK_ROWS = 262144
 MOST_CHUNK_BYTES = 64 << 20
@@ -100,7 +102,7 @@ class ContactSet:
         self._check_shapes()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> ContactSet:
+    def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
         """Raises InputError for a file that is not a finished contact set of a version known here."""
         file = open_h5(path)
         try:
@@ -127,6 +129,8 @@ class ContactSet:
         return found
 
     def _dataset(self, path: str) -> h5py.Dataset:
+        if not self._file:
+            raise InputError("the contact set is closed", self.path, "read it within its with block")
         dataset = self._file.get(path)
         if not isinstance(dataset, h5py.Dataset):
             raise InputError("the dataset is missing", f"{self.path}: {path}")
@@ -279,7 +283,7 @@ class ContactSet:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> ContactSet:
+    def __enter__(self: Opened) -> Opened:
         return self
 
     def __exit__(
