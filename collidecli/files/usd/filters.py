@@ -19,20 +19,20 @@ from collidecli.model.builder import ModelBuilder
 class PairFilters:
     """Writes a stage's filtered pairs, joints and articulations into a builder.
 
-    shape_of, body_of: prim path to the builder's index. owner_of: collider's path to that of its body, bodies that are
-    not enabled included; "" where there is none.
+    shapes_of, body_of: prim path to the builder's indices, several for a mesh of convex parts. owner_of: collider's
+    path to that of its body, bodies that are not enabled included; "" where there is none.
     """
 
     def __init__(
         self,
         builder: ModelBuilder,
         physics: Physics,
-        shape_of: dict[str, int],
+        shapes_of: dict[str, list[int]],
         body_of: dict[str, int],
         owner_of: dict[str, str],
     ) -> None:
         self._builder, self._physics = builder, physics
-        self._shape_of, self._body_of = shape_of, body_of
+        self._shapes_of, self._body_of = shapes_of, body_of
         self._owner_of = owner_of
         self._owned: dict[str, list[str]] = {}
         for path, owner in owner_of.items():
@@ -59,7 +59,7 @@ class PairFilters:
         """Shapes that a side of a filtered pair stands for: its own, its body's, its articulation's."""
         if self._physics.environments.is_left_out(path):
             return []  # its like on the stage stands for it
-        paths = [path] if path in self._shape_of else []
+        paths = [path] if path in self._shapes_of else []
         paths += self._owned.get(path, [])
         if path in self._physics.articulations:
             for articulation in self._articulations:
@@ -69,7 +69,7 @@ class PairFilters:
             self._physics.warnings.append(
                 f"<{holder}>: physics:filteredPairs: <{path}> is no collider, body or articulation"
             )
-        return [self._shape_of[p] for p in dict.fromkeys(paths) if p in self._shape_of]
+        return [row for p in dict.fromkeys(paths) for row in self._shapes_of.get(p, ())]
 
     def _filter(self, first: Iterable[int], second: Iterable[int], rule: str) -> None:
         pairs = {(min(a, b), max(a, b)) for a, b in product(first, second) if a != b}
@@ -113,7 +113,7 @@ class PairFilters:
             self._physics.warnings.append(f"<{joint}>: the joint names <{path}>, which is not there")
         path = path if path in self._body_of else self._owner_of.get(path) or path
         held = self._owned.get(path, [path])
-        return self._body_of.get(path), [self._shape_of[p] for p in held if p in self._shape_of]
+        return self._body_of.get(path), [row for p in held for row in self._shapes_of.get(p, ())]
 
     def _add_articulations(self) -> None:
         for articulation in self._articulations:

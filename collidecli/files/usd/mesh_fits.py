@@ -1,11 +1,13 @@
-"""Shapes that stand for a mesh: its hull, a box or sphere about it, its triangles."""
+"""Shapes that stand for a mesh: its hull, a box or sphere about it, its triangles or fewer, convex parts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.files.meshes.decompose import decomposed
+from collidecli.files.meshes.simplify import simplified
 from collidecli.files.usd.mesh_content import MeshContent
 from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.hull_points import hull_points
@@ -13,6 +15,18 @@ from collidecli.model.shape_types import ShapeType, checked_size
 from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 
 HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
+FEWER, PARTS = "meshSimplification", "convexDecomposition"
+SHARE = 0.55
+"""Of the triangles, that a simplified mesh keeps where nothing is authored."""
+
+
+@dataclass(frozen=True)
+class MeshLimits:
+    """What is authored: the share of triangles that are kept, most parts, most vertices of a part."""
+
+    share: float = SHARE
+    parts: int | None = None
+    vertices: int | None = None
 
 
 @dataclass(frozen=True)
@@ -26,31 +40,78 @@ class Fitted:
     mesh: TriangleMesh | None = None
 
 
-def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, where: str) -> Fitted:
-    """The shape for a mesh under an approximation that is handled.
+@dataclass(frozen=True)
+class Fit:
+    """The shapes for a mesh, one but for convex parts, and what is to be said of them."""
+
+    shapes: tuple[Fitted, ...]
+    notes: tuple[str, ...] = ()
+
+
+def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
+    """The shapes for a mesh under an approximation that is handled.
 
     to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and the stage's unit.
-    Raises InputError, naming the prim, for a mesh without volume or area, and faces that cross themselves.
+    Raises InputError, naming the prim, for a mesh without volume or area, faces that cross themselves, and where a
+    library is missing.
     """
-    point = content.point
+    if approximation in (TRIANGLES, FEWER, PARTS):
+        fit = _of_triangles(content, approximation, to_metres, limits, where)
+    else:
+        fit = Fit((_of_points(content.point, approximation, to_metres, where),))
+    for each in fit.shapes:
+        checked_size(each.type, each.size, where)
+    return fit
+
+
+def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, where: str) -> Fitted:
     if approximation == CUBE:
         low, high = point.min(axis=0), point.max(axis=0)
         half = 0.5 * (high - low) * np.linalg.norm(to_metres, axis=0)
-        found = Fitted(ShapeType.BOX, tuple(half.tolist()), to_metres @ (0.5 * (low + high)))
-    elif approximation == SPHERE:
+        return Fitted(ShapeType.BOX, tuple(half.tolist()), to_metres @ (0.5 * (low + high)))
+    if approximation == SPHERE:
         center, radius = bounding_sphere(point @ to_metres.T)
-        found = Fitted(ShapeType.SPHERE, (radius,), center)
-    elif approximation == HULL:
-        hull = convex_hull(hull_points(point @ to_metres.T, where), where)
-        found = Fitted(ShapeType.CONVEX_MESH, tuple(hull.half_extents.tolist()), np.zeros(3), hull)
-    else:
-        mesh = triangle_mesh(point @ to_metres.T, wound(content.triangle, to_metres), where)
-        found = Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh)
-    checked_size(found.type, found.size, where)
-    return found
+        return Fitted(ShapeType.SPHERE, (radius,), center)
+    return _convex(convex_hull(hull_points(point @ to_metres.T, where), where))
 
 
-def wound(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
+def _of_triangles(
+    content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
+) -> Fit:
+    mesh = triangle_mesh(content.point @ to_metres.T, _wound(content.triangle, to_metres), where)
+    size = 2.0 * float(mesh.half_extents.max())
+    notes = ["triangles without area are left out"] if mesh.dropped else []
+    if mesh.is_closed and mesh.volume < 0.0:
+        notes.append("its closed surface is clockwise from outside: what is around it is solid, as of a room")
+    if approximation == PARTS:
+        if not mesh.is_closed:
+            notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
+        found = decomposed(mesh, limits.parts, limits.vertices, where)
+        if found.flat:
+            notes.append("parts without volume are left out")
+        notes.append(
+            f"of {len(found.parts)} convex parts, which stand out of its triangles by {_length(found.outside, size)}, "
+            f"and these out of them by {_length(found.uncovered, size)}"
+        )
+        return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
+    if approximation == FEWER:
+        made = simplified(mesh, limits.share, where)
+        counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
+        notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
+        # What was dropped has been said.
+        mesh = replace(made.mesh, dropped=0)
+    return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
+
+
+def _convex(hull: ConvexHull) -> Fitted:
+    return Fitted(ShapeType.CONVEX_MESH, tuple(hull.half_extents.tolist()), np.zeros(3), hull)
+
+
+def _length(deviation: float, size: float) -> str:
+    return f"up to {deviation:.2g} m ({100.0 * deviation / size:.2g} % of its size)"
+
+
+def _wound(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
     """Triangles, counterclockwise from outside again where a reflection has turned them round."""
     return triangle[:, ::-1] if np.linalg.slogdet(to_metres)[0] < 0.0 else triangle
 

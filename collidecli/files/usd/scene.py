@@ -44,7 +44,8 @@ from collidecli.model.shape_config import resolved_material
 class UsdImport:
     """What `add_usd` put into a builder.
 
-    body_of, shape_of: prim path to the builder's index. files: every layer that the stage is made of, the scene first.
+    body_of, shape_of: prim path to the builder's index; convex parts of a mesh are `<path>#<k>`.
+    files: every layer that the stage is made of, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
     kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
     articulated: forward kinematics of the stage's joints.
@@ -96,7 +97,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
-        PairFilters(builder, physics, scene.shape_of, scene.body_of, scene.owner_of).add_all()
+        PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of).add_all()
     builder.source.append(Path(path).name)
     builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
     if builder.up_axis not in UP_AXES:
@@ -125,6 +126,7 @@ class _Scene:
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
+        self.shapes_of: dict[str, list[int]] = {}
         self.rest: dict[str, RestPose] = {}
         self._moves: dict[str, bool] = {}
         self._newton_world: dict[str, int] = {}
@@ -167,31 +169,42 @@ class _Scene:
         self._surface = resolved_material(self._builder.default_shape_cfg)
         reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
         meshes = MeshReader(self._physics, self._cache, self.metres_per_unit, self.attributes.kept)
-        found: dict[str, tuple[WorldShape, ShapeConfig]] = {}
+        found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())
             if type_name not in HANDLED_TYPES and not descriptor.collisionEnabled:
                 self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
                 continue
-            shape = (meshes if type_name == MESH else reader).read(path)
+            shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
             if not descriptor.isValid:
                 where = self._physics.where(path)
                 raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
             self._check_world(path)
             if self.owner_of[path] in self.body_of:
                 self._check_rigid(path, self.owner_of[path])
-            found[path] = shape, self._config(path, groups)
-        poses = self._local_poses({path: shape for path, (shape, _) in found.items()}).tolist()
-        for (path, (shape, cfg)), pose in zip(found.items(), poses, strict=True):
-            body = self.body_of.get(self.owner_of[path], STATIC_BODY)
-            with self._in_its_world(path):
-                if shape.hull is not None:
-                    self.shape_of[path] = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, path)
-                elif shape.mesh is not None:
-                    self.shape_of[path] = self._builder.add_shape_mesh(body, shape.mesh, None, pose, cfg, path)
-                else:
-                    self.shape_of[path] = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, path)
+            found[path] = shapes, self._config(path, groups)
+        every = [(path, key, shape) for path, (shapes, _) in found.items() for key, shape in shapes.items()]
+        poses = self._local_poses([(path, shape) for path, _, shape in every]).tolist()
+        for (path, key, shape), pose in zip(every, poses, strict=True):
+            self._add(path, key, shape, pose, found[path][1])
         self._physics.warnings += meshes.warnings()
+
+    def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
+        """Adds a shape of a collider under a key. Those of one collider do not touch each other, static or not."""
+        body = self.body_of.get(self.owner_of[path], STATIC_BODY)
+        with self._in_its_world(path):
+            if shape.hull is not None:
+                row = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, key)
+            elif shape.mesh is not None:
+                row = self._builder.add_shape_mesh(body, shape.mesh, None, pose, cfg, key)
+            else:
+                row = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, key)
+        parts = self.shapes_of.setdefault(path, [])
+        if body == STATIC_BODY:
+            for other in parts:
+                self._builder.add_shape_collision_filter_pair(other, row, f"parts of <{path}>")
+        parts.append(row)
+        self.shape_of[key] = row
 
     def _owner(self, shape: str) -> str:
         """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
@@ -212,13 +225,15 @@ class _Scene:
             return True
         return is_animated(self._physics.prim(path), self._moves)
 
-    def _local_poses(self, shapes: dict[str, WorldShape]) -> np.ndarray:
-        """float64[n, 7]: the shapes in their bodies' frames, or in the world."""
+    def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
+        """float64[n, 7]: shapes of colliders in the frames of their bodies, or in the world."""
         if not shapes:
             return np.zeros((0, 7))
-        rotation = np.array([shape.rotation for shape in shapes.values()])
-        position = np.array([shape.position for shape in shapes.values()])
-        held = [(row, self.owner_of[path]) for row, path in enumerate(shapes) if self.owner_of[path] in self.body_of]
+        rotation = np.array([shape.rotation for _, shape in shapes])
+        position = np.array([shape.position for _, shape in shapes])
+        held = [
+            (row, self.owner_of[path]) for row, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of
+        ]
         if held:
             rows = np.array([row for row, _ in held])
             body = np.array([self.rest[owner].pose for _, owner in held])

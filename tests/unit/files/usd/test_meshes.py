@@ -282,8 +282,6 @@ POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (mesh("m", approximation="meshSimplification"), ["as fewer triangles", "meshSimplification"]),
-        (mesh("m", approximation="convexDecomposition"), ["several convex pieces", "convexDecomposition"]),
         (mesh("m", approximation="sdf"), ["signed distance field", "sdf"]),
         (mesh("m", approximation="sphereFill"), ["filling of spheres", "sphereFill"]),
         (mesh("m", approximation="bogus"), ["'bogus'"]),

@@ -1,0 +1,1 @@
+"""Meshes: files that a user names, and what other libraries make of triangles."""

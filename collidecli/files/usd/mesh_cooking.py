@@ -1,0 +1,65 @@
+"""What simulators' attributes say of how a mesh is made into shapes: which are honoured, and which are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from collidecli.errors import InputError
+from collidecli.files.usd.mesh_fits import FEWER, HULL, PARTS, TRIANGLES, Fit, MeshLimits
+
+HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", "mjc:maxhullvert")
+SHARE_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
+MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
+MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
+LEAST_VERTICES = 4
+NOT_USED = {
+    TRIANGLES: ("physxTriangleMeshCollision:",),
+    FEWER: ("physxTriangleMeshSimplificationCollision:",),
+    PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert"),
+    HULL: ("physxConvexHullCollision:minThickness",),
+}
+"""Attributes of an approximation: what is not honoured of them is warned of."""
+
+
+class Cooking:
+    """kept: collider's path to attributes that are authored on it. Those that are honoured are taken out of it."""
+
+    def __init__(self, kept: dict[str, dict[str, Any]]) -> None:
+        self._kept = kept
+
+    def limits(self, path: str, approximation: str, where: str) -> MeshLimits:
+        """Raises InputError, naming `where`, for a value that cannot be."""
+        held = self._kept.get(path, {})
+        limits = MeshLimits()
+        if approximation == FEWER and SHARE_OF_TRIANGLES in held:
+            share = held.pop(SHARE_OF_TRIANGLES)
+            if not (isinstance(share, float) and 0.0 < share <= 1.0):
+                raise InputError(f"{SHARE_OF_TRIANGLES} is {share!r}", where, "give a share of the triangles, up to 1")
+            limits = MeshLimits(share=share)
+        if approximation == PARTS:
+            parts = _count(held, MOST_PARTS, 1, where)
+            most = [_count(held, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
+            limits = MeshLimits(parts=parts, vertices=next((each for each in most if each is not None), None))
+        return limits
+
+    def notes(self, path: str, approximation: str, fit: Fit) -> Iterator[str]:
+        held = self._kept.get(path, {})
+        hulls = [shape.hull for shape in fit.shapes if shape.hull is not None]
+        for name in HULL_LIMITS if approximation == HULL else ():
+            limit = held.get(name)
+            if isinstance(limit, int) and 0 < limit < max(len(hull.vertex) for hull in hulls):
+                yield f"{name} is less than the vertices of its hull; the exact hull is used"
+        for name in held:
+            if name.startswith(NOT_USED.get(approximation, ())):
+                yield f"{name} is not used"
+
+
+def _count(held: dict[str, Any], name: str, least: int, where: str) -> int | None:
+    """The value of an attribute, taken out of those held; None where it is not authored, or negative: no limit."""
+    value = held.pop(name, None)
+    if value is None:
+        return None
+    if not isinstance(value, int) or 0 <= value < least:
+        raise InputError(f"{name} is {value!r}", where, f"give a whole number, {least} at least")
+    return value if value > 0 else None

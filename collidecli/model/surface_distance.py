@@ -1,0 +1,74 @@
+"""How far points are from triangles, exactly, and whether they are inside: float64 NumPy, trees of SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_CHUNK = 1 << 20
+"""Pairs of a point and a triangle that are worked on at once."""
+
+
+def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n]: distance of points [n, 3] from the nearest of triangles [t, 3, 3], all with area.
+
+    The triangles go by size, the largest first: those of one octave that may be nearer than the nearest so far have
+    their middles within that distance and their own radius.
+    """
+    from scipy.spatial import KDTree
+
+    middle = corners.mean(axis=1)
+    radius = np.linalg.norm(corners - middle[:, None], axis=2).max(axis=1)
+    octave = np.ceil(np.log2(np.maximum(radius, np.finfo(float).tiny)))
+    best = np.full(len(points), np.inf)
+    for each in np.unique(octave)[::-1]:
+        rows = np.flatnonzero(octave == each)
+        tree = KDTree(middle[rows])
+        # The middle is on its triangle: no triangle of this octave is needed to be sure of so much.
+        best = np.minimum(best, tree.query(points)[0])
+        near = tree.query_ball_point(points, best + radius[rows].max(), return_length=True)
+        ends = np.cumsum(near)
+        start = 0
+        while start < len(points):
+            done = ends[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+            chosen = points[start:stop]
+            found = tree.query_ball_point(chosen, best[start:stop] + radius[rows].max(), return_sorted=True)
+            point = np.repeat(np.arange(stop - start), [len(each) for each in found])
+            triangle = rows[np.concatenate([np.asarray(each, np.int64) for each in found])]
+            np.minimum.at(best[start:stop], point, _distances(chosen[point], corners[triangle]))
+            start = stop
+    return best
+
+
+def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n]: how often triangles [t, 3, 3] go around points [n, 3]: of a closed mesh 1 inside, 0 outside.
+
+    Source: van Oosterom, Strackee 1983, a triangle's solid angle; Jacobson, Kavan, Sorkine 2013 for open meshes.
+    """
+    result = np.empty(len(points))
+    step = max(1, _CHUNK // len(corners))
+    for start in range(0, len(points), step):
+        a, b, c = (corners[None, :, k] - points[start : start + step, None] for k in range(3))
+        la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
+        over = np.einsum("pti,pti->pt", a, np.cross(b, c))
+        under = la * lb * lc
+        for p, q, length in ((a, b, lc), (b, c, la), (c, a, lb)):
+            under += np.einsum("pti,pti->pt", p, q) * length
+        result[start : start + step] = np.arctan2(over, under).sum(axis=1) / (2.0 * np.pi)
+    return result
+
+
+def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """float64[n]: distance of each point from its own triangle."""
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    height = np.einsum("ni,ni->n", points - corners[:, 0], normal)
+    foot = points - height[:, None] * normal
+    inside, rim = np.ones(len(points), bool), np.full(len(points), np.inf)
+    for k in range(3):
+        start, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
+        inside &= np.einsum("ni,ni->n", np.cross(side, foot - start), normal) >= 0.0
+        share = np.einsum("ni,ni->n", points - start, side) / np.einsum("ni,ni->n", side, side)
+        nearest = start + np.clip(share, 0.0, 1.0)[:, None] * side
+        rim = np.minimum(rim, np.linalg.norm(points - nearest, axis=1))
+    return np.where(inside, np.abs(height), rim)

@@ -1,0 +1,144 @@
+"""Meshes of USD stages as fewer triangles and as convex parts: what PhysX's and Newton's attributes do, what is said."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.files.usd.scene import add_usd
+from collidecli.model.allowed_pairs import allowed_pairs
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.explain import explain
+from collidecli.model.shape_types import ShapeType
+from collidecli.model.surface_distance import surface_distance, winding_number
+from tests.support.meshes import point_distances, torus, winding
+from tests.support.usd_meshes import APIS, BODY_APIS, mesh, points_in_world
+from tests.support.usd_scenes import load, sphere, touching, write_usda
+
+pytest.importorskip("coacd")
+pytest.importorskip("fast_simplification")
+
+SIMPLER = "float physxTriangleMeshSimplificationCollision:metric = {}\n"
+BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
+L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in BENT])
+L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+
+
+def test_distances_from_triangles_of_all_sizes_are_exact():
+    rng = np.random.default_rng(5)
+    corners = rng.normal(size=(300, 1, 3)) + rng.normal(size=(300, 3, 3)) * 10.0 ** rng.uniform(-3, 1, (300, 1, 1))
+    points = rng.normal(size=(50, 3)) * 3.0
+    expected = np.array([point_distances(corners, point).min() for point in points])
+    np.testing.assert_allclose(surface_distance(points, corners), expected, atol=1e-13)
+    vertices, faces = torus()
+    around = winding_number(points, vertices[faces])
+    np.testing.assert_allclose(around, [winding(vertices[faces], point) for point in points], atol=1e-12)
+
+
+def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
+    vertices, faces = torus(12, 8)
+    text = mesh("half", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(0.5))
+    text += mesh("as_is", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(1.0))
+    scene, model = load(tmp_path, text)
+    half, whole = (model.meshes[row] for row in model.shapes.mesh)
+    assert [len(half.face), len(whole.face)] == [96, 192]
+    said = next(line for line in scene.warnings if line.startswith("</half>"))
+    assert "96 of 192 triangles" in said
+    off = float(re.findall(r"up to ([\d.e-]+) m", said)[0])
+    corners = half.vertex[half.face] + model.shapes.pose[0][:3]
+    truth = max(point_distances(corners, point).min() for point in vertices)
+    assert 0.99 * truth <= off < 0.2  # the corners are among what it is measured at
+    assert "as_is" in str(scene.warnings) and "192 of 192 triangles" in str(scene.warnings)
+
+
+@pytest.fixture(scope="module")
+def bent(tmp_path_factory):
+    """An L of two parts on a body, a static copy of it in another place, and balls that filters keep from either."""
+    folder = tmp_path_factory.mktemp("bent")
+    moved = 'double3 xformOp:translate = (9, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    rel = "rel physics:filteredPairs = [</far>]\n"
+    text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", rel, apis=BODY_APIS)
+    text += mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", moved) + sphere("far") + sphere("near")
+    return folder, *load(folder, text)
+
+
+def test_convex_parts_of_one_collider(bent):
+    folder, scene, model = bent
+    assert model.shapes.path == ("/l#0", "/l#1", "/fixed#0", "/fixed#1", "/far", "/near")
+    assert model.shapes.types()[:4] == [ShapeType.CONVEX_MESH] * 4
+    assert scene.shape_of == {path: row for row, path in enumerate(model.shapes.path)}
+    assert len(model.hulls) == 2, "copies share their parts"
+    pairs = {("l#0", "fixed#0"), ("l#0", "fixed#1"), ("l#1", "fixed#0"), ("l#1", "fixed#1"), ("far", "near")}
+    pairs |= {(part, "near") for part in ("l#0", "l#1", "fixed#0", "fixed#1")} | {
+        ("far", "fixed#0"),
+        ("far", "fixed#1"),
+    }
+    assert touching(model) == {" ".join(sorted(pair)) for pair in pairs}
+    assert "filteredPairs" in explain(model, 0, 4).rule
+    # Together they are the L: each corner of it is a corner of theirs, and nothing of them is farther off than is said.
+    points = points_in_world(folder / "s.usda", "/l")
+    own = [model.hulls[model.shapes.hull[row]].vertex + model.shapes.pose[row][:3] for row in (0, 1)]
+    assert np.linalg.norm(np.concatenate(own)[:, None] - points, axis=-1).min(axis=0).max() < 1e-3
+    said = next(line for line in scene.warnings if "convex parts" in line)
+    assert said.startswith("</l> and 1 more: of 2 convex parts")
+    assert all(float(number) < 1e-3 for number in re.findall(r"up to ([\d.e-]+) m", said))
+
+
+def test_parts_are_the_same_in_every_run(bent):
+    folder, _, model = bent
+    builder = ModelBuilder()
+    add_usd(builder, folder / "s.usda")
+    again = builder.finalize(static_pairs=True)
+    assert [hull.key for hull in again.hulls] == [hull.key for hull in model.hulls]
+    assert explain(again, 2, 3).rule == "parts of </fixed>"
+    assert len(allowed_pairs(again, 0)) == len(allowed_pairs(model, 0)) == 11
+
+
+def test_limits_of_parts_and_what_is_not_used(tmp_path):
+    inside = (
+        "int physxConvexDecompositionCollision:maxConvexHulls = 1\nint newton:maxHullVertices = 8\n"
+        "float physxConvexDecompositionCollision:errorPercentage = 3\n"
+    )
+    text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", inside)
+    text += mesh("m", approximation="none", inside="float physxTriangleMeshCollision:weldTolerance = 0.1\n")
+    scene, model = load(tmp_path, text)
+    assert model.shapes.path == ("/l#0", "/m")
+    assert len(model.hulls[0].vertex) <= 8
+    assert scene.kept == {"/l": {"physxConvexDecompositionCollision:errorPercentage": 3.0},
+                          "/m": {"physxTriangleMeshCollision:weldTolerance": pytest.approx(0.1)}}  # fmt: skip
+    assert {line for line in scene.warnings if "not used" in line} == {
+        "</l>: physxConvexDecompositionCollision:errorPercentage is not used",
+        "</m>: physxTriangleMeshCollision:weldTolerance is not used",
+    }
+
+
+@pytest.mark.parametrize(
+    ("approximation", "inside", "said"),
+    [
+        ("meshSimplification", SIMPLER.format(0), "metric is 0.0"),
+        ("meshSimplification", SIMPLER.format(2), "metric is 2.0"),
+        ("meshSimplification", SIMPLER.replace("float", "string").format('"a"'), "metric is 'a'"),
+        ("convexDecomposition", "int physxConvexDecompositionCollision:maxConvexHulls = 0", "maxConvexHulls is 0"),
+        ("convexDecomposition", "int physxConvexDecompositionCollision:hullVertexLimit = 3", "hullVertexLimit is 3"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(tmp_path, approximation, inside, said):
+    with pytest.raises(InputError, match=r"</m>.*" + said):
+        load(tmp_path, mesh("m", approximation=approximation, inside=inside))
+
+
+@pytest.mark.parametrize(
+    ("approximation", "module", "package"),
+    [
+        ("meshSimplification", "fast_simplification", "fast-simplification"),
+        ("convexDecomposition", "coacd", "coacd"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, approximation, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    path = write_usda(tmp_path, mesh("m", approximation=approximation, apis=APIS))
+    with pytest.raises(InputError) as error:
+        add_usd(ModelBuilder(), path)
+    assert all(word in str(error.value) for word in ("</m>", approximation, package, "'collidecli[meshes]'"))
