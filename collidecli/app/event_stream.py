@@ -158,7 +158,8 @@ class _PairChoice:
         out = [of_shapes(options.exclude, "--exclude")] if options.exclude else []
         out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
         if options.between and len(options.between) != 2:
-            raise InputError(f"{len(options.between)} patterns are given", "--between", "give two")
+            many = "1 pattern is" if len(options.between) == 1 else f"{len(options.between)} patterns are"
+            raise InputError(f"{many} given", "--between", "give two, as 'hand*,cup*'")
         sides = (of_either(options.between[0]), of_either(options.between[1])) if options.between else None
         return cls(one, ~np.logical_or.reduce(out) if out else None, sides)
 

@@ -15,9 +15,11 @@ from collidecli.model.choices import EVENT_ORDERS, EVENT_THINGS
 
 TOUCH, LOOKED_AT, OUTPUT = "What a touch is", "What is looked at", "Output"
 FILES = ("csv", "parquet", "dot")
+SEVERAL = {"body": "bodies", "exclude_body": "exclude_bodies", "world": "worlds"}
+"""Options, which a variable or collide.toml names as they are, and what they are in `EventOptions`."""
 EPILOG = """\b
 collide events out.h5 --sort depth --first 5
-collide events out.h5 --by bodies --between 'hand*' 'cup*' --merge-gap 20ms --csv touches.csv
+collide events out.h5 --by bodies --between 'hand*,cup*' --merge-gap 20ms --csv touches.csv
 collide events out.h5 --graph --dot touches.dot
 """
 
@@ -52,14 +54,13 @@ collide events out.h5 --graph --dot touches.dot
 )
 @repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape of such a path.")
 @repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape of such a path.")
-@repeated("--body", "bodies", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body of such a path.")
-@repeated("--exclude-body", "exclude_bodies", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with such a body.")
-@option("--between", nargs=2, metavar="GLOB GLOB", section=LOOKED_AT, help="Only pairs of a shape or body of each.")
-@option("--world", "worlds", type=WorldNumbers(), metavar="N,...", section=LOOKED_AT, help="[default: all]")
+@repeated("--body", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body of such a path.")
+@repeated("--exclude-body", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with such a body.")
+@repeated("--between", metavar="GLOB,GLOB", section=LOOKED_AT, help="Only pairs of a shape or body of each.")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=LOOKED_AT, help="[default: all]")
 @option("--frames", default="", metavar="A:B:S", section=LOOKED_AT, help="A slice as in Python, or one number.")
 @option(
     "--sort",
-    "order",
     type=click.Choice(EVENT_ORDERS),
     default=EVENT_ORDERS[0],
     show_default=True,
@@ -91,9 +92,9 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     if len(set(paths)) < len(paths):
         raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} name one and the same file.")
     graph = values.pop("graph")
-    order, first = values.pop("order"), values.pop("first")
+    order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")
-    given = {name: value for name, value in values.items() if value is not None}
+    given = {SEVERAL.get(name, name): value for name, value in values.items() if value is not None}
     options = EventOptions(merge_gap=MergeGap(frames or 0, seconds), **given)
     tables = {name: outputs[name] or "" for name in ("csv", "parquet")}
     request = EventsRequest(file, options, order, first, graph or outputs["dot"] is not None, force=force, **tables)

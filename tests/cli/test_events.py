@@ -114,7 +114,7 @@ def test_filters(events):
     assert pairs("--exclude", "ground") == {("ball", "bøx")}
     assert pairs("--body", "body1") == {("ball", "bøx")}
     assert pairs("--exclude-body", "body1,body2") == {("ground", "ball")}
-    assert pairs("--between", "g*", "body2") == {("ground", "pin")}
+    assert pairs("--between", "g*,body2") == {("ground", "pin")}
     assert pairs("--world", "1") == {("ball", "bøx"), ("ground", "pin")}
     assert pairs("--world", "1", "--frames", ":5") == {("ball", "bøx")}
     assert pairs("--by", "bodies", "--body", "body0") == {("body0", "ground"), ("body0", "body1")}
@@ -171,7 +171,8 @@ def test_a_set_without_a_touch(here, collide):
         (["--frames", "9:"], "'9:' picks no frames of 6"),
         (["--include", "table*"], "'table*' meets no shape of"),
         (["--body", "table*"], "'table*' meets no body of"),
-        (["--between", "ball", "cup"], "'cup' meets no shape or body of"),
+        (["--between", "ball,cup"], "'cup' meets no shape or body of"),
+        (["--between", "ball"], "1 pattern is given"),
         (["--sort", "size"], "'size' is not one of"),
         (["--by", "worlds"], "'worlds' is not one of"),
         (["--first", "-1"], "-1 is not a whole number"),
@@ -183,6 +184,15 @@ def test_wrong_arguments(flicker, collide, arguments, said):
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("error:") == 1
+
+
+def test_options_from_a_file(here, events):
+    lines = ["[events]", 'between = "g*, body2"', 'merge-gap = "50ms"', "first = 1", 'world = "1"']
+    (here / "collide.toml").write_text("\n".join(lines))
+    facts = events()
+    assert facts["options"]["between"] == ["g*", "body2"]
+    assert facts["options"]["merge_gap"]["seconds"] == 0.05
+    assert [one["path1"] for one in facts["listed"]] == ["pin"]
 
 
 def test_times_that_do_not_rise_have_no_pauses_in_seconds(here, collide):
