@@ -26,6 +26,7 @@ VERBS = {
     "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
+    "merge": "Join contact sets of disjoint frames or disjoint worlds to one.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""

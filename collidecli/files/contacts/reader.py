@@ -209,6 +209,11 @@ class ContactSet:
             )
 
     @property
+    def file(self) -> h5py.File:
+        """The open file, for those who read what this class has no name for."""
+        return self._file
+
+    @property
     def frame_count(self) -> int:
         return len(self.time)
 

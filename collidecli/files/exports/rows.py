@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.contacts.shape_rows import check_body_rows
 from collidecli.files.exports.layouts.columns import exported_columns
 from collidecli.files.exports.selection import SelectedContacts
 
@@ -34,9 +35,7 @@ class FlatTable:
         shapes, contacts = selected.contacts.shapes, selected.contacts
         whole = np.dtype(np.int64)
         bodies = ("", *contacts.body_path)
-        outside = (shapes.body < -1) | (shapes.body >= len(contacts.body_path))
-        if outside.any():
-            raise InputError("is no row of /model/body", f"{contacts.path}: /model/shape/body", "make it again")
+        check_body_rows(contacts)
         columns = [
             RowColumn("frame", whole),
             RowColumn("step", whole),

@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
+from collidecli.files.contacts.shape_rows import check_shape_rows
 from collidecli.model.contacts import ContactBlock
 
 CELL_WINDOW = 65536
@@ -77,7 +78,8 @@ class SelectedContacts:
                 start = self.contacts.cell_start(slice(cell + done, cell + done + window + 1))
                 fitting = max(1, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
                 block = self.contacts.cells(cell + done, cell + done + fitting, names)
-                self._check_shapes(block)
+                if {"shape0", "shape1"} <= block.columns.keys():
+                    check_shape_rows(self.contacts, block)
                 yield block
                 done += fitting
 
@@ -94,16 +96,6 @@ class SelectedContacts:
         for frame in self.frames:
             for world, count in runs:
                 yield frame * worlds + world, count
-
-    def _check_shapes(self, block: ContactBlock) -> None:
-        """Layouts look shapes up by row. Raises InputError for a row that is not there."""
-        shapes = len(self.contacts.shapes)
-        for name in ("shape0", "shape1"):
-            rows = block.columns.get(name)
-            if rows is not None and len(rows) and not (rows.min() >= 0 and rows.max() < shapes):
-                row = rows[np.argmax((rows < 0) | (rows >= shapes))]
-                where = f"{self.contacts.path}: /rigid_contacts/{name}"
-                raise InputError(f"{row} is no row of /model/shape", where, "make the contact set again")
 
     def _filtered(self, block: ContactBlock) -> ContactBlock:
         assert self._kept is not None

@@ -10,6 +10,8 @@ from collidecli.files.exports.arrays import Layout, frames_and_worlds, per_conta
 from collidecli.files.exports.layouts.geometry import POINTS, depth, midpoint, towards_shape0
 from collidecli.files.exports.selection import SelectedContacts
 
+PAIR = ("shape0", "shape1")
+
 
 def layout(selected: SelectedContacts) -> Layout:
     """A is shape0. A contact is there once; RaiSim lists it with each of its two objects."""
@@ -19,8 +21,8 @@ def layout(selected: SelectedContacts) -> Layout:
         *frames_and_worlds(selected),
         per_contact(selected, "object_a", "int32", (), ("shape0",), lambda c: c["shape0"]),
         per_contact(selected, "object_b", "int32", (), ("shape1",), lambda c: c["shape1"]),
-        per_contact(selected, "body_a", "int32", (), ("shape0",), lambda c: body[c["shape0"]]),
-        per_contact(selected, "body_b", "int32", (), ("shape1",), lambda c: body[c["shape1"]]),
+        per_contact(selected, "body_a", "int32", (), PAIR, lambda c: body[c["shape0"]]),
+        per_contact(selected, "body_b", "int32", (), PAIR, lambda c: body[c["shape1"]]),
         per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
         per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
         per_contact(selected, "contact_frame", "float64", (3, 3), ("normal",), contact_frames),

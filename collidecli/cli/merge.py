@@ -1,0 +1,46 @@
+"""collide merge: contact sets of parts of a motion, joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.options import Verb, compression_option, force_option, streams_of
+from collidecli.cli.settings import option
+
+EPILOG = """\b
+collide run scene.usda -t motion.h5 --frames :500 -o a.h5
+collide run scene.usda -t motion.h5 --frames 500: -o b.h5
+collide merge a.h5 b.h5 -o whole.h5
+"""
+
+
+@click.command("merge", cls=Verb, epilog=EPILOG)
+@click.argument("contacts", metavar="OUT...", nargs=-1, required=True)
+@option("--worlds", is_flag=True, help="The sets are of other worlds and the same frames, not of other frames.")
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="merged.contacts.h5",
+    show_default=True,
+    section="Output",
+    help="Where to.",
+)
+@compression_option
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
+    """Join contact sets of disjoint frames, told apart by their steps, to the set that one run would have made.
+
+    The content hash is that of one run. Sets of other models or options, and frames that two of them have, are refused.
+    """
+    from collidecli.app.merge import MergeRequest, merge
+    from collidecli.report.merge_table import merge_table
+
+    streams = streams_of(ctx)
+    with streams.progress("merging") as progress:
+        facts = merge(MergeRequest(contacts, **values), progress)
+    streams.result(facts, merge_table)
+    return 0
