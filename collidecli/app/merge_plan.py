@@ -39,16 +39,16 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     Raises InputError: steps that do not rise, a step of two sets, times that run back.
     """
     for one in sets:
-        falls = np.flatnonzero(np.diff(one.step) <= 0)
+        falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
         if len(falls):
             what = f"step {one.step[falls[0] + 1]} follows on step {one.step[falls[0]]}: frames are told apart by steps"
             raise InputError(what, f"{one.path}: /time/step", "record rising steps")
     steps = np.concatenate([one.step for one in sets])
     owner = np.repeat(np.arange(len(sets)), [one.frame_count for one in sets])
     order = np.argsort(steps, kind="stable")
-    same = np.flatnonzero(np.diff(steps[order]) == 0)
+    same = np.flatnonzero(steps[order[1:]] == steps[order[:-1]])
     if len(same):
-        first, second = (sets[owner[order[same[0] + k]]].path for k in (0, 1))
+        first, second = (sets[int(owner[order[same[0] + k]])].path for k in (0, 1))
         what = f"step {steps[order[same[0]]]} is in {first} too" + (
             f", {len(same)} steps in all" if len(same) > 1 else ""
         )
@@ -56,7 +56,7 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     time = np.concatenate([one.time for one in sets])[order]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
-        before, after = (sets[owner[order[back[0] + k]]].path for k in (0, 1))
+        before, after = (sets[int(owner[order[back[0] + k]])].path for k in (0, 1))
         one, next_one = steps[order[back[0] : back[0] + 2]]
         what = f"step {next_one} is earlier than step {one} of {before}: the times do not follow the steps"
         raise InputError(what, after, "give sets of one recording")
