@@ -124,6 +124,8 @@ def collide(
     normal_matching: bool = False,
     moment_matching: bool = False,
     anchor_contact: bool = False,
+    sticky_contacts: float = 0.0,
+    contact_ids: bool = False,
     columns: Sequence[str] = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
@@ -142,6 +144,8 @@ def collide(
         max_contacts_per_pair: the deepest that are kept; 0 keeps all.
         reduce_contacts: keep of each pair the contacts that matter (docs/contact-reduction.md). reduce_pairs: "meshes",
             hulls included, or "all". betas, normal_matching, moment_matching, anchor_contact: how.
+        sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]. contact_ids: a
+            column of ids that persist (docs/contact-tracking.md).
         columns: names of optional columns, such as "friction"; docs/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
             empty or 0 lets the engine choose.
@@ -152,6 +156,7 @@ def collide(
         narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
         reduce_contacts=reduce_contacts, reduce_pairs=reduce_pairs, betas=tuple(betas),
         normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
+        sticky_contacts=sticky_contacts, contact_ids=contact_ids,
     ).checked()  # fmt: skip
     engine = EngineOptions(pipeline, broad_phase, device, threads, memory_limit, chunk_cells).checked()
     optional = OptionalColumns.of(contact.apply(model), columns)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
 
+from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.cells import PoseBatch
@@ -39,15 +41,33 @@ class Collision:
     workers: int
     chunk_cells: int
     memory_limit: int
+    contact: ContactOptions
 
     def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
         """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
-        world_count = self.pipeline.device_model.model.world_count
+        model = self.pipeline.device_model.model
+        world_count = model.world_count
+        tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.follows else None
+        held: deque[PoseBatch] = deque()
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
+            if tracker is not None:
+                batches = _noted(batches, held)
             for block, report in pool.collide(batches, len(self.motion.time) * world_count):
                 timing.add_chunk(report)
+                if tracker is not None:
+                    with timing.stage("reduction"):
+                        while block.first_cell >= held[0].first_cell + held[0].cell_count:
+                            held.popleft()
+                        block = tracker.follow(block, held[0].first_frame, held[0].body_pose)
                 yield block
+
+
+def _noted(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:
+    """The batches; they are noted in `held` too, for the blocks that come of them later."""
+    for batch in batches:
+        held.append(batch)
+        yield batch
 
 
 def prepare_collision(
@@ -70,6 +90,7 @@ def prepare_collision(
         workers=workers,
         chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
         memory_limit=max(limit - IO_BYTES, limit // 2),
+        contact=contact,
     )
 
 

@@ -150,6 +150,8 @@ def contact_options(command: Callable) -> Callable:
         add("--normal-matching", is_flag=True, help="Turn kept normals: their force is exactly that of all."),
         add("--moment-matching", is_flag=True, help="Add an anchor, and a column friction_scale."),
         add("--anchor-contact", is_flag=True, help="Add a contact that stands for all of its pair."),
+        add("--sticky-contacts", type=Metres(), help="Contacts stay where they were if that is within this."),
+        add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(
             "--narrow-phase",
             type=click.Choice(NARROW_PHASES),

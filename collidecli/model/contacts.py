@@ -41,6 +41,7 @@ RIGID_COLUMNS = (
 )
 """Columns of /rigid_contacts besides cell_start, in the order they are written."""
 
+CONTACT_ID = _column("contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before")
 FRICTION_SCALE = _column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
 OPTIONAL_COLUMNS = (
     _column("friction", "float32", 1, "", "dynamic friction coefficient"),
@@ -55,6 +56,7 @@ OPTIONAL_COLUMNS = (
     _column("margin0", "float32", 1, "m", "margin of shape0; of a forced pair, half of its own"),
     _column("margin1", "float32", 1, "m", "margin of shape1; of a forced pair, half of its own"),
     FRICTION_SCALE,
+    CONTACT_ID,
 )
 """Columns of /rigid_contacts that are there when asked for, in the order they are written."""
 

@@ -28,7 +28,7 @@ RULE_COLUMNS = {
 }  # fmt: skip
 """The optional columns that each material rule gives."""
 
-BROUGHT_BY = {"friction_scale": "--moment-matching"}
+BROUGHT_BY = {"friction_scale": "--moment-matching", "contact_id": "--contact-ids"}
 """Optional columns that are not mixed of two surfaces, and the option that has them written."""
 
 

@@ -17,7 +17,7 @@ from collidecli.model.choices import (
     PIPELINES,
     REDUCE_PAIRS,
 )
-from collidecli.model.contacts import FRICTION_SCALE, Column
+from collidecli.model.contacts import CONTACT_ID, FRICTION_SCALE, Column
 from collidecli.model.model import Model
 from collidecli.model.shape_config import check_length
 
@@ -41,6 +41,8 @@ class ContactOptions:
     reduce_pairs: of "meshes", hulls included, or "all". betas: weights of depth against place, a kept set each.
     normal_matching: turn what stays so that its force is along that of all. anchor_contact: add a contact that stands
     for all of a pair's. moment_matching: the same, and a column that scales friction.
+    sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]; 0 leaves them where
+    they are found. contact_ids: a column of ids that persist, which sticky_contacts brings too.
     """
 
     narrow_phase: str = "gjk"
@@ -55,6 +57,8 @@ class ContactOptions:
     normal_matching: bool = False
     moment_matching: bool = False
     anchor_contact: bool = False
+    sticky_contacts: float = 0.0
+    contact_ids: bool = False
 
     def checked(self) -> ContactOptions:
         """These options. Raises InputError for one that is none of its choices, no length or no count."""
@@ -66,6 +70,7 @@ class ContactOptions:
                 check_length(name, getattr(self, name), "options")
         _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
         self._check_reduction()
+        check_length("sticky_contacts", self.sticky_contacts, "options")
         return self
 
     def _check_reduction(self) -> None:
@@ -83,7 +88,13 @@ class ContactOptions:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The optional columns that these options bring."""
-        return (FRICTION_SCALE,) if self.moment_matching else ()
+        scale = (FRICTION_SCALE,) if self.moment_matching else ()
+        return (*scale, CONTACT_ID) if self.follows else scale
+
+    @property
+    def follows(self) -> bool:
+        """Whether contacts are followed from frame to frame."""
+        return self.contact_ids or self.sticky_contacts > 0.0
 
     def apply(self, model: Model) -> Model:
         """The model with gap, margin and gap rule in place of its own."""

@@ -236,7 +236,10 @@ def test_every_sample_is_listed():
             assert f"({folder.name}/README.md)" in page("samples/README.md"), folder.name
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/materials.md", "docs/contact-reduction.md"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "docs/python.md", "docs/materials.md", "docs/contact-reduction.md", "docs/contact-tracking.md"],
+)
 def test_python_examples_run(name, capsys):
     code = blocks(page(name), "python")[0]
     exec(compile(code, name, "exec"), {})

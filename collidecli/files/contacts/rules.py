@@ -11,7 +11,7 @@ import numpy as np
 
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
-from collidecli.model.contacts import KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
+from collidecli.model.contacts import CONTACT_ID, FRICTION_SCALE, KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.model.mixing import RULE_COLUMNS, ContactMixing
 
@@ -200,6 +200,15 @@ def _row_rules(
     yield "rows are out of order: cell, shape0, shape1, feature0, feature1, each row once", _out_of_order(cell, columns)
     yield "kind is not 0 to 3", columns["kind"] > KIND_PATCH
 
+    if CONTACT_ID.name in columns:
+        yield "contact_id is negative", columns[CONTACT_ID.name] < 0
+        yield "contact_id is not the only one of its cell", _repeated(cell, columns[CONTACT_ID.name])
+    if FRICTION_SCALE.name in columns:
+        yield (
+            "friction_scale is negative or not finite",
+            ~(columns[FRICTION_SCALE.name] >= 0.0) | np.isinf(columns[FRICTION_SCALE.name]),
+        )
+
     infinite = np.zeros(len(cell), bool)
     for name in ("distance", "normal", "point0", "point1", "offset0", "offset1"):
         values = columns[name].reshape(len(cell), -1)
@@ -216,6 +225,14 @@ def _row_rules(
     # distance and gap were rounded to float32 after they were compared
     room = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
     yield "the distance is not less than the pair's gap", distance > gap + room
+
+
+def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Rows whose value another row of the cell, earlier in order, has too."""
+    order = np.lexsort((values, cell))
+    broken = np.zeros(len(cell), bool)
+    broken[order[1:]] = (np.diff(cell[order]) == 0) & (np.diff(values[order]) == 0)
+    return broken
 
 
 def _out_of_order(cell: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
