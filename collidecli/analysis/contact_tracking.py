@@ -219,6 +219,7 @@ def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list
 
 def _rotated(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """float64[..., 3]: vectors turned by unit quaternions xyzw."""
-    axis = quaternion[..., :3]
-    twice = 2.0 * np.cross(axis, vector)
-    return vector + quaternion[..., 3:] * twice + np.cross(axis, twice)
+    x, y, z, w = (quaternion[..., k] for k in range(4))
+    u, v, t = (vector[..., k] for k in range(3))
+    a, b, c = 2.0 * (y * t - z * v), 2.0 * (z * u - x * t), 2.0 * (x * v - y * u)
+    return np.stack([u + w * a + y * c - z * b, v + w * b + z * a - x * c, t + w * c + x * b - y * a], axis=-1)

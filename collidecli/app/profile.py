@@ -97,6 +97,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
 
     Loading, compiling and reading the motion are in no figure. Raises InputError as a run does.
     """
+    request.contact.checked()
     device = find_device(request.engine.device)
     scene, motion = scene_in_motion(request)
     try:

@@ -63,6 +63,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     """Runs the whole job. Raises CollideError; then no output file is left or changed."""
     timing = TimingReport()
     request.engine.checked()
+    request.contact.checked()
     check_column_names(request.columns)
     check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):

@@ -82,7 +82,9 @@ class ContactOptions:
         for name, idle in REDUCTION_DEFAULTS.items():
             if getattr(self, name) != idle:
                 raise InputError(
-                    f"{name} says how contacts are reduced, and they are not", "options", "ask for reduce_contacts too"
+                    f"{name} says how contacts are reduced, and they are not",
+                    "options",
+                    "give --reduce-contacts (in Python reduce_contacts=True) too",
                 )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import h5py
 import numpy as np
@@ -133,3 +134,39 @@ def test_set_by_variable_and_by_file(here, collide, monkeypatch):
     assert collide(*RUN).code == 0
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         assert contacts.optional_columns == ("friction",)
+
+
+def test_how_to_reduce_needs_a_reduction_and_ids_have_an_option(here, collide):
+    answer = collide(*RUN, "--anchor-contact")
+    assert answer.code == 2
+    assert "anchor_contact says how" in answer.err
+    assert "--reduce-contacts" in answer.err
+    answer = collide(*RUN, "--columns", "contact_id")
+    assert answer.code == 2
+    assert "--contact-ids" in answer.err
+    answer = collide(*RUN, "--betas", "1,x")
+    assert answer.code == 2
+    assert "no list of numbers" in answer.err
+
+
+def test_columns_that_options_bring_are_written_and_checked(here, collide):
+    options = ["--sticky-contacts", "0.01", "--reduce-contacts", "--moment-matching", "--betas", "10"]
+    box = '<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    (here / "box.xml").write_text(f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{box}</worldbody></mujoco>')
+    assert collide("run", "box.xml", "--device", "cpu", "-q", "--gap", "0.01", *options).code == 0
+    with ContactSet.open("box.contacts.h5") as contacts:
+        assert contacts.optional_columns == ("friction_scale", "contact_id")
+        assert contacts.config["sticky_contacts"] == 0.01
+        assert contacts.config["betas"] == [10.0]
+        count = contacts.contact_count
+        assert count == 4
+    assert collide("check", "box.contacts.h5").code == 0
+    for name, values, words in (
+        ("contact_id", np.zeros(count, np.int64), "not the only one of its cell"),
+        ("contact_id", np.full(count, -1), "contact_id is negative"),
+        ("friction_scale", np.full(count, np.nan), "friction_scale is negative or not finite"),
+    ):
+        shutil.copy("box.contacts.h5", "bad.h5")
+        with h5py.File("bad.h5", "r+") as file:
+            file[f"rigid_contacts/{name}"][:] = values
+        assert words in collide("check", "bad.h5").out
