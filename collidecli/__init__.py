@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collidecli.app.api import Contacts, ModelBuilder, collide, open_contacts
     from collidecli.app.contact_set import ContactSet
     from collidecli.errors import CollideError, InputError, OutputError
+    from collidecli.files.meshes.read import read_mesh
     from collidecli.model.material import Material, PairMaterial
     from collidecli.model.shape_config import ShapeConfig
     from collidecli.model.shape_types import ShapeType
@@ -46,6 +47,7 @@ _HOME = {
     "PairMaterial": "collidecli.model.material",
     "ShapeConfig": "collidecli.model.shape_config",
     "ShapeType": "collidecli.model.shape_types",
+    "read_mesh": "collidecli.files.meshes.read",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "ShapeType",
     "collide",
     "open_contacts",
+    "read_mesh",
 ]
 
 
