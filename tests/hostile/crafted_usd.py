@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 
 from tests.hostile.crafted_arrays import DIRECTORY
+from tests.hostile.crafted_meshes import meshes
 from tests.hostile.seeds import PILE_USDA
 
 HEAD = '#usda 1.0\n(\n    defaultPrim = "World"\n    metersPerUnit = 1\n    upAxis = "Z"\n)\n'
@@ -37,6 +38,8 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
     """What it is, the files, and which of the folder outside it names."""
     for what, text in _texts():
         yield what, {"pile.usda": text}, ()
+    for what, text in meshes():
+        yield what, {"pile.usda": world(text)}, ()
     for what, text, named in _leading_outside(outside):
         yield what, {"pile.usda": text}, named
     for what, old, new in CHANGES:
