@@ -111,7 +111,7 @@ def contact_set_facts(path: str) -> dict[str, Any]:
                 {"shape0": contacts.shapes.path[a], "shape1": contacts.shapes.path[b], "contacts": count}
                 for (a, b), count in list(pair_contacts.items())[:TOP_PAIRS]
             ],
-            "timing": _timing(path),
+            "timing": timing_facts(path),
         }
 
 
@@ -136,7 +136,7 @@ def _deepest(contacts: ContactSet, tally: Tally) -> dict[str, Any] | None:
     }
 
 
-def _timing(path: str) -> dict[str, Any]:
+def timing_facts(path: str) -> dict[str, Any]:
     """The timing report's attributes and stages; empty where the file has none. Its rows a chunk are left out."""
     with open_h5(path) as file:
         group = file.get("timing")

@@ -24,6 +24,8 @@ VERBS = {
     "traj": "Work on recordings: convert one of any known kind to a trajectory.",
     "diff": "Say what is missing, extra or changed in one contact set, compared with another.",
     "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
+    "report": "Write a contact set as one page to read: over time, pairs, depths, timing, differences.",
+    "plot": "Draw one chart of a contact set, as PNG or SVG.",
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
     "merge": "Join contact sets of disjoint frames or disjoint worlds to one.",

@@ -1,4 +1,4 @@
-"""A profile as two files, HDF5 and JSON, of the same facts (schema collide.profile/1).
+"""A profile as two files, HDF5 and JSON, of the same facts (schema collide.profile/1), written and read.
 
 HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P], empty where the phase was run;
 `/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds` float64[P, R, G], NaN where
@@ -11,15 +11,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
+from collidecli.errors import InputError
+from collidecli.files.activity import reading
 from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts.schema import creator
+from collidecli.files.h5_input import format_of, open_h5
 
-FORMAT = "collide-profile"
+FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
+FIX = "give what collide profile wrote"
 VERSION = (1, 0)
 COUNTS = ("candidates", "touching_pairs", "contacts")
 
@@ -61,6 +66,66 @@ def write_json(path: str | os.PathLike[str], facts: Mapping[str, Any], force: bo
     with AtomicOutput(path, force) as output:
         output.write(json.dumps(facts, indent=2, allow_nan=False).encode() + b"\n")
         output.commit()
+
+
+def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Scene hash and phases of a profile, JSON or HDF5: of each `name` and `skipped`, and of those that were run
+    `compute_seconds` (the median) and the counts. Raises InputError for a file that is no profile.
+    """
+    name = os.fspath(path)
+    with reading("profile", name):
+        if os.path.isfile(name) and h5py.is_hdf5(name):
+            return _from_h5(name)
+        try:
+            facts = json.loads(Path(name).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", name) from error
+        except (ValueError, RecursionError) as error:
+            raise InputError("is neither JSON nor HDF5", name, FIX) from error
+        if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+            raise InputError("is no profile", name, FIX)
+        try:
+            return {"scene_sha256": str(facts["scene_sha256"]), "phases": [_phase(phase) for phase in facts["phases"]]}
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(f"is no whole profile: {error}", name, FIX) from error
+
+
+def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": str(phase["name"]), "skipped": str(phase["skipped"] or "")}
+    if not found["skipped"]:
+        found["compute_seconds"] = float(phase["compute_seconds"]["median"])
+        found |= {name: int(phase[name]) for name in COUNTS}
+    return found
+
+
+def _from_h5(path: str) -> dict[str, Any]:
+    with open_h5(path) as file:
+        if format_of(file) != FORMAT:
+            raise InputError("is no profile", path, FIX)
+        try:
+            names, skipped = ([str(text) for text in _values(file, name, True)] for name in ("phase", "skipped"))
+            compute, counts = _values(file, "compute_seconds"), {name: _values(file, name) for name in COUNTS}
+            phases = [
+                _phase(
+                    {
+                        "name": names[row],
+                        "skipped": skipped[row],
+                        "compute_seconds": {"median": np.median(compute[row])},
+                        **{name: values[row] for name, values in counts.items()},
+                    }
+                )
+                for row in range(len(names))
+            ]
+        except (LookupError, TypeError, ValueError) as error:
+            raise InputError(f"is no whole profile: {error}", path, FIX) from error
+        return {"scene_sha256": str(file.attrs.get("scene_sha256", "")), "phases": phases}
+
+
+def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:
+    dataset = file[name]
+    if not isinstance(dataset, h5py.Dataset):
+        raise TypeError(f"{name} is no dataset")
+    return np.asarray((dataset.asstr() if text else dataset)[()])
 
 
 def _strings(file: h5py.File, name: str, values: list[str]) -> None:

@@ -12,3 +12,6 @@ EXPORT_FORMATS = ("usd", "csv", "parquet", "npz", "newton", "genesis", "dart", "
 REDUCE_PAIRS = ("meshes", "all")
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8
+CHART_KINDS = ("contacts", "depth", "pairs", "pair-depths", "depths", "stages", "phases", "differences", "deviations")
+CHART_FORMATS = ("png", "svg")
+CHART_THEMES = ("light", "dark")

@@ -8,6 +8,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -166,15 +167,30 @@ class ContactsRegression:
         """What differs and where to look; keeps the report beside the obtained file."""
         report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
         report.write_text(markdown(found.facts), encoding="utf-8")
+        page = write_page(baseline, obtained, report.with_suffix(".html"), found.allowed)
         rows = {
             "baseline": baseline,
             "obtained": obtained,
             "report": report,
+            **({"page": page} if page else {}),
             "look": looking_command(baseline, obtained, found.allowed),
             "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
         return "\n".join(["contacts are not those of the baseline", "", table_text(found.facts), "", *lines])
+
+
+def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:
+    """The page of `collide report`, where the packages for it are installed."""
+    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
+        return None
+    from collidecli.app.report import ReportRequest, report_facts
+    from collidecli.report.report_page import report_page
+
+    kept = {name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")}
+    facts = report_facts(ReportRequest(str(obtained), str(baseline), **kept))
+    output.write_text(report_page(facts), encoding="utf-8")
+    return output
 
 
 def table_text(facts: Mapping[str, Any]) -> str:

@@ -1,0 +1,147 @@
+"""Contacts added up for a report, block by block: over frames, over pairs of shapes, over depths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.analysis.touching import Touches
+from collidecli.model.contacts import ContactBlock
+
+LEAST_DECADE, MOST_DECADE = -9, 2
+"""Depths from 1 nm to 100 m have bins of their own [powers of ten, m]."""
+BINS_PER_DECADE = 5
+
+
+class FrameSums:
+    """Of each frame, over its worlds: contacts, those that penetrate, and the least distance.
+
+    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf where a frame has no contact.
+    """
+
+    def __init__(self, frames: int, worlds: int) -> None:
+        self.contacts = np.zeros(frames, np.int64)
+        self.penetrating = np.zeros(frames, np.int64)
+        self.least = np.full(frames, np.inf)
+        self._worlds = worlds
+
+    def add(self, block: ContactBlock) -> None:
+        """Adds a block that has the column distance."""
+        counts = block.cell_counts
+        frame = (block.first_cell + np.arange(len(counts))) // self._worlds
+        if not len(frame):
+            return
+        first = int(frame[0])
+        held = slice(first, int(frame[-1]) + 1)
+        self.contacts[held] += np.bincount(frame - first, counts).astype(np.int64)
+        filled = np.flatnonzero(counts)
+        if not len(filled):
+            return
+        start = (np.cumsum(counts) - counts)[filled]
+        distance = block.columns["distance"]
+        below = np.add.reduceat((distance < 0.0).astype(np.int64), start)
+        self.penetrating[held] += np.bincount(frame[filled] - first, below, held.stop - first).astype(np.int64)
+        np.minimum.at(self.least, frame[filled], np.minimum.reduceat(distance, start))
+
+
+class DepthHistogram:
+    """Contacts that penetrate, by depth: int64 counts of bins of equal width on a logarithmic scale.
+
+    The first bin has what is less deep than its end, the last what is deeper than its start.
+    """
+
+    def __init__(self) -> None:
+        decades = np.arange((MOST_DECADE - LEAST_DECADE) * BINS_PER_DECADE + 1) / BINS_PER_DECADE
+        self.edges = 10.0 ** (LEAST_DECADE + decades)
+        self.counts = np.zeros(len(self.edges) + 1, np.int64)
+
+    def add(self, distance: np.ndarray) -> None:
+        """Adds contacts; those apart or just touching are left out."""
+        depth = -distance[distance < 0.0].astype(np.float64)
+        with np.errstate(divide="ignore"):
+            place = np.floor((np.log10(depth) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64) + 1
+        self.counts += np.bincount(np.clip(place, 0, len(self.edges)), minlength=len(self.counts))
+
+
+@dataclass(frozen=True)
+class PairTotals:
+    """A row for each pair of shapes that touches anywhere, in ascending order of its key, shape0 * shapes + shape1.
+
+    contacts, touches: int64[n], contacts and cells. first, last: int64[n] cells. least: float64[n], the least
+    distance [m], and at: int64[n], the first cell that has it.
+    """
+
+    key: np.ndarray
+    contacts: np.ndarray
+    touches: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    least: np.ndarray
+    at: np.ndarray
+
+    @classmethod
+    def of(cls, touches: Touches, shape_count: int) -> PairTotals:
+        """Of one block."""
+        key = touches.shape0.astype(np.int64) * shape_count + touches.shape1
+        return cls(
+            key, touches.contact_count, np.ones(len(key), np.int64), touches.cell, touches.cell,
+            touches.distance.astype(np.float64), touches.cell,
+        )._summed()  # fmt: skip
+
+    def joined(self, later: PairTotals) -> PairTotals:
+        """With those of cells that come later."""
+        both = (np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.__dataclass_fields__)
+        return PairTotals(*both)._summed()
+
+    def _summed(self) -> PairTotals:
+        """Rows of equal keys made one."""
+        if not len(self.key):
+            return self
+        # Stable: rows of one pair stay in the order of their cells.
+        order = np.argsort(self.key, kind="stable")
+        key = self.key[order]
+        start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        least = np.minimum.reduceat(self.least[order], start)
+        lengths = np.diff(start, append=len(key))
+        deepest = self.least[order] == np.repeat(least, lengths)
+        cells = np.where(deepest, self.at[order], np.iinfo(np.int64).max)
+        return PairTotals(
+            key[start],
+            np.add.reduceat(self.contacts[order], start),
+            np.add.reduceat(self.touches[order], start),
+            np.minimum.reduceat(self.first[order], start),
+            np.maximum.reduceat(self.last[order], start),
+            least,
+            np.minimum.reduceat(cells, start),
+        )
+
+
+class PairMap:
+    """Contacts and least distance of some pairs over time. key: int64[n], ascending. bin_of: int64[frames].
+
+    contacts: int64[n, bins]. least: float64[n, bins] [m], inf where a pair does not touch.
+    """
+
+    def __init__(self, key: np.ndarray, bin_of: np.ndarray, worlds: int, shape_count: int) -> None:
+        self._key, self._bin_of, self._worlds, self._shape_count = key, bin_of, worlds, shape_count
+        bins = int(bin_of[-1]) + 1 if len(bin_of) else 0
+        self.contacts = np.zeros((len(key), bins), np.int64)
+        self.least = np.full((len(key), bins), np.inf)
+
+    def add(self, touches: Touches) -> None:
+        """Adds the touches of a block."""
+        if not len(self._key) or not len(touches):
+            return
+        key = touches.shape0.astype(np.int64) * self._shape_count + touches.shape1
+        row = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
+        kept = np.flatnonzero(self._key[row] == key)
+        place = (row[kept], self._bin_of[touches.cell[kept] // self._worlds])
+        np.add.at(self.contacts, place, touches.contact_count[kept])
+        np.minimum.at(self.least, place, touches.distance[kept])
+
+
+def time_bins(frames: int, most: int) -> np.ndarray:
+    """int64[frames]: the bin of each frame; at most so many bins, all but the last of equal length."""
+    per_bin = max(1, -(-frames // most))
+    return np.arange(frames) // per_bin

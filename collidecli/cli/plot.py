@@ -1,0 +1,69 @@
+"""collide plot: one chart of a contact set as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import Metres, WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.repeated import repeated
+from collidecli.cli.settings import option
+from collidecli.errors import InputError
+from collidecli.model.choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
+
+AGAINST, OUTPUT = "Compared with a baseline", "Output"
+LEAST_WIDTH, MOST_WIDTH = 240, 4000
+EPILOG = """\b
+collide plot pile.contacts.h5 --kind pairs -o pairs.svg
+collide plot now.h5 --kind differences --against baseline.h5 -o differences.png --theme dark
+"""
+
+
+@click.command("plot", cls=Verb, epilog=EPILOG)
+@click.argument("file")
+@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="What it shows.")
+@option("--profile", metavar="FILE", help="What collide profile wrote, for --kind phases.")
+@option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Deviation that is allowed, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same as a share of the value.")
+@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra ones that near to the gap.")
+@option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
+@option("--theme", type=click.Choice(CHART_THEMES), default="light", show_default=True, section=OUTPUT, help="Colours.")
+@option(
+    "--width", type=WholeNumber(), default=920, show_default=True, metavar="PX", section=OUTPUT, help="Of the chart."
+)
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, file: str, **values: Any) -> int:
+    """Draw one of the charts of `collide report` as a PNG or an SVG file.
+
+    Needs the extra packages of `pip install 'collidecli[plots]'`.
+    """
+    from collidecli.app.outputs import check_output, write_output
+    from collidecli.app.report import PLOT_SCHEMA, ReportRequest, report_facts
+    from collidecli.report.chart_kinds import KINDS, chart_file
+    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.report.report_table import plot_table
+
+    streams = streams_of(ctx)
+    force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
+    output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
+    form = Path(output).suffix.lower().removeprefix(".")
+    if form not in CHART_FORMATS:
+        raise InputError("the ending says neither .png nor .svg", output, "choose one of them with -o")
+    if not LEAST_WIDTH <= width <= MOST_WIDTH:
+        raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
+    check_output(output, force, (file, values["against"], values["profile"]))
+    require_matplotlib()
+    with streams.progress("reading") as progress:
+        facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    missing = KINDS[kind].missing(facts)
+    if missing:
+        raise InputError(f"there is nothing to draw of --kind {kind}: {missing}", file)
+    write_output(output, chart_file(facts, kind, form, theme, width), force)
+    facts = {"schema": PLOT_SCHEMA, "file": file, "kind": kind, "words": KINDS[kind].words(facts), "output": output}
+    streams.result(facts, plot_table)
+    return 0

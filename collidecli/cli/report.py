@@ -1,0 +1,56 @@
+"""collide report: a contact set as one page to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import Metres
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.repeated import repeated
+from collidecli.cli.settings import option
+
+AGAINST, OUTPUT = "Compared with a baseline", "Output"
+EPILOG = """\b
+collide report pile.contacts.h5
+collide report now.h5 --against baseline.h5 --atol 1e-6 -o report.html
+collide report pile.contacts.h5 --profile pile.profile.json
+"""
+
+
+@click.command("report", cls=Verb, epilog=EPILOG)
+@click.argument("file")
+@option("--profile", metavar="FILE", help="What collide profile wrote: all broad phases, not only this run's.")
+@option("--against", metavar="BASELINE", section=AGAINST, help="Say what differs from this contact set.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Deviation that is allowed, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same as a share of the value.")
+@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra ones that near to the gap.")
+@option("-o", "--output", metavar="FILE", section=OUTPUT, help="The page. [default: <file>.html in this folder]")
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, file: str, **values: Any) -> int:
+    """Write a contact set as one HTML page that needs no network: contacts over time, pairs, depths, timing.
+
+    Needs the extra packages of `pip install 'collidecli[plots]'`.
+    """
+    from collidecli.app.outputs import check_output, write_output
+    from collidecli.app.report import ReportRequest, report_facts
+    from collidecli.report.chart_style import require_matplotlib
+    from collidecli.report.report_page import report_page
+    from collidecli.report.report_table import report_table
+
+    streams = streams_of(ctx)
+    force, output = values.pop("force"), values.pop("output") or f"{Path(file).stem}.html"
+    if not values["against"] and (values["atol"] or values["rtol"] or values["ignore_shallow"] is not None):
+        raise click.UsageError("--atol, --rtol and --ignore-shallow say what --against allows; give that too.")
+    check_output(output, force, (file, values["against"], values["profile"]))
+    require_matplotlib()
+    with streams.progress("reading") as progress:
+        facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    write_output(output, report_page(facts).encode(), force)
+    for note in facts["notes"]:
+        streams.warn(note)
+    streams.result({**facts, "output": output}, report_table)
+    return 0

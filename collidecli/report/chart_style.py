@@ -1,0 +1,158 @@
+"""How charts look: colours by their role, two widths, figures as SVG of a page or as files. Matplotlib is optional."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from collidecli.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROLES = ("ink", "muted", "grid", "paper", "accent", "warm", "third")
+THEMES = {
+    "light": dict(
+        zip(ROLES, ("#1b2530", "#5b6876", "#e2e7ec", "#ffffff", "#2b6cb0", "#c05621", "#2f855a"), strict=True)
+    ),
+    "dark": dict(
+        zip(ROLES, ("#e8edf2", "#9fadbb", "#2d3742", "#151b22", "#63a4e6", "#ed9160", "#68c392"), strict=True)
+    ),
+}
+PAGE = {role: f"#0000{n:02x}" for n, role in enumerate(ROLES, 1)}
+"""Stand-ins that `page_svg` turns into the page's own colours, so that one chart serves light and dark."""
+MAP_COLOUR = (0.25, 0.52, 0.80)
+"""Of maps, on any paper: how much of it is there is its opacity."""
+FONTS = ["DejaVu Sans"]
+DPI = 72.0
+"""An inch of the figure is 72 units of its SVG: font sizes are pixels of the page."""
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """What a chart is drawn on. width [px]. colours: by role. narrow: for a phone."""
+
+    width: int
+    colours: dict[str, str]
+
+    @property
+    def narrow(self) -> bool:
+        return self.width < 600
+
+    @property
+    def in_page(self) -> bool:
+        """Whether a heading of the page says what the chart shows."""
+        return self.colours is PAGE
+
+    @property
+    def font(self) -> float:
+        return 11.0 if self.narrow else 12.5
+
+    def figure(self, height: int) -> Figure:
+        """An empty figure of this width and height [px]."""
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=(self.width / DPI, height / DPI), dpi=DPI, facecolor="none", layout="constrained")
+
+    def axes(self, height: int) -> tuple[Figure, Axes]:
+        """A figure with one plain pair of axes."""
+        figure = self.figure(height)
+        axes = figure.add_subplot()
+        self.plain(axes)
+        return figure, axes
+
+    def plain(self, axes: Axes, grid: str = "y") -> None:
+        """No frame, quiet ticks, a faint grid along one direction."""
+        for side in axes.spines.values():
+            side.set_visible(False)
+        axes.set_facecolor("none")
+        axes.tick_params(length=0, colors=self.colours["muted"], labelsize=self.font - 1.0, pad=5)
+        axes.xaxis.label.set_color(self.colours["muted"])
+        axes.yaxis.label.set_color(self.colours["muted"])
+        if grid:
+            axes.grid(axis=grid, color=self.colours["grid"], linewidth=1.0)  # pyright: ignore[reportArgumentType]
+        axes.set_axisbelow(True)
+
+    def legend(self, axes: Axes, columns: int) -> None:
+        """Above the axes, at their left."""
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=columns,
+            frameon=False,
+            fontsize=self.font - 0.5,
+            labelcolor=self.colours["muted"],
+            handlelength=1.0,
+            columnspacing=1.2,
+            borderaxespad=0.0,
+            borderpad=0.3,
+        )
+
+    def title(self, axes: Axes, words: str) -> None:
+        """Above the axes, at their left, quiet."""
+        axes.set_title(words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Matplotlib's own settings left as they were; same facts, same bytes. Raises InputError without matplotlib."""
+    matplotlib = require_matplotlib()
+    settings = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "collide",
+        "font.family": FONTS,
+        "font.size": 12.0,
+        "text.parse_math": False,
+        "axes.unicode_minus": True,
+        "path.simplify": True,
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def require_matplotlib() -> Any:
+    """The module. Raises InputError, with what to install, where it is missing."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise InputError("charts need matplotlib", "", "pip install 'collidecli[plots]'") from error
+    return matplotlib
+
+
+def page_svg(figure: Figure, prefix: str, words: str) -> str:
+    """An SVG element for a page: it takes the page's colours and width. words: what a screen reader says."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    for role, colour in PAGE.items():
+        text = text.replace(colour, f"var(--{role})")
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", text)
+    head = re.search(r'viewBox="([^"]*)"', text)
+    assert head is not None
+    opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{_attribute(words)}" xmlns:xlink="{XLINK}">'
+    return re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip()
+
+
+XLINK = "http://www.w3.org/1999/xlink"
+
+
+def _attribute(text: str) -> str:
+    for plain, coded in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(plain, coded)
+    return text
+
+
+def file_bytes(figure: Figure, kind: str, paper: str, scale: float) -> bytes:
+    """A figure as "png", `scale` pixels a unit, or "svg"."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    figure.savefig(buffer, format=kind, dpi=DPI * scale, facecolor=paper, metadata=metadata)
+    return buffer.getvalue()

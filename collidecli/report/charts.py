@@ -1,0 +1,167 @@
+"""The charts of a report, by kind, of facts of schema collide.report/1: over time, of pairs and of depths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.report.chart_style import MAP_COLOUR, Canvas
+from collidecli.report.chart_words import pair_labels, time_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Facts = Mapping[str, Any]
+LEAST_OPACITY = 0.14
+"""Of a field of a map that is not empty."""
+
+
+def contacts_chart(facts: Facts, canvas: Canvas) -> Figure:
+    """Contacts over time, and those that penetrate; the most in a bin as a faint band above its mean."""
+    figure, axes = canvas.axes(220 if canvas.narrow else 250)
+    series, colours = facts["series"], canvas.colours
+    times, label = time_axis(series)
+    one_by_one = series["frames_per_bin"] == 1
+    if not one_by_one:
+        axes.fill_between(times, series["contacts"], series["most"], color=colours["accent"], alpha=0.18, linewidth=0)
+    axes.fill_between(times, 0, series["contacts"], color=colours["accent"], alpha=0.10, linewidth=0)
+    axes.plot(times, series["contacts"], color=colours["accent"], linewidth=3.0, label="contacts")
+    axes.plot(times, series["penetrating"], color=colours["warm"], linewidth=1.3, label="that penetrate")
+    _along_time(axes, times, label, canvas)
+    axes.set_ylim(bottom=0)
+    canvas.legend(axes, 2)
+    return figure
+
+
+def depth_chart(facts: Facts, canvas: Canvas) -> Figure:
+    """The deepest penetration over time."""
+    figure, axes = canvas.axes(200 if canvas.narrow else 220)
+    times, label = time_axis(facts["series"])
+    depth = np.array(facts["series"]["depth"], float)
+    factor, unit = length_unit(float(depth.max(initial=0.0)))
+    axes.fill_between(times, 0, depth * factor, color=canvas.colours["warm"], alpha=0.14, linewidth=0)
+    axes.plot(times, depth * factor, color=canvas.colours["warm"], linewidth=1.6)
+    _along_time(axes, times, label, canvas)
+    axes.set_ylim(bottom=0)
+    canvas.title(axes, f"[{unit}]" if canvas.in_page else f"deepest penetration [{unit}]")
+    return figure
+
+
+def pairs_chart(facts: Facts, canvas: Canvas) -> Figure:
+    """Pairs by time: how many contacts a pair has in a frame."""
+    return _map(facts, canvas, "contacts_per_frame", "contacts in a frame", 1.0)
+
+
+def pair_depths_chart(facts: Facts, canvas: Canvas) -> Figure:
+    """Pairs by time: how deep a pair penetrates; pairs that only come near are faint."""
+    deepest = max((max(p["depth"], default=0.0) for p in facts["pairs"]["listed"]), default=0.0)
+    factor, unit = length_unit(deepest)
+    return _map(facts, canvas, "depth", f"{unit} deep", factor)
+
+
+def _map(facts: Facts, canvas: Canvas, field: str, words: str, factor: float) -> Figure:
+    pairs = facts["pairs"]
+    listed = pairs["listed"]
+    row = 17 if canvas.narrow else 20
+    figure = canvas.figure(max(3, len(listed)) * row + (66 if canvas.narrow else 76))
+    axes = figure.add_subplot()
+    canvas.plain(axes, grid="")
+    touching = np.array([[c > 0 for c in pair["contacts_per_frame"]] for pair in listed], bool)
+    values = np.array([pair[field] for pair in listed], float).clip(0.0) * factor
+    most = float(values.max(initial=0.0))
+    opacity = np.where(touching, LEAST_OPACITY + (1.0 - LEAST_OPACITY) * values / (most or 1.0), 0.0)
+    image = np.zeros((*opacity.shape, 4))
+    image[..., :3], image[..., 3] = MAP_COLOUR, opacity
+    times, label = time_axis(pairs)
+    step = times[1] - times[0] if len(times) > 1 else 1.0
+    first, last = (times[0], times[-1] + step) if len(times) else (0.0, 1.0)
+    if image.size:
+        axes.imshow(image, aspect="auto", interpolation="none", extent=(first, last, len(listed) - 0.5, -0.5))
+    for edge in range(1, len(listed)):
+        axes.axhline(edge - 0.5, color=canvas.colours["paper"], linewidth=1.5)
+    axes.set_yticks(range(len(listed)), pair_labels(listed, 26 if canvas.narrow else 44))
+    axes.tick_params(axis="y", labelsize=canvas.font - (2.5 if canvas.narrow else 1.5))
+    axes.set_xlim(first, last)
+    axes.set_xlabel(label, fontsize=canvas.font - 1.0)
+    _scale(axes, canvas, most, words)
+    return figure
+
+
+def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
+    """A strip above the map that says what its colours mean."""
+    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, OffsetImage, TextArea
+
+    strip = np.ones((8, 64, 4))
+    strip[..., :3], strip[..., 3] = MAP_COLOUR, np.linspace(LEAST_OPACITY, 1.0, 64)
+    style = {"color": canvas.colours["muted"], "fontsize": canvas.font - 1.0}
+    parts = [
+        TextArea("0", textprops=style),
+        OffsetImage(strip, zoom=1.0),
+        TextArea(f"{most:.3g} {words}", textprops=style),
+    ]
+    box = AnchoredOffsetbox(
+        "lower left", child=HPacker(children=parts, align="center", pad=0, sep=6), frameon=False, pad=0.3,
+        borderpad=0, bbox_to_anchor=(0.0, 1.0), bbox_transform=axes.transAxes,
+    )  # fmt: skip
+    axes.add_artist(box)
+
+
+def depths_chart(facts: Facts, canvas: Canvas) -> Figure:
+    """How many contacts are how deep, on a logarithmic scale of depths."""
+    figure, axes = canvas.axes(220 if canvas.narrow else 250)
+    bins = [one for one in facts["depths"] if one["from"] > 0.0 and one["to"] is not None]
+    if bins:
+        left = np.log10([one["from"] for one in bins])
+        width = math.log10(bins[0]["to"]) - left[0]
+        counts = [one["contacts"] for one in bins]
+        axes.bar(left, counts, width * 0.9, align="edge", color=canvas.colours["warm"], alpha=0.85, linewidth=0)
+        decades = np.arange(math.floor(left[0]), math.ceil(left[-1] + width) + 1)
+        axes.set_xlim(left[0] - width, left[-1] + 2 * width)
+        inside = [d for d in decades if left[0] - width <= d <= left[-1] + 2 * width]
+        axes.set_xticks(inside, [short_length(10.0**d) for d in inside])
+    axes.locator_params("y", nbins=5, integer=True)
+    _counts(axes)
+    canvas.title(axes, "contacts" if canvas.in_page else "contacts, by depth")
+    return figure
+
+
+def _along_time(axes: Axes, times: Sequence[float], label: str, canvas: Canvas) -> None:
+    if len(times):
+        pad = 0.5 if times[0] == times[-1] else 0.0
+        axes.set_xlim(times[0] - pad, times[-1] + pad)
+    axes.set_xlabel(label, fontsize=canvas.font - 1.0)
+    axes.locator_params("y", nbins=5)
+    axes.locator_params("x", nbins=5 if canvas.narrow else 9)
+    _counts(axes)
+
+
+def _counts(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+def length_unit(metres: float) -> tuple[float, str]:
+    """(factor, unit) that suits a length."""
+    for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
+        if metres * factor >= 1.0:
+            return factor, unit
+    return (1e3, "mm") if metres == 0.0 else (1e9, "nm")
+
+
+def short_length(metres: float) -> str:
+    """A power of ten with a unit: 10 µm."""
+    factor, unit = length_unit(metres * (1.0 + 1e-9))
+    return f"{metres * factor:.3g} {unit}"
+
+
+def short_number(value: float) -> str:
+    """A count on an axis: 12, 3.4k, 5M."""
+    for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / factor:.3g}{letter}"
+    return f"{value:.4g}"

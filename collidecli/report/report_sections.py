@@ -1,0 +1,271 @@
+"""What stands in a report, in words and tables; the page's template lays it out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from collidecli.report.chart_words import time_axis
+from collidecli.report.cost_charts import phases_of
+from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
+from collidecli.report.words import count, length, memory, percent, plural, seconds
+
+Facts = Mapping[str, Any]
+MOST_ROWS = 60
+"""Of a chart's table: a chart over time has hundreds of dots."""
+MOST_OPTION = 200
+PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
+
+
+def table(name: str, columns: str, rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
+    """For the template. columns: titles with commas; those that end with > stand right."""
+    titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in columns.split(",")]
+    return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
+
+
+def _pair(one: Facts) -> str:
+    return f"{one['shape0']} and {one['shape1']}"
+
+
+def part(**given: Any) -> dict[str, Any]:
+    """A part of a section; what is not given is empty."""
+    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "facts": [], **given}
+
+
+def section(name: str, title: str, *parts: dict[str, Any], lead: str = "", verdict: str = "") -> dict[str, Any]:
+    """A section of the page; `verdict`: "", "equal" or "different"."""
+    return {"id": name, "title": title, "lead": lead, "parts": list(parts), "verdict": verdict}
+
+
+def figures(facts: Facts) -> list[dict[str, str]]:
+    """The first numbers: name, value, and a line below."""
+    timing, deepest = facts["timing"], facts["deepest"]
+    frames = facts["frames"]
+    span = f"{facts['end'] - facts['start']:.3g} s" if frames > 1 else ""
+    found = [
+        (
+            "contacts",
+            count(facts["contacts"]),
+            f"{percent(facts['penetrating'] / facts['contacts'])} penetrate" if facts["contacts"] else "",
+        ),
+        ("touching pairs", count(facts["touching_pairs"]), f"{plural(facts['pairs']['count'], 'pair')} of shapes"),
+        (
+            "frames",
+            count(frames),
+            ", ".join(filter(None, [span, plural(facts["worlds"], "world") if facts["worlds"] != 1 else ""])),
+        ),
+        ("shapes", count(facts["shapes"]), ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())),
+    ]
+    if deepest is not None:
+        deep = deepest["distance"] < 0.0
+        name = "deepest" if deep else "nearest"
+        where = f"{deepest['shape0']} and {deepest['shape1']}, frame {deepest['frame']}"
+        found.append((name, length(abs(deepest["distance"])), where))
+    if timing.get("wall_seconds"):
+        wall = timing["wall_seconds"]
+        found.append(("run", seconds(wall), f"{count(round(frames / wall))} frames/s on {timing.get('device', '')}"))
+    return [{"name": name, "value": value, "more": more} for name, value, more in found]
+
+
+def sections(facts: Facts, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All sections that have something to say. charts: those that were drawn."""
+    found = []
+    if facts["difference"] is not None:
+        found.append(_difference(facts["difference"], charts))
+    if "contacts" in charts:
+        parts = [part(chart="contacts")]
+        parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
+        found.append(section("time", "Over time", *parts, lead=_bins(facts["series"], facts)))
+        found.append(_pairs(facts, charts))
+    if "depths" in charts:
+        below = facts["contacts"] - facts["penetrating"]
+        lead = f"{plural(facts['penetrating'], 'contact')} penetrate; {count(below)} are apart, nearer than their gap."
+        found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
+    if facts["worst"]:
+        lead = "The deepest contact of each pair, the deepest first."
+        found.append(section("worst", "Worst penetrations", part(table=_worst(facts)), lead=lead))
+    found += _timing(facts, charts)
+    found.append(section("source", "Where it is from", part(facts=_source(facts)), part(lines=facts["notes"])))
+    return found
+
+
+def _bins(series: Facts, facts: Facts) -> str:
+    per_bin = series["frames_per_bin"]
+    of = f" of all {count(facts['worlds'])} worlds together" if facts["worlds"] > 1 else ""
+    binned = (
+        f", {per_bin} frames at a time: the line is their mean, the band reaches up to the most" if per_bin > 1 else ""
+    )
+    return f"Contacts in a frame{of}{binned}." if of or binned else ""
+
+
+def _pairs(facts: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
+    pairs = facts["pairs"]
+    shown = len(pairs["listed"])
+    which = (
+        f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
+        if shown < pairs["count"]
+        else f"{plural(shown, 'pair').capitalize()} of shapes"
+    )
+    lead = f"{which}, in the order in which they first touch."
+    parts = [part(chart="pairs", heading="Contacts in a frame" if "pair-depths" in charts else "")]
+    if "pair-depths" in charts:
+        parts.append(part(chart="pair-depths", heading="Depth"))
+    return section("pairs", "Pairs over time", *parts, lead=lead)
+
+
+def _worst(facts: Facts) -> dict[str, Any]:
+    worlds = facts["worlds"] > 1
+    rows = [
+        (
+            _pair(one),
+            length(-one["distance"]),
+            str(one["frame"]),
+            f"{one['time']:.4g} s",
+            *([str(one["world"])] if worlds else []),
+            count(one["contacts"]),
+        )
+        for one in facts["worst"]
+    ]
+    return table(
+        "Worst penetrations", "pair,depth>,frame>,time>" + (",world>" if worlds else "") + ",contacts in all>", rows
+    )
+
+
+def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """`found`: of schema collide.diff/1."""
+    frames, first = found["frames"], found["first"]
+    rows = [
+        ("baseline", found["a"]["file"], True),
+        ("compared", f"{plural(frames['compared'], 'frame')}, by {frames['by']}", False),
+    ]
+    if frames["differing"]:
+        rows.append(("frames that differ", count(frames["differing"]), False))
+    if first is not None:
+        rows.append(("first in", place(first), False))
+    lines = [model_line(one) for one in found["model"]["listed"]] + frame_lines(found)
+    parts = [part(facts=rows), part(lines=lines)]
+    listed = found["pairs"]["listed"]
+    if listed:
+        more = found["pairs"]["differing"] - len(listed)
+        columns = "pair,missing>,extra>,changed>,first in"
+        of_pairs = table(
+            "Differences by pair",
+            columns,
+            [(_pair(p), *(count(p[k]) for k in KINDS), place(p["first"])) for p in listed],
+            f"and {count(more)} pairs more" if more else "",
+        )
+        parts += [part(heading="By pair", chart="differences" if "differences" in charts else ""), part(table=of_pairs)]
+    fields = [one for one in found["fields"] if one["differing"]]
+    if fields:
+        of_fields = table(
+            "Deviations of fields",
+            "field,not the same>,changed>,largest>",
+            [
+                (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
+                for f in fields
+            ],
+        )
+        parts += [part(heading="By field", chart="deviations" if "deviations" in charts else ""), part(table=of_fields)]
+    parts.append(part(lines=found["notes"]))
+    words = verdict(found)
+    return section(
+        "difference",
+        "Compared with the baseline",
+        *parts,
+        lead=words[0].upper() + words[1:] + ".",
+        verdict="equal" if found["equal"] else "different",
+    )
+
+
+def _timing(facts: Facts, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    if "stages" in charts:
+        lead = (
+            "Stages of the engine are summed over its threads. What is pale comes before the run and is no part of it."
+        )
+        found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
+    if "phases" in charts:
+        phases = phases_of(facts)
+        first = phases[0] if phases else None
+        lead = ""
+        if first is not None and first["candidates"]:
+            false = 1.0 - first["touching_pairs"] / first["candidates"]
+            lead = f"A candidate is a pair whose bounds meet; {percent(false)} of them do not touch."
+        if facts["profile"] is None:
+            lead += " This run had one broad phase; collide profile times all of them."
+        found.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
+    return found
+
+
+def _source(facts: Facts) -> list[tuple[str, str, bool]]:
+    timing = facts["timing"]
+    rows = [
+        ("file", facts["file"], True),
+        ("scene", facts["scene"], True),
+        ("scene_sha256", facts["scene_sha256"], True),
+    ]
+    rows += [("recording", facts["trajectory_sha256"] or "none", True), ("content", facts["content_sha256"], True)]
+    rows.append(("format", f"collide-contacts {facts['version']}, by {facts['creator']}", False))
+    given = {name: value for name, value in facts["config"].items() if value not in (None, "", False, 0, [], {})}
+    rows += [(name.replace("_", " "), _option(value), True) for name, value in given.items()]
+    for name in ("device", "processor", "broad_phase"):
+        if timing.get(name):
+            rows.append((name.replace("_", " "), str(timing[name]), False))
+    if timing.get("peak_memory_bytes"):
+        rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
+    return rows
+
+
+def _option(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= MOST_OPTION else f"{text[:MOST_OPTION]}…"
+
+
+def page_tables(facts: Facts) -> dict[str, dict[str, Any]]:
+    """A table for each chart, for those who cannot see it or want its numbers."""
+    found = {}
+    series = facts["series"]
+    times, label = time_axis(series)
+    some = range(0, len(times), max(1, -(-len(times) // MOST_ROWS)))
+    found["contacts"] = table(
+        "Contacts over time",
+        f"{label},contacts>,that penetrate>",
+        [(f"{times[n]:.4g}", f"{series['contacts'][n]:.4g}", f"{series['penetrating'][n]:.4g}") for n in some],
+    )
+    found["depth"] = table(
+        "Depth over time", f"{label},deepest>", [(f"{times[n]:.4g}", length(series["depth"][n])) for n in some]
+    )
+    found["pairs"] = table(
+        "Pairs over time",
+        "pair,contacts>,cells>,first frame>,last frame>",
+        [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in facts["pairs"]["listed"]],
+    )
+    found["pair-depths"] = table(
+        "Depth of pairs",
+        "pair,deepest>,in frame>",
+        [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in facts["pairs"]["listed"]],
+    )
+    found["depths"] = table(
+        "Depths",
+        "from,to>,contacts>",
+        [
+            (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
+            for b in facts["depths"]
+        ],
+    )
+    stages = [one for one in facts["timing"].get("stages", []) if one["seconds"]]
+    rows = [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages]
+    found["stages"] = table("Stages of the run", "stage,time>,calls>", rows)
+    rows = [
+        (
+            p["name"],
+            *(count(p[k]) for k in ("candidates", "touching_pairs", "contacts")),
+            seconds(p["compute_seconds"]) if "compute_seconds" in p else "",
+        )
+        for p in phases_of(facts)
+    ]
+    found["phases"] = table(
+        "Broad phases", "broad phase,candidates>,touching pairs>,contacts>,time of the engine>", rows
+    )
+    return found

@@ -1,0 +1,227 @@
+"""collide report and collide plot: the facts against sums by hand, the page's text, the charts' files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.model.choices import CHART_KINDS, CHART_THEMES
+from collidecli.report.chart_kinds import KINDS
+from collidecli.report.chart_style import PAGE, THEMES
+from tests.support.contact_edits import made_up
+
+HOSTILE = '<script>alert("x")</script>&amp;'
+SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
+
+
+class Page(HTMLParser):
+    """Tags, ids, texts and links of a page; every element but void ones is closed."""
+
+    VOID = {"meta", "link", "br", "img", "path", "use", "image", "rect", "stop"}
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.ids, self.words = [], [], []
+        self.attributes = defaultdict(list)
+        self._open: list[str] = []
+        self.feed(text)
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            self.attributes[name].append(value)
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            self.attributes[name].append(value)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture
+def moved(here) -> tuple[str, str]:
+    """A baseline, and the same with a contact moved, one gone, and a name that is markup."""
+    a = made_up(frames=9, worlds=2)
+    a.path[2] = HOSTILE
+    b = a.rows(np.arange(len(a.cell)) != 7).copy()
+    b.columns["point0"][20] += 0.03
+    b.columns["distance"][20] -= 0.03
+    return a.write(here / "a.h5"), b.write(here / "b.h5")
+
+
+def test_the_facts(here, collide):
+    a = made_up(frames=9, worlds=2)
+    answer = collide("report", a.write(here / "a.h5"), "--json")
+    assert answer.code == 0
+    facts = json.loads(answer.out)
+    assert facts["schema"] == "collide.report/1"
+    assert (here / facts["output"]).name == "a.html"
+    distance = a.columns["distance"].astype(float)
+    frame = a.cell // a.worlds
+    assert facts["contacts"] == len(a.cell)
+    assert facts["penetrating"] == int((distance < 0).sum())
+    assert facts["series"]["contacts"] == np.bincount(frame, minlength=9).tolist()
+    assert facts["series"]["penetrating"] == np.bincount(frame[distance < 0], minlength=9).tolist()
+    depth = [max(0.0, -min(distance[frame == f], default=0.0)) for f in range(9)]
+    np.testing.assert_allclose(facts["series"]["depth"], depth)
+    row = int(np.argmin(distance))
+    assert (facts["deepest"]["frame"], facts["deepest"]["world"]) == divmod(int(a.cell[row]), a.worlds)
+    assert facts["deepest"]["distance"] == pytest.approx(distance[row])
+    assert facts["deepest"]["shape0"] == a.path[a.columns["shape0"][row]]
+    assert sum(one["contacts"] for one in facts["depths"]) == facts["penetrating"]
+    assert sum(one["contacts"] for one in facts["pairs"]["listed"]) == len(a.cell)
+    firsts = [one["first_frame"] for one in facts["pairs"]["listed"]]
+    assert firsts == sorted(firsts)
+    for one in facts["pairs"]["listed"]:
+        names = [a.path[n] for n in range(5)]
+        pair = [names.index(one["shape0"]), names.index(one["shape1"])]
+        mine = (a.columns["shape0"] == pair[0]) & (a.columns["shape1"] == pair[1])
+        assert one["contacts_per_frame"] == np.bincount(frame[mine], minlength=9).tolist()
+        assert one["depth"] == [
+            pytest.approx(max(0.0, -distance[mine & (frame == f)].min())) if (mine & (frame == f)).any() else -1.0
+            for f in range(9)
+        ]
+    worst = [one["distance"] for one in facts["worst"]]
+    assert worst == sorted(worst)
+    assert all(value < 0.0 for value in worst)
+
+
+def test_the_page(moved, here, collide):
+    a, b = moved
+    answer = collide("report", b, "--against", a, "-o", "page.html")
+    assert answer.code == 0, answer.err
+    assert "different: 1 contact missing, 1 contact changed" in answer.out
+    text = Path("page.html").read_text()
+    page = Page(text)
+    assert "script" not in page.tags
+    assert len(page.attributes["id"]) == len(set(page.attributes["id"])), "an id names one element"
+    assert all(href.startswith(("#", "data:")) for href in page.attributes["href"])
+    assert {href[1:] for href in page.attributes["href"] if href.startswith("#")} <= set(page.attributes["id"])
+    assert "src" not in page.attributes
+    assert any(HOSTILE in words for words in page.words), "a name is text, whatever it is made of"
+    assert "Different: 1 contact missing, 1 contact changed." in page.words
+    assert text.count('role="img"') == len([tag for tag in page.tags if tag == "svg"]) > 8
+    assert not [colour for colour in PAGE.values() if colour in text]
+    assert "var(--accent)" in text
+    assert collide("report", b, "-o", "page.html").code == 3, "a page that is there is not replaced"
+    assert collide("report", b, "-o", "page.html", "--force").code == 0
+    assert "Compared with" not in Path("page.html").read_text()
+
+
+def test_the_same_facts_are_the_same_page(moved, collide):
+    for name in ("one.html", "two.html"):
+        assert collide("report", moved[0], "-o", name).code == 0
+    assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
+
+
+def test_equal_sets_say_so(moved, collide):
+    assert "equal: " in collide("report", moved[0], "--against", moved[0], "-o", "p.html").out
+    assert 'class="verdict equal"' in Path("p.html").read_text()
+    tolerant = collide("report", moved[1], "--against", moved[0], "-o", "q.html", "--atol", "1", "--json")
+    contacts = json.loads(tolerant.out)["difference"]["contacts"]
+    assert (contacts["missing"], contacts["changed"]) == (1, 0)
+
+
+def test_a_set_without_contacts(here, collide):
+    a = made_up()
+    nothing = a.rows(np.zeros(len(a.cell), bool))
+    assert collide("report", nothing.write(here / "none.h5")).code == 0
+    Page(Path("none.html").read_text())
+    answer = collide("plot", "none.h5", "--kind", "pairs")
+    assert answer.code == 2
+    assert "there is nothing to draw of --kind pairs: it has no contacts" in answer.err
+
+
+def test_a_profile(here, collide):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu").code == 0
+    profiled = collide(
+        "profile", "scene.xml", "-t", "motion.h5", "-o", "p.h5", "--repeats", "2", "--device", "cpu", "--json"
+    )
+    facts = json.loads(profiled.out)
+    found = {}
+    for name in ("p.h5", "p.json"):
+        found[name] = json.loads(collide("report", "out.h5", "--profile", name, "--json", "--force").out)["profile"]
+    assert found["p.h5"] == found["p.json"]
+    for mine, theirs in zip(found["p.json"]["phases"], facts["phases"], strict=True):
+        assert mine["name"] == theirs["name"]
+        assert mine["candidates"] == theirs["candidates"]
+        assert mine["compute_seconds"] == theirs["compute_seconds"]["median"]
+    with h5py.File("out.h5", "r+") as file:
+        file.attrs["scene_sha256"] = "0" * 64
+    assert (
+        "p.json profiles another scene than this one"
+        in collide("report", "out.h5", "--profile", "p.json", "--force").err
+    )
+
+
+def test_every_kind_of_chart(moved, collide):
+    a, b = moved
+    for number, kind in enumerate(CHART_KINDS):
+        source = [str(SAMPLE)] if kind in ("stages", "phases") else [b, "--against", a]
+        theme = CHART_THEMES[number % 2]
+        answer = collide("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme, "--json")
+        assert answer.code == 0, answer.err
+        facts = json.loads(answer.out)
+        assert (facts["schema"], facts["kind"]) == ("collide.plot/1", kind)
+        root = ElementTree.parse(f"{kind}.svg").getroot()
+        assert root.attrib["width"] == "920pt"
+        assert THEMES[theme]["paper"] in Path(f"{kind}.svg").read_text()
+
+
+def test_a_png_has_the_width_that_was_asked_for(moved, collide):
+    assert collide("plot", moved[0], "-o", "c.png", "--width", "400").code == 0
+    head = Path("c.png").read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(head[16:20], "big") == 800
+
+
+def test_the_kinds_are_those_of_the_option():
+    assert tuple(KINDS) == CHART_KINDS
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the ending says neither .png nor .svg"),
+        (["plot", "a.h5", "--kind", "differences"], "give --against"),
+        (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
+        (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
+        (["report", "a.h5", "--atol", "1"], "say what --against allows"),
+        (["report", "scene.xml"], "scene.xml"),
+        (["report", "a.h5", "--profile", "scene.xml"], "scene.xml: is neither JSON nor HDF5"),
+        (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),
+        (["report", "a.h5", "--against", "none.h5"], "none.h5"),
+        (["report", "a.h5", "-o", "none/x.html"], "the folder"),
+    ],
+)
+def test_refusals(moved, collide, words, told):
+    answer = collide(*words)
+    assert answer.code in (2, 3)
+    assert told in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
+def test_without_the_packages_for_plots(moved, collide, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    answer = collide("report", moved[0])
+    assert answer.code == 2
+    assert "pip install 'collidecli[plots]'" in answer.err
+    assert not Path("a.html").exists()
