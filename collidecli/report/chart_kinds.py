@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Facts = Mapping[str, Any]
-WIDE, NARROW = 920, 340
+WIDE, NARROW = 920, 320
 FILE_WIDTH, FILE_SCALE = 920, 2.0
 
 

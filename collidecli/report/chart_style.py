@@ -72,6 +72,7 @@ class Canvas:
             side.set_visible(False)
         axes.set_facecolor("none")
         axes.tick_params(length=0, colors=self.colours["muted"], labelsize=self.font - 1.0, pad=5)
+        axes.tick_params(axis="x", pad=8)
         axes.xaxis.label.set_color(self.colours["muted"])
         axes.yaxis.label.set_color(self.colours["muted"])
         if grid:
