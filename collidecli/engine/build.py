@@ -23,7 +23,6 @@ from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.heightfield_pairs import refuse_heightfield_pairs
-from collidecli.model.mesh_pairs import refuse_mesh_pairs
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions, EngineOptions
 
@@ -110,7 +109,6 @@ def build_pipeline(
         sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion; they choose the sweep.
         float_type: of the witness points, float32 or float64.
     """
-    refuse_mesh_pairs(model)
     refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
     widest = device_model.layout.width

@@ -17,6 +17,7 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
 from collidecli.engine.narrow_phase.heightfield.mid_phase import find_field_triangles
 from collidecli.engine.narrow_phase.heightfield.room import FIELD_KERNELS
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESH_PAIR_KERNELS, collide_mesh_pairs, find_mesh_pieces
 from collidecli.engine.narrow_phase.mesh.mid_phase import find_triangles
 from collidecli.engine.narrow_phase.mesh.room import SHARED_KERNELS, collide_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
@@ -123,8 +124,10 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
-        if any(room.of_mesh for room in self.table.rooms):
+        if any(room.of_mesh and not room.of_meshes for room in self.table.rooms):
             shared += SHARED_KERNELS
+        if any(room.of_meshes for room in self.table.rooms):
+            shared += MESH_PAIR_KERNELS
         if any(room.of_field for room in self.table.rooms):
             shared += FIELD_KERNELS
         if self.reduction is not None:
@@ -139,15 +142,21 @@ class CollisionPipeline:
             return workspace.struct(Staging), 0
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
-        # Of what is tested at once: pairs, or pairs of a mesh with a triangle each.
-        tested, pieces = list(sizes), {}
+        needed = [size * room.max_contacts for size, room in zip(sizes, self.table.rooms, strict=True)]
+        pieces = {}
         shared = [self.device_model.rows, chunk.instances, candidates]
         for index, room in enumerate(self.table.rooms):
-            if (room.of_mesh or room.of_field) and sizes[index]:
-                find = find_field_triangles if room.of_field else find_triangles
-                pieces[index] = find(room.name, shared, order, starts[index], sizes[index], workspace)
-                tested[index] = pieces[index].count
-        first_rows = [0, *accumulate(n * room.max_contacts for n, room in zip(tested, self.table.rooms, strict=True))]
+            if not sizes[index] or not (room.of_mesh or room.of_field):
+                continue
+            where = (shared, order, starts[index], sizes[index], workspace)
+            if room.of_meshes:
+                pieces[index] = find_mesh_pieces(*where)
+                needed[index] = pieces[index].rows
+                continue
+            find = find_field_triangles if room.of_field else find_triangles
+            pieces[index] = find(room.name, *where)
+            needed[index] = pieces[index].count * room.max_contacts
+        first_rows = [0, *accumulate(needed)]
         contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
         inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(room.may_be_inexact and n for n, room in zip(sizes, self.table.rooms, strict=True))
@@ -159,6 +168,9 @@ class CollisionPipeline:
             size, start, first_row = sizes[index], starts[index], first_rows[index]
             if index in pieces:
                 bucket, rows = (start, size, limit), (contact, first_row, room.max_contacts)
+                if room.of_meshes:
+                    collide_mesh_pairs(shared, pieces[index], order, bucket, rows[:2], workspace)
+                    continue
                 collide_pieces(room.kernel, shared, pieces[index], order, bucket, inexact, rows, workspace)
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)

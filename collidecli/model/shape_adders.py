@@ -165,19 +165,23 @@ class ShapeAdders:
         xform: Sequence[float] | None = None,
         cfg: ShapeConfig | None = None,
         key: str | None = None,
+        two_sided: bool = True,
     ) -> int:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
         vertices: or what `triangle_mesh` made of them, for shapes that have one mesh in common; then without faces.
-        Triangles are counterclockwise from outside. Those without area are left out, with a warning. Raises InputError
-        for what is no mesh, see `triangle_mesh`.
+        Triangles are counterclockwise from outside. Those without area are left out, with a warning. two_sided: of an
+        open mesh; False gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises
+        InputError for what is no mesh, see `triangle_mesh`.
         """
         where = place_named("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
             raise InputError(
                 "the mesh is given half or twice", where, "give vertices and faces, or a TriangleMesh alone"
             )
-        mesh = vertices if isinstance(vertices, TriangleMesh) else triangle_mesh(vertices, np.asarray(faces), where)
+        mesh = vertices
+        if not isinstance(mesh, TriangleMesh):
+            mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided)
         if mesh.dropped and mesh is not vertices:
             warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))

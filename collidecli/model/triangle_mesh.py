@@ -22,13 +22,15 @@ class TriangleMesh:
 
     vertex: float64[V, 3] [m]; equal ones are one, in the order of their first use in the points given. center:
     float64[3], the centre of the box in the points' own frame [m]. face: int32[F, 3], counterclockwise from outside.
-    dropped: how many triangles without area were left out.
+    dropped: how many triangles without area were left out. two_sided: whether an open surface is solid from both sides;
+    else it has a front, from which its triangles are counterclockwise. Closed ones have an inside whatever it says.
     """
 
     vertex: np.ndarray
     center: np.ndarray
     face: np.ndarray
     dropped: int = 0
+    two_sided: bool = True
 
     @property
     def half_extents(self) -> np.ndarray:
@@ -38,7 +40,7 @@ class TriangleMesh:
     @cached_property
     def key(self) -> bytes:
         """Equal for equal meshes."""
-        return self.vertex.tobytes() + self.face.tobytes()
+        return self.vertex.tobytes() + self.face.tobytes() + bytes([self.has_front])
 
     @cached_property
     def face_normal(self) -> np.ndarray:
@@ -80,9 +82,14 @@ class TriangleMesh:
         counts = [np.bincount(edge[chosen], minlength=self.edge_count) for chosen in (forward, ~forward)]
         return bool((counts[0] == 1).all() and (counts[1] == 1).all())
 
+    @property
+    def has_front(self) -> bool:
+        """Whether the back of its triangles counts as behind the surface."""
+        return self.is_closed or not self.two_sided
 
-def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str) -> TriangleMesh:
-    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of their numbers.
+
+def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided: bool = True) -> TriangleMesh:
+    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of their numbers; two_sided: see `TriangleMesh`.
 
     Raises InputError, naming `where`, for arrays of other shapes, vertices that are not finite or too large, numbers
     that no vertex has, and meshes whose triangles all lack area.
@@ -112,7 +119,7 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str) -> Triang
     held = np.zeros_like(vertex)
     numbers = np.unique(face)
     held[numbers] = vertex[numbers] - center
-    return TriangleMesh(held, center, face.astype(np.int32), int(len(has_area) - has_area.sum()))
+    return TriangleMesh(held, center, face.astype(np.int32), int(len(has_area) - has_area.sum()), bool(two_sided))
 
 
 def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -302,9 +302,7 @@ def crowd():
     builder.add_ground_plane(-1.0)
     builder.add_shape_mesh(-1, *SURFACES["open"])
     vertices, faces = SURFACES["blob"]
-    ring = builder.add_body()
-    ring = builder.add_shape_mesh(ring, 0.5 * vertices, faces)
-    builder.add_shape_collision_filter_pair(1, ring)
+    builder.add_shape_mesh(builder.add_body(), 0.5 * vertices, faces)
     for shape_type, sizes in {ShapeType.SPHERE: (0.2,), ShapeType.CAPSULE: (0.1, 0.2), **OTHERS}.items():
         builder.add_shape(builder.add_body(), shape_type, sizes)
     builder.add_shape_convex_hull(builder.add_body(), rng.normal(size=(20, 3)) * 0.2)

@@ -12,7 +12,9 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.model.triangle_mesh import TriangleMesh
 
-HEADER = 6
+HEADER = 7
+SALIENT = 1e-7
+"""Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
 
 @wp.struct
@@ -21,11 +23,13 @@ class Meshes:
 
     point: vertices. vertex_normal, edge_normal, face_normal: outward (the first two are sums, not unit).
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
-    owned: bit k is set where this triangle is the first with its corner k.
+    owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
+    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface.
     rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
     each vertex in `around`.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
-    header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it is closed.
+    header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
+    it is closed.
     """
 
     point: wp.array[Vec3]
@@ -152,7 +156,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     for mesh in meshes:
         arrays = _arrays(mesh)
         nodes = len(arrays["skip"])
-        header.append((at["vertex"], at["edge"], at["face"], at["node"], at["node"] + nodes, int(mesh.is_closed)))
+        begins = (at["vertex"], at["edge"], at["face"], at["node"], at["node"] + nodes)
+        header.append((*begins, int(mesh.has_front), int(mesh.is_closed)))
         shift = {
             "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
@@ -195,8 +200,14 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
-    owned = np.zeros(len(flat), bool)
-    owned[np.unique(flat, return_index=True)[1]] = True
+    salient = _salient(mesh, by_edge, rim, before)
+    sticks_out = np.zeros(len(mesh.vertex), bool)
+    for ends_of_side in (flat, following):
+        sticks_out[ends_of_side[salient[edge.reshape(-1)]]] = True
+    owned = np.zeros((4, len(flat)), bool)
+    owned[0, np.unique(flat, return_index=True)[1]] = True
+    owned[1, np.unique(edge, return_index=True)[1]] = True
+    owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
     return {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,
@@ -204,7 +215,7 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
         "face_normal": mesh.face_normal,
         "corner": flat,
         "side": edge.reshape(-1),
-        "owned": owned.reshape(-1, 3) @ np.array([1, 2, 4]),
+        "owned": np.einsum("gfk,gk->f", owned.reshape(4, -1, 3), 1 << np.arange(12).reshape(4, 3)),
         "rim": rim,
         "across": before[by_edge],
         "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),
@@ -214,3 +225,26 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
         "skip": tree.skip,
         "leaf": tree.face,
     }
+
+
+def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """bool[E]: edges whose two triangles make a ridge, on the front where there is one; and all that have not just two.
+
+    by_edge: sides in the order of their edges. rim: where each edge's begin. before: vertex across from each side.
+    """
+    counts = np.diff(np.append(rim, len(by_edge)))
+    salient = counts != 2
+    pair = np.flatnonzero(~salient)
+    first, second = by_edge[rim[pair]], by_edge[rim[pair] + 1]
+    flat = mesh.face.reshape(-1)
+    start, end = mesh.vertex[flat[second]], mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]]
+    along = (end - start) / np.linalg.norm(end - start, axis=1)[:, None]
+    inward = mesh.vertex[before[second]] - start
+    inward -= np.einsum("ij,ij->i", inward, along)[:, None] * along
+    rise = np.einsum("ij,ij->i", mesh.face_normal[first // 3], inward) / np.linalg.norm(inward, axis=1)
+    folded_back = np.einsum("ij,ij->i", mesh.face_normal[first // 3], mesh.face_normal[second // 3]) < -0.9
+    same_way = flat[first] == flat[second]
+    salient[pair] = (rise < -SALIENT) | same_way | folded_back
+    if not mesh.has_front:
+        salient[pair] |= rise > SALIENT
+    return salient

@@ -118,8 +118,8 @@ def convex_kernel(
 class Room:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
-    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`. of_field: the
-    same of heightfields, see `heightfield.room`.
+    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`; of_meshes:
+    two, which take rows as `mesh.mesh_mesh` counts them. of_field: as of_mesh, of heightfields, see `heightfield.room`.
     """
 
     name: str
@@ -128,6 +128,7 @@ class Room:
     may_be_inexact: bool = False
     of_mesh: bool = False
     of_field: bool = False
+    of_meshes: bool = False
 
 
 @cache
@@ -146,7 +147,7 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
         from collidecli.engine.narrow_phase.mesh import room as rooms_of_meshes
 
         name, most, kernel = rooms_of_meshes.mesh_room(type_a)
-        return Room(name, most, kernel, may_be_inexact=True, of_mesh=True)
+        return Room(name, most, kernel, most > 0, of_mesh=True, of_meshes=type_a == ShapeType.MESH)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrow_phase.pairs import plane_convex_mesh as room_of_planes
@@ -182,8 +183,8 @@ def needed_rooms(type_pairs: set[tuple[int, int]], method: str, device: wp.Devic
     rooms: list[Room] = []
     table = np.zeros((type_count, type_count), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in type_pairs}):
-        if low >= ShapeType.MESH:  # those that the filter left have been refused
-            continue
+        if low == ShapeType.HEIGHTFIELD or (low, high) == (ShapeType.MESH, ShapeType.HEIGHTFIELD):
+            continue  # those that the filter left have been refused
         here = room(ShapeType(low), ShapeType(high), method)
         if here not in rooms:
             rooms.append(here)

@@ -11,6 +11,9 @@ from collidecli.engine.cells import place_shapes
 from collidecli.engine.contact.compact import COMPACT, count_cells
 from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.mesh.join import join_contacts
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, find_pieces, join_mesh_contacts
+from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles, write_triangles
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
 from collidecli.model.shape_types import ShapeType
 
@@ -30,6 +33,14 @@ KERNELS = {
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
+    "count_triangles": count_triangles,
+    "write_triangles": write_triangles,
+    "join_contacts": join_contacts,
+    "plane_triangles": room(ShapeType.PLANE, ShapeType.MESH, "gjk").kernel,
+    "convex_triangles": room(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
+    "find_pieces": find_pieces,
+    "collide_meshes": collide_meshes,
+    "join_mesh_contacts": join_mesh_contacts,
     "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import collidecli
 from collidecli.engine.geometry.mesh_tree import mesh_tree
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
@@ -79,20 +78,16 @@ def test_what_is_no_mesh_is_refused(vertices, faces, said):
         ModelBuilder().add_shape_mesh(-1, vertices, faces)
 
 
-def test_two_meshes_that_may_touch_are_refused_by_name():
+def test_an_open_mesh_may_have_a_front():
+    """Closed meshes have one whatever is said of them."""
+    for two_sided in (True, False):
+        assert triangle_mesh(TETRAHEDRON, OUTWARD, "", two_sided).has_front
+        assert triangle_mesh(*grid(3), "", two_sided).has_front == (not two_sided)
     builder = ModelBuilder()
-    still = builder.add_shape_mesh(-1, *grid(3), key="floor")
-    moved = builder.add_shape_mesh(builder.add_body(), TETRAHEDRON, OUTWARD, key="rock")
-    builder.add_shape_mesh(-1, *grid(2), key="wall")
-    with pytest.raises(InputError, match="may touch") as caught:
-        collidecli.collide(builder.finalize())
-    assert "'floor' and 'rock'" in str(caught.value)
-    builder.add_shape_collision_filter_pair(still, moved)
-    builder.add_shape_collision_filter_pair(moved, 2)
-    assert len(collidecli.collide(builder.finalize()).distance) == 0
-    builder.add_shape_forced_pair(still, moved)
-    with pytest.raises(InputError, match="may touch"):
-        collidecli.collide(builder.finalize())
+    for two_sided in (True, False, True):
+        builder.add_shape_mesh(-1, *grid(3), two_sided=two_sided)
+        builder.add_shape_mesh(-1, TETRAHEDRON, OUTWARD, two_sided=two_sided)
+    assert builder.finalize().shapes.mesh.tolist() == [0, 1, 2, 1, 0, 1]
 
 
 def test_the_tree_holds_every_triangle_in_its_boxes():

@@ -53,7 +53,8 @@ def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swap
 def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real) -> int:
     """Drops contacts of the last rank, but keeps the deepest of them where no other's separation is below `deep` [m].
 
-    So a pair whose cores cross never has contacts of its rounding alone.
+    So a pair whose cores cross never has contacts of its rounding alone. A `deep` of -inf: where it is the deepest of
+    all.
     """
     kept = int(0)
     deepest = Real(wp.inf)
@@ -68,8 +69,39 @@ def without_last_resorts(contact: wp.array[StagedContact], first: int, count: in
     for i in range(kept, count):
         if contact[first + i].separation < contact[first + held].separation:
             held = i
+    if deep == -Real(wp.inf) and contact[first + held].separation >= deepest:
+        return kept
     swap_contacts(contact, first + kept, first + held)
     return kept + 1
+
+
+@wp.func(inline=False)
+def finish_contacts(
+    candidates: Candidates,
+    candidate: int,
+    contact: wp.array[StagedContact],
+    first: int,
+    count: int,
+    swapped: bool,
+    deep: Real,
+    limit: int,
+):
+    """Makes the contacts of a candidate's pieces, `count` rows from `first` on, those of the pair, and notes them."""
+    count = without_last_resorts(contact, first, count, deep)
+    sort_contacts(contact, first, count, swapped)
+    kept = int(0)
+    for i in range(count):
+        is_new = kept == 0
+        if kept > 0:
+            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
+        if is_new:
+            contact[first + kept] = contact[first + i]
+            contact[first + kept].kind = contact[first + kept].kind % RANK
+            kept += 1
+    candidates.found[candidate] = kept
+    candidates.count[candidate] = wp.where(limit > 0, wp.min(kept, limit), kept)
+    candidates.first[candidate] = first
+    candidates.stride[candidate] = 1
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -103,18 +135,5 @@ def join_contacts(
     row = candidates.row[candidate]
     swapped = rows.type[row[0]] > rows.type[row[1]]
     convex = wp.where(swapped, row[1], row[0])
-    count = without_last_resorts(contact, first, count, -core_radius(rows.type[convex], rows.size[convex]))
-    sort_contacts(contact, first, count, swapped)
-    kept = int(0)
-    for i in range(count):
-        is_new = kept == 0
-        if kept > 0:
-            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
-        if is_new:
-            contact[first + kept] = contact[first + i]
-            contact[first + kept].kind = contact[first + kept].kind % RANK
-            kept += 1
-    candidates.found[candidate] = kept
-    candidates.count[candidate] = wp.where(limit > 0, wp.min(kept, limit), kept)
-    candidates.first[candidate] = first
-    candidates.stride[candidate] = 1
+    deep = -core_radius(rows.type[convex], rows.size[convex])
+    finish_contacts(candidates, candidate, contact, first, count, swapped, deep, limit)

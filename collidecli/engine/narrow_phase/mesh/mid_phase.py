@@ -11,8 +11,8 @@ from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
-from collidecli.engine.geometry.meshes import Meshes
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
 from collidecli.engine.narrow_phase.query import query_of
 from collidecli.engine.narrow_phase.staging import Candidates
@@ -34,23 +34,30 @@ class Near:
     end: int
 
 
+@wp.func
+def box_of_shape(shape_type: int, size: Vec3, pose: Pose, reach: Real) -> Near:
+    """What a shape can reach, of a pose in the mesh's frame; the mesh's boxes are left open."""
+    near = Near()
+    box = bounding_box(shape_type, size, pose, reach)
+    # Grown by more than the rounding of the pose.
+    position = wp.abs(wp.transform_get_translation(pose))
+    slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
+    near.lower = box.lower - Vec3(slack, slack, slack)
+    near.upper = box.upper + Vec3(slack, slack, slack)
+    if shape_type == PLANE:
+        near.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+        near.height = wp.dot(near.normal, wp.transform_get_translation(pose)) + reach + slack
+    return near
+
+
 @wp.func(inline=False)
 def near_of(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int) -> Near:
     """What the shape of a candidate can reach, and the boxes of its mesh."""
     query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
-    near = Near()
-    reach = wp.max(query.reach, Real(0.0))
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
-    box = bounding_box(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, reach)
-    # Grown by more than the rounding of the pose.
-    position = wp.abs(wp.transform_get_translation(pose_a_to_b))
-    slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
-    near.lower = box.lower - Vec3(slack, slack, slack)
-    near.upper = box.upper + Vec3(slack, slack, slack)
-    if rows.type[query.row_a] == PLANE:
-        near.normal = wp.transform_vector(pose_a_to_b, Vec3(Real(0.0), Real(0.0), Real(1.0)))
-        near.height = wp.dot(near.normal, wp.transform_get_translation(pose_a_to_b)) + reach + slack
-    head = rows.mesh[query.row_b] * 6
+    reach = wp.max(query.reach, Real(0.0))
+    near = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, reach)
+    head = rows.mesh[query.row_b] * wp.static(HEADER)
     near.first = rows.meshes.header[head + 3]
     near.end = rows.meshes.header[head + 4]
     return near
@@ -123,11 +130,16 @@ def write_triangles(
 
 @dataclass(frozen=True)
 class Pieces:
-    """A bucket's candidates with a triangle each. piece: vec2i, candidate and triangle. end: of each candidate's."""
+    """A bucket's candidates with a triangle each. piece: vec2i, candidate and triangle. end: of each candidate's.
+
+    rows, row_end: of two meshes, how many rows their contacts take, and where those of each piece end.
+    """
 
     piece: wp.array
     end: wp.array
     count: int
+    rows: int = 0
+    row_end: wp.array | None = None
 
 
 def find_triangles(

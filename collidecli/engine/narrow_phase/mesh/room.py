@@ -10,8 +10,9 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import triangle_shape
+from collidecli.engine.geometry.meshes import HEADER, triangle_shape
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces, count_triangles, write_triangles
 from collidecli.engine.narrow_phase.mesh.triangle import INEXACT, MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.pairs import plane_mesh
@@ -43,7 +44,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]
         b = triangle_shape(rows.meshes, mesh, piece[thread][1])
-        closed = rows.meshes.header[6 * mesh + 5]
+        closed = rows.meshes.header[wp.static(HEADER) * mesh + 5]
         found = collide(a, b, rows.meshes, mesh, closed, query.pose_b_to_a, query.reach, out, thread * most)
         if found >= INEXACT:
             found -= INEXACT
@@ -54,7 +55,9 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
 
 
 def mesh_room(type_a: ShapeType) -> tuple[str, int, wp.Kernel]:
-    """Name, most contacts of a triangle, and kernel of a type against meshes."""
+    """Name, most contacts of a triangle (0: they are counted), and kernel of a type against meshes."""
+    if type_a == ShapeType.MESH:
+        return "mesh_mesh", 0, collide_meshes
     if type_a == ShapeType.PLANE:
         return _room("plane")
     return _room("hull" if type_a == ShapeType.CONVEX_MESH else "convex")

@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field
+from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, mesh_corner
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.feature import AT_BORDER
@@ -24,22 +25,51 @@ from collidecli.engine.narrow_phase.mesh.spot import RISE, Spot
 
 
 @wp.func
-def spot_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+def edge_takes(meshes: Meshes, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction belongs to the inside of side k of a triangle."""
-    spot = Spot()
-    edge = meshes.side[3 * shape.number + k]
-    spot.outward = meshes.edge_normal[edge]
-    start = corner_of(shape, k)
-    along = wp.normalize(corner_of(shape, k + 1) - start)
+    start = mesh_corner(meshes, face, k)
+    along = wp.normalize(mesh_corner(meshes, face, k + 1) - start)
+    edge = meshes.side[3 * face + k]
     at = meshes.rim[edge]
     end = meshes.rim[edge + 1]
-    spot.belongs = 1
+    takes = bool(True)
     while at < end:
         inward = meshes.point[meshes.across[at]] - start
         inward -= wp.dot(inward, along) * along
         if wp.dot(direction, inward) > RISE * wp.length(inward):
-            spot.belongs = 0
+            takes = False
         at += 1
+    return takes
+
+
+@wp.func
+def vertex_takes(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
+    """Whether a unit direction belongs to a vertex."""
+    at = meshes.ring[vertex]
+    end = meshes.ring[vertex + 1]
+    takes = bool(True)
+    while at < end:
+        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
+        if wp.dot(direction, along) > RISE * wp.length(along):
+            takes = False
+        at += 1
+    return takes
+
+
+@wp.func
+def place_takes(meshes: Meshes, face: int, part: int, direction: Vec3) -> bool:
+    """Whether a unit direction belongs to a place that is an edge or a vertex, see `Place`."""
+    if part >= EDGE_PLACE:
+        return edge_takes(meshes, face, part - EDGE_PLACE, direction)
+    return vertex_takes(meshes, meshes.corner[3 * face + part], direction)
+
+
+@wp.func
+def spot_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+    """Whether a unit direction belongs to the inside of side k of a triangle."""
+    spot = Spot()
+    spot.outward = meshes.edge_normal[meshes.side[3 * shape.number + k]]
+    spot.belongs = wp.where(edge_takes(meshes, shape.number, k, direction), 1, 0)
     return spot
 
 
@@ -55,14 +85,7 @@ def spot_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3
     spot = Spot()
     vertex = meshes.corner[3 * shape.number + k]
     spot.outward = meshes.vertex_normal[vertex]
-    at = meshes.ring[vertex]
-    end = meshes.ring[vertex + 1]
-    spot.belongs = 1
-    while at < end:
-        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
-        if wp.dot(direction, along) > RISE * wp.length(along):
-            spot.belongs = 0
-        at += 1
+    spot.belongs = wp.where(vertex_takes(meshes, vertex, direction), 1, 0)
     return spot
 
 

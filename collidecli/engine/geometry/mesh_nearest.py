@@ -1,0 +1,202 @@
+"""The place of a mesh's surface that is nearest to a point, and how often a segment goes through the surface."""
+
+import warp as wp
+
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Real, Vec3
+
+EDGE_PLACE = wp.constant(3)
+FACE_PLACE = wp.constant(6)
+TREE_ROOM = 40
+"""Boxes that wait while a tree is descended: one a level, and a tree of 2^31 boxes has 32."""
+
+
+@wp.struct
+class Place:
+    """A point of a mesh's surface. face: the triangle it is on, counted through all meshes, -1 for none.
+
+    part: 0 to 2 that corner of the triangle, EDGE_PLACE + k its side k, FACE_PLACE its inside. square: squared distance
+    from what was asked [m^2].
+    """
+
+    point: Vec3
+    face: int
+    part: int
+    square: Real
+
+
+@wp.func
+def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
+    """Corner 0, 1 or 2 of a triangle; 3 and 4 are 0 and 1 again."""
+    return meshes.point[meshes.corner[3 * face + k % 3]]
+
+
+@wp.func(inline=False)
+def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
+    """The place of one triangle that is nearest to a point.
+
+    Source: Ericson 2005, 5.1.5.
+    """
+    place = Place()
+    place.face = face
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    pq = q - p
+    pr = r - p
+    off = point - p
+    d1 = wp.dot(pq, off)
+    d2 = wp.dot(pr, off)
+    off = point - q
+    d3 = wp.dot(pq, off)
+    d4 = wp.dot(pr, off)
+    off = point - r
+    d5 = wp.dot(pq, off)
+    d6 = wp.dot(pr, off)
+    of_r = d1 * d4 - d3 * d2
+    of_q = d5 * d2 - d1 * d6
+    of_p = d3 * d6 - d5 * d4
+    zero = Real(0.0)
+    if d1 <= zero and d2 <= zero:
+        place.part = 0
+        place.point = p
+    elif d3 >= zero and d4 <= d3:
+        place.part = 1
+        place.point = q
+    elif d6 >= zero and d5 <= d6:
+        place.part = 2
+        place.point = r
+    elif of_r <= zero and d1 >= zero and d3 <= zero:
+        place.part = EDGE_PLACE
+        place.point = p + (d1 / (d1 - d3)) * pq
+    elif of_q <= zero and d2 >= zero and d6 <= zero:
+        place.part = EDGE_PLACE + 2
+        place.point = p + (d2 / (d2 - d6)) * pr
+    elif of_p <= zero and d4 - d3 >= zero and d5 - d6 >= zero:
+        place.part = EDGE_PLACE + 1
+        place.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
+    else:
+        place.part = FACE_PLACE
+        normal = meshes.face_normal[face]
+        place.point = point - wp.dot(point - p, normal) * normal
+    place.square = wp.length_sq(point - place.point)
+    return place
+
+
+@wp.func
+def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
+    """Squared distance of a point from a box of the tree, 0 inside [m^2]."""
+    off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
+    return wp.dot(off, off)
+
+
+@wp.func(inline=False)
+def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
+    """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
+    head = mesh * wp.static(HEADER)
+    waiting = wp.zeros(shape=wp.static(TREE_ROOM), dtype=int)
+    waiting_square = wp.zeros(shape=wp.static(TREE_ROOM), dtype=Real)
+    best = Place()
+    best.face = -1
+    best.square = Real(wp.inf)
+    count = int(0)
+    node = meshes.header[head + 3]
+    while node >= 0:
+        following = int(-1)
+        face = meshes.leaf[node]
+        if face >= 0:
+            place = place_on_triangle(meshes, face, point)
+            if place.square < best.square:
+                best = place
+        else:
+            near = node + 1
+            far = meshes.skip[near]
+            square_near = square_to_box(meshes, near, point)
+            square_far = square_to_box(meshes, far, point)
+            if square_far < square_near:
+                near = far
+                far = node + 1
+                held = square_near
+                square_near = square_far
+                square_far = held
+            if square_far < best.square:
+                waiting[count] = far
+                waiting_square[count] = square_far
+                count += 1
+            if square_near < best.square:
+                following = near
+        while following < 0 and count > 0:
+            count -= 1
+            if waiting_square[count] < best.square:
+                following = waiting[count]
+        node = following
+    return best
+
+
+@wp.func
+def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
+    """A vector whose sign tells outside from inside at a place, not unit.
+
+    Source: Baerentzen and Aanaes 2005.
+    """
+    if part == FACE_PLACE:
+        return meshes.face_normal[face]
+    if part >= EDGE_PLACE:
+        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PLACE]]
+    return meshes.vertex_normal[meshes.corner[3 * face + part]]
+
+
+@wp.func
+def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
+    """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
+    head = mesh * wp.static(HEADER)
+    if part == FACE_PLACE:
+        return 3 * (face - meshes.header[head + 2]) + 2
+    if part >= EDGE_PLACE:
+        return 3 * (meshes.side[3 * face + part - EDGE_PLACE] - meshes.header[head + 1]) + 1
+    return 3 * (meshes.corner[3 * face + part] - meshes.header[head])
+
+
+@wp.func
+def goes_left(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
+    """On which side of side k of a triangle a line passes; neighbours answer with the same rounding, turned about."""
+    first = meshes.corner[3 * face + k]
+    second = meshes.corner[3 * face + (k + 1) % 3]
+    low = meshes.point[wp.min(first, second)]
+    high = meshes.point[wp.max(first, second)]
+    left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
+    return left == (first < second)
+
+
+@wp.func
+def goes_through(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment goes through a triangle; through one of two neighbours where it meets their edge."""
+    p = mesh_corner(meshes, face, 0)
+    normal = meshes.face_normal[face]
+    if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
+        return False
+    left = goes_left(meshes, face, 0, start, end)
+    return left == goes_left(meshes, face, 1, start, end) and left == goes_left(meshes, face, 2, start, end)
+
+
+@wp.func(inline=False)
+def is_parted(meshes: Meshes, mesh: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment goes through a mesh's surface an odd number of times; the mesh's frame."""
+    low = wp.min(start, end)
+    high = wp.max(start, end)
+    node = meshes.header[mesh * wp.static(HEADER) + 3]
+    stop = meshes.header[mesh * wp.static(HEADER) + 4]
+    odd = bool(False)
+    while node < stop:
+        lower = meshes.lower[node]
+        upper = meshes.upper[node]
+        apart = bool(False)
+        for axis in range(3):
+            apart = apart or lower[axis] > high[axis] or upper[axis] < low[axis]
+        if apart:
+            node = meshes.skip[node]
+            continue
+        if meshes.leaf[node] >= 0 and goes_through(meshes, meshes.leaf[node], start, end):
+            odd = not odd
+        node += 1
+    return odd

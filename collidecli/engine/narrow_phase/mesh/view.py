@@ -1,0 +1,182 @@
+"""One mesh of a pair as the other sees it, and how its contacts are written.
+
+Everything is in the frame of the other mesh. `way` is a unit direction from the mesh's own surface to the other's.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place, outward_at
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.staging import StagedContact
+
+TOUCHES = wp.constant(Real(1.0e-9))
+"""Share of the larger mesh's size: surfaces this near touch, and places this near to an edge or vertex are on it."""
+
+
+@wp.struct
+class View:
+    """Meshes `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame. reach [m].
+
+    is_a: 1 where own is the pair's first shape. pose_other_to_a: other's frame in that shape's. own_front, other_front:
+    1 where that mesh has a front; own_closed, other_closed: where it has an inside. touch: TOUCHES of the size [m].
+    """
+
+    own: int
+    other: int
+    pose: Pose
+    origin: Vec3
+    reach: Real
+    is_a: int
+    pose_other_to_a: Pose
+    own_front: int
+    own_closed: int
+    other_front: int
+    other_closed: int
+    touch: Real
+
+
+@wp.struct
+class Rows:
+    """Where a piece's contacts go: rows `first` and up; writes 0: they are counted only."""
+
+    contact: wp.array[StagedContact]
+    first: int
+    writes: int
+
+
+@wp.func
+def view_of(meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, reach: Real, size: Real, is_a: bool) -> View:
+    """How b sees a, or where not `is_a` how a sees b. size: of the larger mesh [m]."""
+    view = View()
+    view.reach = reach
+    view.touch = TOUCHES * size
+    if is_a:
+        view.is_a = 1
+        view.own = mesh_a
+        view.other = mesh_b
+        view.pose = wp.transform_inverse(pose_b_to_a)
+        view.pose_other_to_a = pose_b_to_a
+    else:
+        view.own = mesh_b
+        view.other = mesh_a
+        view.pose = pose_b_to_a
+        view.pose_other_to_a = wp.transform_identity(dtype=Real)
+    view.origin = wp.transform_get_translation(view.pose)
+    view.own_front = meshes.header[view.own * wp.static(HEADER) + 5]
+    view.own_closed = meshes.header[view.own * wp.static(HEADER) + 6]
+    view.other_front = meshes.header[view.other * wp.static(HEADER) + 5]
+    view.other_closed = meshes.header[view.other * wp.static(HEADER) + 6]
+    return view
+
+
+@wp.func(inline=False)
+def put(
+    view: View,
+    rows: Rows,
+    count: int,
+    on_own: Vec3,
+    way: Vec3,
+    separation: Real,
+    feature_own: int,
+    feature_other: int,
+    kind: int,
+) -> int:
+    """Writes contact `count` of a piece, or counts it; returns how many there are then."""
+    if rows.writes == 0:
+        return count + 1
+    contact = StagedContact()
+    contact.separation = separation
+    contact.kind = kind
+    if view.is_a == 1:
+        contact.point = wp.transform_point(view.pose_other_to_a, on_own)
+        contact.normal = wp.transform_vector(view.pose_other_to_a, way)
+        contact.feature_a = feature_own
+        contact.feature_b = feature_other
+    else:
+        contact.point = on_own + separation * way
+        contact.normal = -way
+        contact.feature_a = feature_other
+        contact.feature_b = feature_own
+    rows.contact[rows.first + count] = contact
+    return count + 1
+
+
+@wp.func
+def own_direction(view: View, way: Vec3) -> Vec3:
+    """A direction in own's frame."""
+    return wp.quat_rotate_inv(wp.transform_get_rotation(view.pose), way)
+
+
+@wp.func
+def faces(view: View, meshes: Meshes, face: int, part: int, way: Vec3) -> bool:
+    """Whether a place of own's surface looks along a direction; all of a surface without a front does."""
+    if view.own_front == 0:
+        return True
+    return wp.dot(outward_at(meshes, face, part), own_direction(view, way)) > Real(0.0)
+
+
+@wp.func
+def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
+    """Whether a point is in the box around a mesh."""
+    root = meshes.header[mesh * wp.static(HEADER) + 3]
+    inside = bool(True)
+    for axis in range(3):
+        inside = inside and point[axis] >= meshes.lower[root][axis] and point[axis] <= meshes.upper[root][axis]
+    return inside
+
+
+@wp.func(inline=False)
+def depth_inside(meshes: Meshes, mesh: int, point: Vec3) -> Real:
+    """How deep a point is inside a closed mesh, negative outside [m]; -inf without a search where it is far outside."""
+    if not is_in_box(meshes, mesh, point):
+        return -Real(wp.inf)
+    place = nearest_place(meshes, mesh, point)
+    depth = wp.sqrt(place.square)
+    if wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+        return -depth
+    return depth
+
+
+@wp.struct
+class Behind:
+    """Whether a point of own is behind other's surface: inside it, or through it. way: unit; depth [m].
+
+    feature: of the place that it leaves by.
+    """
+
+    found: int
+    way: Vec3
+    depth: Real
+    feature: int
+
+
+@wp.func(inline=False)
+def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
+    """Of a point in other's frame. Inside a closed mesh; of an open one, on the other side from own's origin.
+
+    A surface with a front is passed from the front only, and what is behind it within reach is behind it too.
+    """
+    result = Behind()
+    parted = bool(False)
+    if view.other_closed == 1:
+        if not is_in_box(meshes, view.other, point):
+            return result
+    else:
+        parted = is_parted(meshes, view.other, point, view.origin)
+        if view.other_front == 0 and not parted:
+            return result
+    place = nearest_place(meshes, view.other, point)
+    result.depth = wp.sqrt(place.square)
+    if result.depth <= view.touch:
+        return result
+    off = point - place.point
+    if view.other_front == 1:
+        if wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+            return result
+        if view.other_closed == 0 and not parted and result.depth >= view.reach:
+            return result
+    result.found = 1
+    result.way = off / result.depth
+    result.feature = feature_of_place(meshes, view.other, place.face, place.part)
+    return result

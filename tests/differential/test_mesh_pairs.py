@@ -1,0 +1,316 @@
+"""Two triangle meshes against brute force over all pairs of their features, against coal, and against known solids."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.model.builder import ModelBuilder
+from tests.differential.test_triangle_meshes import ROUNDING, check_contract, columns
+from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
+from tests.support.meshes import blob, grid, point_distances, torus
+from tests.support.oracle import rotation_of
+
+FRAMES = 40
+SIZES = [1e-3, 1.0, 1e3]
+MESHES = {
+    "blob": blob(np.random.default_rng(0), 7, 9),
+    "torus": torus(12, 7),
+    "open": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
+    "box": box(0.5, 0.4, 0.3),
+    "bar": box(1.5, 0.1, 0.1),
+}
+SOLID = ("blob", "torus", "box", "bar")
+PAIRS = [("blob", "torus"), ("box", "box"), ("bar", "bar"), ("torus", "bar"), ("blob", "open"), ("open", "open")]
+
+
+def pair_scene(first: str, second: str, size: float = 1.0, **options):
+    builder = ModelBuilder()
+    for name in (first, second):
+        vertices, faces = MESHES[name]
+        builder.add_shape_mesh(builder.add_body(), size * vertices, faces, **options)
+    return builder.finalize()
+
+
+def poses(rng: np.random.Generator, reach: float = 2.2) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `reach` apart."""
+    body_q = rng.normal(size=(FRAMES, 1, 2, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    away = rng.normal(size=(FRAMES, 3))
+    away *= rng.uniform(0.0, reach, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
+    return body_q
+
+
+def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
+    """float64[1, 1, count, 7]: bodies that are not turned, the last moved."""
+    body_q = np.zeros((1, 1, count, 7))
+    body_q[..., 6] = 1.0
+    body_q[0, 0, -1, :3] = x, y, z
+    return body_q
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_distance_and_depth(first, second):
+    """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of either in the other."""
+    distances, kinds = {}, {}
+    body_q = poses(np.random.default_rng(8), 1.2 if "bar" in (first, second) else 2.2)
+    for size in SIZES:
+        moved = body_q.copy()
+        moved[..., :3] *= size
+        contacts = collidecli.collide(pair_scene(first, second, size), moved, gap=3.0 * size)
+        for frame in range(FRAMES):
+            cell = contacts.cell(frame)
+            check_contract(cell, size)
+            distances[size, frame] = cell.distance.min() / size
+    for frame in range(FRAMES):
+        corners = [placed(MESHES[name], body_q[frame, 0, k]) for k, name in enumerate((first, second))]
+        distance = mesh_distance(*corners)
+        inside = [deepest_vertex(corners[1 - k], corners[k]) for k, name in enumerate((first, second)) if name in SOLID]
+        kinds[frame] = distance > 0.0 and max(inside, default=0.0) == 0.0
+        for size in SIZES:
+            if kinds[frame]:
+                assert distances[size, frame] == pytest.approx(distance, abs=ROUNDING)
+            else:
+                assert distances[size, frame] < 0.0
+                assert distances[size, frame] <= -max(inside, default=0.0) + ROUNDING
+    assert 5 < sum(kinds.values()) < FRAMES - 5
+
+
+@pytest.mark.parametrize(("first", "second"), [("blob", "torus"), ("torus", "open")])
+def test_distance_as_coal_has_it(first, second):
+    coal = pytest.importorskip("coal")
+    models = []
+    for name in (first, second):
+        vertices, faces = MESHES[name]
+        mesh = coal.BVHModelOBBRSS()
+        mesh.beginModel(len(faces), len(vertices))
+        mesh.addVertices(vertices)
+        mesh.addTriangles(faces)
+        mesh.endModel()
+        models.append(mesh)
+    body_q = poses(np.random.default_rng(9))
+    contacts = collidecli.collide(pair_scene(first, second), body_q, gap=3.0)
+    apart = 0
+    for frame in range(FRAMES):
+        places = [coal.Transform3s(rotation_of(pose[None])[0], pose[:3]) for pose in body_q[frame, 0]]
+        request, result = coal.DistanceRequest(), coal.DistanceResult()
+        distance = coal.distance(models[0], places[0], models[1], places[1], request, result)
+        found = contacts.cell(frame).distance.min()
+        if distance > 1e-9 and found > 0.0:
+            apart += 1
+            assert found == pytest.approx(distance, abs=1e-5)
+        elif distance <= 1e-9:
+            assert found < 1e-6
+    assert apart > 5
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_witnesses_are_on_the_surfaces(first, second):
+    body_q = poses(np.random.default_rng(10))
+    contacts = collidecli.collide(pair_scene(first, second), body_q, gap=0.1)
+    for frame in range(0, FRAMES, 3):
+        cell = contacts.cell(frame)
+        for name, pose, points in ((first, 0, cell.point0), (second, 1, cell.point1)):
+            corners = placed(MESHES[name], body_q[frame, 0, pose])
+            for point in points:
+                assert point_distances(corners, point).min() < 1e-6
+
+
+def test_a_box_on_a_box():
+    """Four corners, straight up, as deep as the box has sunk in; the large one's flat inside says nothing."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), *box(2.0, 2.0, 1.0))
+    builder.add_shape_mesh(builder.add_body(), *box(0.5, 0.4, 0.3))
+    for height in (1e-3, 0.0, -1e-3):
+        cell = collidecli.collide(builder.finalize(), resting(0.3, 0.1, 1.3 + height), gap=0.01).cell(0)
+        assert len(cell.distance) == 4
+        np.testing.assert_allclose(cell.distance, height, atol=1e-9)
+        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
+
+
+def test_crossing_bars_leave_along_their_common_normal():
+    """No vertex of either is inside the other: their edges are."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), *box(1.5, 0.1, 0.1))
+    builder.add_shape_mesh(builder.add_body(), *box(0.1, 1.5, 0.1))
+    for depth in (1e-4, 0.03):
+        cell = collidecli.collide(builder.finalize(), resting(0.0, 0.0, 0.2 - depth), gap=0.0).cell(0)
+        assert len(cell.distance) >= 4
+        assert cell.distance.min() == pytest.approx(-depth, abs=1e-8)
+        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-6)
+
+
+def test_ridges_at_right_angles():
+    """Each lies on its side, edge up and edge down: they meet edge on edge, and that is where they part."""
+    turned = 0.5**0.5 * np.array([[1.0, -1.0], [1.0, 1.0]])
+    beam, faces = box(1.0, 0.2, 0.2)
+    low = beam.copy()
+    low[:, 1:] = beam[:, 1:] @ turned.T
+    high = low[:, [1, 0, 2]] * [-1.0, 1.0, 1.0]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), low, faces)
+    builder.add_shape_mesh(builder.add_body(), high, faces)
+    apart = 0.4 * 2.0**0.5
+    for height in (0.01, -0.01):
+        cell = collidecli.collide(builder.finalize(), resting(0.1, 0.2, apart + height), gap=0.02).cell(0)
+        first = int(np.argmin(cell.distance))
+        assert cell.distance[first] == pytest.approx(height, abs=1e-8)
+        np.testing.assert_allclose(cell.normal[first], [0.0, 0.0, 1.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1])
+def test_one_wholly_inside_the_other_finds_the_way_out(gap):
+    """It is farther from the surface than the gap: as deep as its far side is below the nearest face."""
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), *box(2.0, 2.0, 1.0))
+    builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.2, 0.1))
+    cell = collidecli.collide(builder.finalize(), resting(0.3, 0.1, 0.4), gap=gap).cell(0)
+    assert cell.distance.min() == pytest.approx(-0.7, abs=1e-7)
+    np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-9)
+
+
+def test_a_sheet_has_two_sides_or_one():
+    """A box half through an open sheet goes back to where its middle is, unless the sheet has a front."""
+    for two_sided, above, depth, up in (
+        (True, 0.1, 0.2, 1.0),
+        (True, -0.1, 0.2, -1.0),
+        (False, 0.1, 0.2, 1.0),
+        (False, -0.1, 0.4, 1.0),
+    ):
+        builder = ModelBuilder()
+        sheet = np.array([[-2.0, -2.0, 0.0], [2.0, -2.0, 0.0], [2.0, 2.0, 0.0], [-2.0, 2.0, 0.0]])
+        builder.add_shape_mesh(builder.add_body(), sheet, np.array([[0, 1, 2], [0, 2, 3]]), two_sided=two_sided)
+        builder.add_shape_mesh(builder.add_body(), *box(0.3, 0.2, 0.3))
+        cell = collidecli.collide(builder.finalize(), resting(0.1, 0.2, above), gap=0.5).cell(0)
+        deepest = int(np.argmin(cell.distance))
+        assert cell.distance[deepest] == pytest.approx(-depth, abs=1e-7)
+        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, up], atol=1e-9)
+
+
+def cut(mesh: tuple[np.ndarray, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A mesh with every triangle cut in `count` squared ones."""
+    vertices, faces = mesh
+    share = [(i, j) for i in range(count + 1) for j in range(count + 1 - i)]
+    number = {pair: k for k, pair in enumerate(share)}
+    inner = [(number[i, j], number[i + 1, j], number[i, j + 1]) for i, j in share if i + j < count]
+    inner += [(number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]) for i, j in share if i + j < count - 1]
+    weights = np.array([(count - i - j, i, j) for i, j in share]) / count
+    points = np.einsum("kc,fcd->fkd", weights, vertices[faces]).reshape(-1, 3)
+    triangles = np.array(inner)[None] + len(share) * np.arange(len(faces))[:, None, None]
+    return np.round(points, 12), triangles.reshape(-1, 3)
+
+
+def test_cutting_faces_changes_no_distance():
+    """Edges and vertices inside flat faces are no features of the surface; how deep it overlaps depends on them."""
+    fine = cut(MESHES["box"], 5)
+    body_q = poses(np.random.default_rng(11), 1.2)
+    models = []
+    for mesh in (MESHES["box"], fine):
+        builder = ModelBuilder()
+        builder.add_shape_mesh(builder.add_body(), *MESHES["torus"])
+        builder.add_shape_mesh(builder.add_body(), *mesh)
+        models.append(collidecli.collide(builder.finalize(), body_q, gap=0.05))
+    coarse, fine = models
+    for frame in range(FRAMES):
+        first, second = coarse.cell(frame).distance, fine.cell(frame).distance
+        assert (len(first) > 0) == (len(second) > 0)
+        if len(first) and first.min() > 0.0:
+            assert second.min() == pytest.approx(first.min(), abs=1e-6)
+        elif len(first):
+            assert second.min() < 0.0
+
+
+def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    vertices, faces = box(0.5, 0.4, 0.3)
+    if kind == "slivers":  # a vertex of each face's diagonal, a hair's breadth from it
+        points, extra = list(vertices), []
+        for a, b, c in faces.tolist():
+            points.append(0.5 * (vertices[a] + vertices[b]) + 1e-9 * (vertices[c] - vertices[a]))
+            extra += [(a, len(points) - 1, c), (len(points) - 1, b, c), (a, b, len(points) - 1)]
+        return np.array(points), np.array(extra)
+    if kind == "soup":
+        return vertices[faces].reshape(-1, 3), np.arange(36).reshape(12, 3)
+    if kind == "fins":  # a third triangle along an edge, and one triangle twice
+        return np.concatenate([vertices, [[0.9, 0.9, 0.0]]]), np.concatenate([faces, [(6, 7, 8)], faces[:1]])
+    return vertices, faces[:-2]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", ["slivers", "soup", "fins", "open"])
+def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
+    vertices, faces = degenerate(kind)
+    body_q = poses(np.random.default_rng(12))
+    moved = body_q.copy()
+    moved[..., :3] *= size
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
+    builder.add_shape_mesh(builder.add_body(), size * MESHES["blob"][0], MESHES["blob"][1])
+    contacts = collidecli.collide(builder.finalize(), moved, gap=3.0 * size)
+    for frame in range(0, FRAMES, 2):
+        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate(((vertices, faces), MESHES["blob"]))]
+        of_box = placed(box(0.5, 0.4, 0.3), body_q[frame, 0, 0])
+        distance, inside = mesh_distance(*corners), deepest_vertex(of_box, corners[1])
+        cell = contacts.cell(frame)
+        check_contract(cell, size)
+        assert np.all(np.isfinite(cell.normal))
+        if distance > 0.0 and inside == 0.0:
+            if cell.distance.min() > 0.0:  # else the blob's vertices are inside the box
+                assert cell.distance.min() == pytest.approx(distance * size, abs=2.0 * ROUNDING * size)
+        else:
+            assert cell.distance.min() <= -inside * size + ROUNDING * size
+
+
+def test_coincident_meshes_touch():
+    for name in MESHES:
+        cell = collidecli.collide(pair_scene(name, name), resting(0.0, 0.0, 0.0), gap=0.01).cell(0)
+        check_contract(cell, 1.0)
+        assert cell.distance.min() <= 1e-7
+
+
+def test_every_pair_that_crosses_says_so():
+    for first, second in product(MESHES, repeat=2):
+        body_q = poses(np.random.default_rng(13), 1.5)[:10]
+        contacts = collidecli.collide(pair_scene(first, second), body_q, gap=0.0)
+        for frame in range(len(body_q)):
+            corners = [placed(MESHES[name], body_q[frame, 0, k]) for k, name in enumerate((first, second))]
+            if crosses(*corners) or crosses(*corners[::-1]):
+                assert contacts.cell(frame).distance.min() < 0.0, (first, second, frame)
+
+
+def test_the_order_of_the_meshes_does_not_matter():
+    body_q = poses(np.random.default_rng(14), 1.5)
+    here = collidecli.collide(pair_scene("blob", "torus"), body_q, gap=0.2)
+    there = collidecli.collide(pair_scene("torus", "blob"), body_q[:, :, ::-1], gap=0.2)
+    np.testing.assert_array_equal(here.cell_start, there.cell_start)
+    for frame in range(FRAMES):
+        first, second = here.cell(frame), there.cell(frame)
+        order = np.lexsort((second.feature0, second.feature1))
+        np.testing.assert_array_equal(first.feature0, second.feature1[order])
+        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
+        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
+
+
+def test_one_answer():
+    """Over broad phases, chunks and threads; also of those that are kept when their number is limited."""
+    builder = ModelBuilder()
+    for name in ("blob", "torus", "open", "box", "bar"):
+        builder.add_shape_mesh(-1 if name == "open" else builder.add_body(), *MESHES[name])
+    body_q = np.concatenate([poses(np.random.default_rng(seed))[:12] for seed in (1, 2)], axis=2)
+    body_q[..., :3] *= 0.5
+    model = builder.finalize()
+    expected = columns(collidecli.collide(model, body_q))
+    assert len(expected["distance"]) > 1000
+    variants: tuple[dict[str, Any], ...] = (
+        {"broad_phase": "nxn"},
+        {"broad_phase": "sap"},
+        {"broad_phase": "explicit", "threads": 1},
+        {"threads": 3, "chunk_cells": 1},
+        {"chunk_cells": 5},
+    )
+    for options in variants:
+        assert columns(collidecli.collide(model, body_q, **options)) == expected, options
