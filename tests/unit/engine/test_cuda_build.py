@@ -13,7 +13,7 @@ from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, find_pieces, join_mesh_contacts
-from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles, write_triangles
+from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
 from collidecli.model.shape_types import ShapeType
 
@@ -34,9 +34,7 @@ KERNELS = {
     "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
     "count_triangles": count_triangles,
-    "write_triangles": write_triangles,
     "join_contacts": join_contacts,
-    "plane_triangles": room(ShapeType.PLANE, ShapeType.MESH, "gjk").kernel,
     "convex_triangles": room(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
     "find_pieces": find_pieces,
     "collide_meshes": collide_meshes,
