@@ -25,18 +25,23 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
         raise InputError(
             f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
         )
-    scene = load_scene((path,), None, options=_options(contacts.config))
+    scene = load_scene((path,), None, options=_options(contacts.config, contacts.path))
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
     return scene
 
 
-def _options(config: dict[str, Any]) -> SceneOptions:
+def _options(config: dict[str, Any], where: str) -> SceneOptions:
     """How the run was told to read the scene; a motion that was laid over it is no part of it."""
-    known = {each.name for each in fields(SceneOptions)} - {"motion_layer"}
-    given: dict[str, Any] = {name: value for name, value in config.items() if name in known}
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    return SceneOptions(**{**given, **lists})
+    found: dict[str, Any] = {}
+    for each in fields(SceneOptions):
+        value = config.get(each.name, each.default)
+        value = tuple(value) if isinstance(value, list) else value
+        texts = value if isinstance(each.default, tuple) else (value,)
+        if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
+            raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
+        found[each.name] = value
+    return SceneOptions(**{**found, "motion_layer": ""})
 
 
 def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:

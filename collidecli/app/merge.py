@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.app.merge_plan import MergePlan, check_same_worlds, merged_blocks, plan_frames, plan_worlds
+from collidecli.app.merge_plan import MergePlan, check_same_worlds, demos_of, merged_blocks, plan_frames, plan_worlds
 from collidecli.app.merge_timing import merged_timing
 from collidecli.app.outputs import check_output
 from collidecli.errors import InputError
@@ -166,5 +166,5 @@ def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:
         elif name == "frames" and any(given):
             config[name] = ", ".join(dict.fromkeys(map(str, given)))
         elif any(given):
-            config[name] = [demo for demos in given for demo in demos or ()]
+            config[name] = [demo for one in sets for demo in demos_of(one)]
     return config

@@ -93,8 +93,14 @@ def _share_worlds(one: ContactSet, other: ContactSet) -> bool:
     """Whether both are of one recording; its demonstrations are worlds, and may be parted by name."""
     if one.trajectory_sha256 != other.trajectory_sha256:
         return False
-    demos = [set(each.config.get("demos") or ()) for each in (one, other)]
+    demos = [set(demos_of(each)) for each in (one, other)]
     return not (demos[0] and demos[1]) or bool(demos[0] & demos[1])
+
+
+def demos_of(contacts: ContactSet) -> tuple[str, ...]:
+    """Names of the demonstrations that a set was made of; () is all of its recording's."""
+    found = contacts.config.get("demos")
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def check_same_worlds(one: ContactSet, other: ContactSet) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
 
 STAGES = ("stage", "seconds", "calls")
@@ -18,7 +19,18 @@ SAME_KIND = ("thread_count", "chunk_cells")
 
 
 def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
-    """What /timing of the merged set holds; empty groups of sets without it count for nothing."""
+    """What /timing of the merged set holds; sets without it count for nothing.
+
+    Raises InputError for one whose datasets are not as `collide run` writes them.
+    """
+    try:
+        return _merged_timing(sets)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        files = ", ".join(one.path for one in sets)
+        raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
+
+
+def _merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
     groups: list[Any] = [one.file["timing"] for one in sets if isinstance(one.file.get("timing"), h5py.Group)]
     found: dict[str, Any] = {"merged_runs": len(sets)}
     found |= _stages([group for group in groups if all(name in group for name in STAGES)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
+import h5py
 import numpy as np
 import pytest
 
@@ -79,8 +80,6 @@ def test_a_file_that_is_no_contact_set(out, collide):
 
 def test_a_damaged_chunk_leaves_nothing(out, collide):
     """The columns are read while the output is written: it is gone when one of them cannot be."""
-    import h5py
-
     with h5py.File(out / "out.h5") as file:
         place = file["rigid_contacts/point1"].id.get_chunk_info(0)
     data = bytearray((out / "out.h5").read_bytes())
@@ -90,3 +89,10 @@ def test_a_damaged_chunk_leaves_nothing(out, collide):
         answer = collide("export", "out.h5", "--to", name)
         assert (answer.code, "point1" in answer.err) == (2, True), name
     assert sorted(path.name for path in out.iterdir()) == ["motion.h5", "out.h5", "scene.xml"]
+
+
+def test_options_of_the_run_that_are_none(out, collide):
+    with h5py.File(out / "out.h5", "r+") as file:
+        file.attrs["config"] = '{"asset_map": 3}'
+    answer = collide("export", "out.h5", "--to", "mujoco", "--scene", "scene.xml")
+    assert (answer.code, "the option asset_map is 3" in answer.err) == (2, True)

@@ -131,3 +131,12 @@ def test_a_damaged_part_leaves_nothing(parts, collide):
     answer = collide("merge", "a.h5", "b.h5", "-o", "out.h5")
     assert (answer.code, "b.h5: /rigid_contacts/normal" in answer.err) == (2, True)
     assert not list(parts.glob("*out.h5*"))
+
+
+def test_a_timing_that_no_run_wrote(parts, collide):
+    with h5py.File(parts / "b.h5", "r+") as file:
+        del file["timing/calls"]
+        file["timing/calls"] = 3
+    answer = collide("merge", "a.h5", "b.h5", "-o", "out.h5")
+    assert (answer.code, "/timing is not as a run writes it" in answer.err) == (2, True)
+    assert not list(parts.glob("*out.h5*"))
