@@ -107,6 +107,10 @@ def test_limits_of_parts_and_what_is_not_used(tmp_path):
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/l#0", "/m")
     assert len(model.hulls[0].vertex) <= 8
+    # One part fills the bend: the middle of the side across it is 0.5 m from the L, with fewer corners somewhat off.
+    outside, uncovered = map(float, re.findall(r"up to ([\d.e+-]+) m", scene.warnings[0]))
+    assert 0.3 < outside < 0.7
+    assert 0.0 < uncovered < 0.5
     assert scene.kept == {"/l": {"physxConvexDecompositionCollision:errorPercentage": 3.0},
                           "/m": {"physxTriangleMeshCollision:weldTolerance": pytest.approx(0.1)}}  # fmt: skip
     assert {line for line in scene.warnings if "not used" in line} == {
