@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
-from collidecli.model.contacts import ContactBlock
+from collidecli.model.contacts import CONTACT_ID, ContactBlock
 
 CELL_WINDOW = 1 << 18
 """Cells that are put in order together."""
@@ -36,9 +36,13 @@ class MergePlan:
 def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     """The frames of all sets, by their steps; the worlds are the same ones.
 
-    Raises InputError: steps that do not rise, a step of two sets, times that run back.
+    Raises InputError: contacts that were followed from frame to frame, as no part knows the ids of the one before it;
+    steps that do not rise, a step of two sets, times that run back.
     """
     for one in sets:
+        if CONTACT_ID.name in one.optional_columns:
+            what = "its contacts were followed from frame to frame: their ids begin anew in every set"
+            raise InputError(what, f"{one.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
         falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
         if len(falls):
             what = f"step {one.step[falls[0] + 1]} follows on step {one.step[falls[0]]}: frames are told apart by steps"

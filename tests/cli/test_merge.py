@@ -37,6 +37,17 @@ def test_a_split_run_is_one_run_again(parts, collide):
     assert collide("merge", "b.h5", "a.h5", "-o", "ab.h5").code == 3
 
 
+def test_contacts_that_were_followed_have_no_union(here, collide):
+    """The second part cannot know which id a contact that goes on had in the first."""
+    for name, frames in (("a", ":8"), ("b", "8:")):
+        args = (*RUN, "-t", "motion.h5", "--contact-ids", "--frames", frames, "-o", f"{name}.h5")
+        assert collide(*args).code == 0
+    answer = collide("merge", "a.h5", "b.h5", "-o", "ab.h5")
+    assert answer.code == 2
+    assert "a.h5: /rigid_contacts/contact_id" in answer.err
+    assert not (here / "ab.h5").exists()
+
+
 def test_worlds_of_a_split_recording(here, collide):
     """Three worlds of one motion, of which two and one are recorded apart."""
     with h5py.File(here / "motion.h5", "r+") as file:
