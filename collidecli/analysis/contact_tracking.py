@@ -42,13 +42,16 @@ class Followed:
     @staticmethod
     def joined(parts: list[Followed]) -> Followed:
         return Followed(
-            *(np.concatenate([getattr(part, name) for part in parts]) for name in ("world", "pair", "feature")),
+            np.concatenate([part.world for part in parts]),
+            np.concatenate([part.pair for part in parts]),
+            np.concatenate([part.feature for part in parts]),
             np.concatenate([part.place for part in parts], axis=1),
             np.concatenate([part.id for part in parts]),
         )
 
 
-NOTHING = Followed(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros((2, 0, 3)), np.zeros(0, np.int64))
+_NONE = np.zeros(0, np.int64)
+NOTHING = Followed(_NONE, _NONE, _NONE, np.zeros((2, 0, 3)), _NONE)
 
 
 class ContactTracker:

@@ -98,3 +98,8 @@ def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarr
 def in_order(pair: Staged) -> Staged:
     """By feature_b, then feature_a: in canonical order."""
     return pair.rows(np.lexsort((pair.feature_a, pair.feature_b)))
+
+
+def led_by_a(pair: Staged) -> Staged:
+    """By feature_a, then feature_b: as a reduction goes through them."""
+    return pair.rows(np.lexsort((pair.feature_b, pair.feature_a)))

@@ -60,3 +60,29 @@ def sort_by_features(contact: wp.array[StagedContact], first: int, stride: int, 
             if not features_before(contact[j], contact[j - stride], swapped):
                 break
             swap_contacts(contact, j, j - stride)
+
+
+@wp.func
+def sink_by_features(contact: wp.array[StagedContact], first: int, stride: int, root: int, count: int, swapped: bool):
+    """Restores a heap, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        beside = wp.min(child + 1, count - 1)
+        if features_before(contact[first + child * stride], contact[first + beside * stride], swapped):
+            child = beside
+        if not features_before(contact[first + at * stride], contact[first + child * stride], swapped):
+            return
+        swap_contacts(contact, first + at * stride, first + child * stride)
+        at = child
+
+
+@wp.func
+def sort_many_by_features(contact: wp.array[StagedContact], first: int, stride: int, count: int, swapped: bool):
+    """Heap sort of a pair's contacts by feature0, then feature1, where there may be thousands in any order."""
+    for i in range(count / 2):
+        sink_by_features(contact, first, stride, count / 2 - 1 - i, count, swapped)
+    for i in range(count - 1):
+        last = count - 1 - i
+        swap_contacts(contact, first, first + last * stride)
+        sink_by_features(contact, first, stride, 0, last, swapped)

@@ -5,7 +5,7 @@ along six fixed directions, weighed by their depth. Where what stays would push 
 (`balance`). All of it is worked out from the pair's contacts alone, in the order of their features, one thread a pair.
 
 Scores are worked out in float64 and compared in float32: what differs by rounding alone is a tie, and of equals the
-first in canonical order stays.
+first by features stays.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collidecli.engine.contact.marks import (
     without_marks,
 )
 from collidecli.engine.contact.moments import NOT_SCALED, anchor_of, friction_scales
-from collidecli.engine.contact.order import sort_by_features
+from collidecli.engine.contact.order import sort_many_by_features
 from collidecli.engine.device_model import DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.query import Query, query_of
@@ -161,13 +161,11 @@ def keep_extremes(
 
 
 @wp.func
-def reduction_frame(rows: ShapeRows, query: Query) -> wp.quatd:
-    """From a's frame, in which contacts are staged, to that in which they are reduced: of two shapes of one type the
-    larger one's, so that it does not matter which of them stands first in the scene; else a's.
+def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
+    """Whether a pair is reduced in b's frame and by b's features first: where two shapes of one type are, the larger
+    leads, so that it does not matter which of them stands first in the scene; else a does.
     """
-    if rows.type[query.row_a] == rows.type[query.row_b] and rows.radius[query.row_b] > rows.radius[query.row_a]:
-        return wp.quat_inverse(wp.transform_get_rotation(query.pose_b_to_a))
-    return wp.quat_identity(dtype=Real)
+    return rows.type[query.row_a] == rows.type[query.row_b] and rows.radius[query.row_b] > rows.radius[query.row_a]
 
 
 @wp.func
@@ -190,7 +188,10 @@ def reduce_contacts(
     contact: wp.array[StagedContact],
     scale: wp.array[wp.vec2f],
 ):
-    """One thread a candidate: the contacts that stay, at the front of its rows, and the scales of their friction."""
+    """One thread a candidate: the contacts that stay, at the front of its rows, and the scales of their friction.
+
+    They are worked on in the order of the leading shape's features and left in canonical order, an anchor behind them.
+    """
     thread = wp.tid()
     count = candidates.found[thread]
     row = candidates.row[thread]
@@ -200,8 +201,11 @@ def reduce_contacts(
     stride = candidates.stride[thread]
     margin = pair_limits(rows, row[0], row[1]).margin
     query = query_of(rows, instances, candidates.pair[thread], row)
-    to_frame = reduction_frame(rows, query)
-    sort_by_features(contact, first, stride, count, query.row_a != row[0])
+    b_leads = is_led_by_b(rows, query)
+    to_frame = wp.quat_identity(dtype=Real)
+    if b_leads:
+        to_frame = wp.quat_inverse(wp.transform_get_rotation(query.pose_b_to_a))
+    sort_many_by_features(contact, first, stride, count, b_leads)
     center = wp.zeros(shape=BINS, dtype=Vec3)
     deepest = wp.zeros(shape=BINS, dtype=int)
     sort_into_bins(rule, contact, first, stride, count, margin, to_frame, center, deepest)
@@ -218,6 +222,9 @@ def reduce_contacts(
         if rule.match_normals != 0:
             match_normals(contact, first, stride, count, margin, direction)
     kept = gather_kept(contact, first, stride, count)
+    swapped = query.row_a != row[0]
+    if swapped != b_leads:
+        sort_many_by_features(contact, first, stride, kept, swapped)
     if kept < count and has_direction and rule.anchor != 0:
         contact[first + kept * stride] = anchor
         kept += 1
