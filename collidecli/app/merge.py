@@ -19,7 +19,7 @@ from collidecli.files.activity import reading
 from collidecli.files.contacts.merged_writer import MergedHeader, write_merged
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.stored_tables import StoredTable, check_groups, model_attributes, model_tables
-from collidecli.model.contacts import CONTACT_ID, OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.model.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
 
 MERGE_SCHEMA = "collide.merge/1"
 WORLD_TEMPLATE = "/model/world/template"
@@ -60,7 +60,6 @@ def merge(request: MergeRequest, progress: Progress = None) -> dict[str, Any]:
             sets.sort(key=lambda one: one.step[0] if one.frame_count else 0)
         for one in sets[1:]:
             if not request.worlds:
-                _refuse_ids(one)
                 check_same_worlds(one, sets[0])
             _check_alike(one, sets[0], request.worlds)
         plan = plan_worlds(sets) if request.worlds else plan_frames(sets)
@@ -114,13 +113,6 @@ def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
         _refuse(one, first, f"columns: {', '.join(columns)}")
     if one.float_type != first.float_type:
         _refuse(one, first, f"points: {one.float_type} and {first.float_type}")
-
-
-def _refuse_ids(one: ContactSet) -> None:
-    """Raises InputError for contacts that were followed: in a run of all frames they would have other ids."""
-    if CONTACT_ID.name in one.optional_columns:
-        what = f"has {CONTACT_ID.name}: contacts were followed from its first frame on, not from that of other sets"
-        raise InputError(what, one.path, "run all frames at once, or without --contact-ids and --sticky-contacts")
 
 
 def _refuse(one: ContactSet, first: ContactSet, what: str) -> None:
