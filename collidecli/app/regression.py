@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collidecli.app.diff import DiffRequest, diff, limits
-from collidecli.app.run import RunRequest
 from collidecli.errors import InputError
 from collidecli.model.choices import FRAME_MATCHES
 from collidecli.model.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+
+if TYPE_CHECKING:
+    from collidecli.app.run import RunRequest
 
 MARKER = "contacts_tolerance"
 GROUPS = {
@@ -62,6 +64,8 @@ def run_request(
 
     options: names of the fields of RunRequest, and of its groups of options. Raises InputError for another name.
     """
+    from collidecli.app.run import RunRequest
+
     held: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
     own: dict[str, Any] = {}
     of_group = {field.name: group for group, kind in GROUPS.items() for field in fields(kind)}

@@ -27,6 +27,15 @@ MOST_BINS = 160
 MOST_PAIRS = 24
 WORST_PAIRS = 12
 BLOCK_ROWS = 1 << 20
+TEXTS = ("device", "processor", "broad_phase")
+NUMBERS = (
+    "wall_seconds",
+    "candidate_count",
+    "touching_pair_count",
+    "contact_count",
+    "inexact_pair_count",
+    "peak_memory_bytes",
+)
 
 Progress = Callable[[int, int], None] | None
 
@@ -69,11 +78,27 @@ def report_facts(request: ReportRequest, progress: Progress = None) -> dict[str,
         facts["pairs"] = _pairs(contacts, pairs, progress)
         facts["depths"] = _depths(sums.depths)
         facts["worst"] = _worst(contacts, pairs)
-    facts["timing"] = timing_facts(request.file)
+    facts["timing"], unclear = _timing(request.file)
     facts["profile"], facts["profile_file"] = profile, request.profile
     facts["difference"] = difference
-    facts["notes"] = _notes(facts)
+    facts["notes"] = _notes(facts) + unclear
     return facts
+
+
+def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
+    """What the timing report says of this run, and notes on what it says in a way that means nothing."""
+    facts = timing_facts(path)
+    found: dict[str, Any] = {name: facts[name] for name in TEXTS if isinstance(facts.get(name), str)}
+    found |= {name: facts[name] for name in NUMBERS if _is_amount(facts.get(name))}
+    stages = facts.get("stages", [])
+    found["stages"] = [one for one in stages if _is_amount(one["seconds"])]
+    unclear = [name for name in (*TEXTS, *NUMBERS) if name in facts and name not in found]
+    unclear += [f"stage {one['stage']}" for one in stages if not _is_amount(one["seconds"])]
+    return found, [f"left out of the timing, as it is no amount: {', '.join(unclear)}"] if unclear else []
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < np.inf
 
 
 def _difference(request: ReportRequest) -> dict[str, Any]:
@@ -85,11 +110,16 @@ def _difference(request: ReportRequest) -> dict[str, Any]:
 
 
 def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
+    if not np.isfinite(contacts.time).all():
+        frame = int(np.argmin(np.isfinite(contacts.time)))
+        raise InputError(
+            "is not a finite number", f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
+        )
     sums = _Sums(FrameSums(contacts.frame_count, contacts.world_count), DepthHistogram())
     none = np.zeros(0, np.int64)
     pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
     for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
-        _check_shapes(contacts, block)
+        _check(contacts, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
         pairs = pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
@@ -98,12 +128,19 @@ def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
     return sums
 
 
-def _check_shapes(contacts: ContactSet, block: ContactBlock) -> None:
+def _check(contacts: ContactSet, block: ContactBlock) -> None:
+    """Raises InputError for what no sum can be made of."""
+    fix = "make the contact set again"
+    finite = np.isfinite(block.columns["distance"])
+    if not finite.all():
+        cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
+        frame, world = divmod(cell, contacts.world_count)
+        where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {world}"
+        raise InputError("is not a finite number", where, fix)
     for name in ("shape0", "shape1"):
         rows = block.columns[name]
         if len(rows) and not (rows.min() >= 0 and rows.max() < len(contacts.shapes)):
-            where = f"{contacts.path}: /rigid_contacts/{name}"
-            raise InputError("names a shape that is not there", where, "make the contact set again")
+            raise InputError("names a shape that is not there", f"{contacts.path}: /rigid_contacts/{name}", fix)
 
 
 def _tell(progress: Progress, contacts: ContactSet, block: ContactBlock, done: int) -> None:

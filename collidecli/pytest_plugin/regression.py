@@ -22,7 +22,6 @@ from collidecli.app.regression import (
     run_request,
     tolerance_options,
 )
-from collidecli.app.run import run
 from collidecli.cli.streams import console, spoken
 from collidecli.errors import CollideError, OutputError
 from collidecli.files.atomic_output import AtomicOutput
@@ -60,6 +59,8 @@ class ContactsRegression:
                 device is "cpu" unless given, and with pytest-xdist there is one thread unless given.
         """
         __tracebackhide__ = True
+        from collidecli.app.run import run
+
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
         allowed = self._allowed()

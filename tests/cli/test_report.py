@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from collidecli.app.report import ReportRequest, report_facts
+from collidecli.files.profile_files import write_json, write_profile_h5
 from collidecli.model.choices import CHART_KINDS, CHART_THEMES
 from collidecli.report.chart_kinds import KINDS
 from collidecli.report.chart_style import PAGE, THEMES
@@ -68,6 +69,12 @@ def moved(here) -> tuple[str, str]:
     return a.write(here / "a.h5"), b.write(here / "b.h5")
 
 
+@pytest.fixture
+def no_charts(monkeypatch) -> None:
+    """Drawing takes a second; some tests look at words only."""
+    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda facts: {})
+
+
 def test_the_facts(here):
     a = made_up(frames=9, worlds=2)
     facts = report_facts(ReportRequest(a.write(here / "a.h5")))
@@ -118,13 +125,18 @@ def test_the_page(moved, here, collide):
     assert text.count('role="img"') == len([tag for tag in page.tags if tag == "svg"]) > 8
     assert not [colour for colour in PAGE.values() if colour in text]
     assert "var(--accent)" in text
-    assert collide("report", b, "-o", "page.html").code == 3, "a page that is there is not replaced"
     assert report_page(report_facts(ReportRequest(b, a))) == text, "the same facts are the same page"
-    assert collide("report", b, "-o", "page.html", "--force").code == 0
-    assert "Compared with" not in Path("page.html").read_text()
 
 
-def test_equal_sets_say_so(moved, collide):
+def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_charts):
+    assert collide("report", moved[1], "--against", moved[0], "-o", "p.html").code == 0
+    assert "Compared with" in Path("p.html").read_text()
+    assert collide("report", moved[1], "-o", "p.html").code == 3
+    assert collide("report", moved[1], "-o", "p.html", "--force").code == 0
+    assert "Compared with" not in Path("p.html").read_text()
+
+
+def test_equal_sets_say_so(moved, collide, no_charts):
     answer = collide("report", moved[0], "--against", moved[0], "-o", "p.html", "--json")
     facts = json.loads(answer.out)
     assert (facts["schema"], facts["output"], facts["difference"]["equal"]) == ("collide.report/1", "p.html", True)
@@ -143,24 +155,28 @@ def test_a_set_without_contacts(here, collide):
     assert "there is nothing to draw of --kind pairs: it has no contacts" in answer.err
 
 
-def test_a_profile(here, collide):
-    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu").code == 0
-    profiled = collide(
-        "profile", "scene.xml", "-t", "motion.h5", "-o", "p.h5", "--repeats", "2", "--device", "cpu", "--json"
-    )
-    facts = json.loads(profiled.out)
-    found = {name: report_facts(ReportRequest("out.h5", profile=name))["profile"] for name in ("p.h5", "p.json")}
-    assert found["p.h5"] == found["p.json"]
-    for mine, theirs in zip(found["p.json"]["phases"], facts["phases"], strict=True):
-        assert mine["name"] == theirs["name"]
-        assert mine["candidates"] == theirs["candidates"]
-        assert mine["compute_seconds"] == theirs["compute_seconds"]["median"]
-    with h5py.File("out.h5", "r+") as file:
-        file.attrs["scene_sha256"] = "0" * 64
-    assert (
-        "p.json profiles another scene than this one"
-        in collide("report", "out.h5", "--profile", "p.json", "--force").err
-    )
+def test_a_profile(moved, here, collide, no_charts):
+    def spread(values):
+        return {"median": float(np.median(values)), "repeats": values}
+
+    phases = [{"name": "nxn", "skipped": "too many pairs"}]
+    for n, name in enumerate(("sap", "explicit")):
+        times = {"compute_seconds": spread([1.0 + n, 4.0, 0.5]), "wall_seconds": spread([2.0, 3.0, 4.0])}
+        counts = {"candidates": 70 + n, "touching_pairs": 50, "contacts": 60, "contacts_sha256": "ab"}
+        phases.append({"name": name, "skipped": None, **times, **counts, "stages": {"order": spread([0.1, 0.2, 0.3])}})
+    facts = {"schema": "collide.profile/1", "scene_sha256": "", "repeats": 3, "phases": phases}
+    write_profile_h5(here / "p.h5", facts, False)
+    write_json(here / "p.json", facts, False)
+    for name in ("p.h5", "p.json"):
+        found = report_facts(ReportRequest(moved[0], profile=name))["profile"]
+        assert [one["name"] for one in found["phases"]] == ["nxn", "sap", "explicit"]
+        assert found["phases"][0] == {"name": "nxn", "skipped": "too many pairs"}
+        times = [one["compute_seconds"] for one in found["phases"][1:]]
+        assert times == [1.0, 2.0]
+        assert [one["candidates"] for one in found["phases"][1:]] == [70, 71]
+    write_json(here / "q.json", {**facts, "scene_sha256": "0" * 64}, False)
+    answer = collide("report", moved[0], "--profile", "q.json")
+    assert (answer.code, answer.err) == (0, "warning: q.json profiles another scene than this one\n")
 
 
 def test_every_kind_of_chart(moved, collide):
@@ -208,6 +224,45 @@ def test_refusals(moved, collide, words, told):
     assert answer.code in (2, 3)
     assert told in answer.err
     assert "Traceback" not in answer.err
+
+
+def damaged(path: str, edit) -> str:
+    with h5py.File(path, "r+") as file:
+        edit(file)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("dataset", "value", "told"),
+    [
+        ("rigid_contacts/distance", np.nan, "/rigid_contacts/distance, frame 2, world 1: is not a finite number"),
+        ("rigid_contacts/distance", -np.inf, "/rigid_contacts/distance, frame 2, world 1: is not a finite number"),
+        ("rigid_contacts/shape1", 99, "/rigid_contacts/shape1: names a shape that is not there"),
+        ("rigid_contacts/shape0", -1, "/rigid_contacts/shape0: names a shape that is not there"),
+        ("time/time", np.nan, "/time/time, frame 5: is not a finite number"),
+    ],
+)
+def test_values_that_no_sum_can_be_made_of(here, collide, dataset, value, told):
+    a = made_up(frames=9, worlds=2)
+    row = 5 if dataset.startswith("time") else int(np.flatnonzero(a.cell == 2 * 2 + 1)[-1])
+    path = damaged(a.write(here / "a.h5"), lambda file: file[dataset].__setitem__(row, value))
+    answer = collide("plot", path)
+    assert answer.code == 2
+    assert told in answer.err
+
+
+def test_a_timing_report_that_means_nothing(here, no_charts):
+    def edit(file):
+        timing = file.create_group("timing")
+        timing.attrs.update({"wall_seconds": "x", "candidate_count": np.array([1, 2]), "device": 3, "contact_count": 7})
+        timing.update({"stage": [b"read", b"write"], "seconds": [np.nan, 0.5], "calls": [1, 2]})
+
+    facts = report_facts(ReportRequest(damaged(made_up().write(here / "a.h5"), edit)))
+    assert facts["timing"] == {"contact_count": 7, "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}]}
+    assert facts["notes"] == [
+        "left out of the timing, as it is no amount: device, wall_seconds, candidate_count, stage read"
+    ]
+    Page(report_page(facts))
 
 
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2"])

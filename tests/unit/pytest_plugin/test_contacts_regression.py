@@ -19,8 +19,6 @@ pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "samples" / "03_regression_tests"
-HOME = str(Path.home())
-"""pytester makes a home of its own; the kernels that are compiled are in the real one."""
 INSTALLED = bool(entry_points(group="pytest11", name="collide"))
 PLUGIN = [] if INSTALLED else ["-p", "collidecli.pytest_plugin"]
 """A checkout that is not installed has no entry points."""
@@ -41,6 +39,13 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
         options = ["--broad-phase", broad_phase, "--device", "cpu", "--force", "-q"]
         assert main(["run", scene, "-t", motion, "-o", out, *options]) == 0
     assert main(["diff", out, str(SAMPLE / "tests/test_contacts/fall.h5"), "--full", "--atol", "1e-6"]) == 0
+
+
+@pytest.fixture(autouse=True)
+def no_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure's page takes a second to draw: one test looks at it."""
+    if "usefully" not in request.node.name:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 @pytest.fixture
@@ -85,8 +90,9 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester):
     )
     assert "Traceback" not in text
     assert "regression.py" not in text, "our own code is no part of what a test's author looks at"
-    kept = dict(re.findall(r"^(baseline|obtained|report)  +(\S+)$", text, re.M))
-    assert set(kept) == {"baseline", "obtained", "report"}
+    kept = dict(re.findall(r"^(baseline|obtained|report|page)  +(\S+)$", text, re.M))
+    assert set(kept) == {"baseline", "obtained", "report", "page"}
+    assert "Different: 152 contacts extra, 595 contacts changed." in Path(kept["page"]).read_text()
     assert Path(kept["baseline"]) == sample / "tests/test_contacts/fall.h5"
     assert "crate_small" in Path(kept["report"]).read_text()
     (look,) = re.findall(r"^look +(.*)$", text, re.M)
@@ -210,14 +216,20 @@ def test_options_of_pytest_regressions_are_left_alone(sample, pytester):
 
 def test_several_workers_write_one_baseline(sample, pytester, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("HOME", HOME)
-    (sample / "tests/test_contacts/fall.h5").unlink()
-    done = pytester.runpytest_subprocess(*PLUGIN, *QUIET, "-n", "2", "-k", "nxn or sap")
+    (sample / "tests/test_many.py").write_text(
+        """
+import pytest
+
+@pytest.mark.parametrize("number", range(6))
+def test_file(contacts_regression, number):
+    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")
+"""
+    )
+    done = pytester.runpytest_subprocess(*PLUGIN, *QUIET, "-n", "2", "tests/test_many.py")
     outcomes = done.parseoutcomes()
-    assert outcomes.get("failed", 0) == 1
-    assert outcomes.get("passed", 0) == 1
-    assert not list((sample / "tests/test_contacts").glob(".*"))
-    assert content(sample / "tests/test_contacts/fall.h5") == content(SAMPLE / "tests/test_contacts/fall.h5")
+    assert (outcomes["failed"], outcomes["passed"]) == (1, 5), "one worker writes, the others compare with it"
+    assert [path.name for path in (sample / "tests/test_many").iterdir()] == ["kept.h5"]
+    assert (sample / "tests/test_many/kept.h5").read_bytes() == (sample / "tests/test_contacts/fall.h5").read_bytes()
 
 
 def test_unused_it_imports_nothing_heavy():
