@@ -244,6 +244,33 @@ def test_nothing_catches_on_a_bumpy_mesh(shape_type):
     assert np.arccos(np.clip(cosine, -1.0, 1.0)).max() < own + 1e-3
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+def test_what_has_its_middle_inside_finds_the_way_out(gap):
+    """At least from its middle to the nearest surface, and from there by all of it; exactly so where that is flat."""
+    vertices, faces = SURFACES["torus"]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, vertices, faces)
+    builder.add_shape_box(builder.add_body(), hx=0.06, hy=0.04, hz=0.03)
+    body_q = np.zeros((12, 1, 1, 7))
+    body_q[..., 6] = 1.0
+    around = np.linspace(0.1, 6.0, 12)
+    body_q[:, 0, 0, 0], body_q[:, 0, 0, 1], body_q[:, 0, 0, 2] = np.cos(around), np.sin(around), 0.1
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=gap)
+    half = np.array([0.06, 0.04, 0.03])
+    for frame in range(12):
+        center = body_q[frame, 0, 0, :3]
+        distance = point_distances(vertices[faces], center).min()
+        cell = contacts.cell(frame)
+        deepest = int(np.argmin(cell.distance))
+        assert cell.distance[deepest] <= -distance - half.min()
+        # Others leave by the triangle nearest to a corner: that is at most the box's diagonal deeper.
+        assert cell.distance[deepest] >= -distance - 2.0 * np.linalg.norm(half)
+        corners = center + half * np.array(list(product([-1.0, 1.0], repeat=3)))
+        sampled = max(point_distances(vertices[faces], corner).min() for corner in corners)
+        assert cell.distance[deepest] <= -sampled + 1e-6
+        check_contract(cell, 1.0)
+
+
 def test_a_box_over_the_rim_of_a_slab_is_lifted():
     """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by what it has sunk in."""
     vertices, faces = grid(20)

@@ -8,7 +8,7 @@ from collidecli.engine.contact.order import features_before, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.support import core_radius
-from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
+from collidecli.engine.narrow_phase.mesh.triangle import BURIED, LAST_RESORT, RANK
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
 
@@ -54,7 +54,7 @@ def without_last_resorts(contact: wp.array[StagedContact], first: int, count: in
     """Drops contacts of the last rank, but keeps the deepest of them where no other's separation is below `deep` [m].
 
     So a pair whose cores cross never has contacts of its rounding alone. A `deep` of -inf: where it is the deepest of
-    all.
+    all; so is a BURIED one always.
     """
     kept = int(0)
     deepest = Real(wp.inf)
@@ -63,12 +63,20 @@ def without_last_resorts(contact: wp.array[StagedContact], first: int, count: in
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
-    if kept == count or deepest < deep:
-        return kept
-    held = kept
+    # Where others are deep enough, only what is BURIED may still be deeper.
+    least_rank = wp.where(deepest < deep, BURIED, LAST_RESORT)
+    held = int(-1)
     for i in range(kept, count):
-        if contact[first + i].separation < contact[first + held].separation:
-            held = i
+        if contact[first + i].kind >= least_rank * RANK:
+            is_deeper = held < 0
+            if held >= 0:
+                is_deeper = contact[first + i].separation < contact[first + held].separation
+            if is_deeper:
+                held = i
+    if held < 0:
+        return kept
+    if deepest < deep and contact[first + held].separation >= deepest:
+        return kept
     if deep == -Real(wp.inf) and contact[first + held].separation >= deepest:
         return kept
     swap_contacts(contact, first + kept, first + held)

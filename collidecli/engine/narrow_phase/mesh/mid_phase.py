@@ -11,6 +11,7 @@ from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.mesh_nearest import nearest_place, outward_at, square_to_box
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
@@ -75,6 +76,23 @@ def meets(near: Near, meshes: Meshes, node: int) -> bool:
     return lowest[0] + lowest[1] + lowest[2] <= near.height
 
 
+@wp.func(inline=False)
+def way_out(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int) -> int:
+    """The triangle nearest to the origin of a shape that is inside a closed mesh; else -1."""
+    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+    mesh = rows.mesh[query.row_b]
+    if rows.type[query.row_a] == PLANE or rows.meshes.header[mesh * wp.static(HEADER) + 6] == 0:
+        return -1
+    origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
+    root = rows.meshes.header[mesh * wp.static(HEADER) + 3]
+    if square_to_box(rows.meshes, root, origin) > Real(0.0):
+        return -1
+    place = nearest_place(rows.meshes, mesh, origin)
+    if wp.dot(origin - place.point, outward_at(rows.meshes, place.face, place.part)) >= Real(0.0):
+        return -1
+    return place.face
+
+
 @wp.kernel(module="unique", enable_backward=False)
 def count_triangles(
     rows: ShapeRows,
@@ -96,6 +114,8 @@ def count_triangles(
             node += 1
         else:
             node = rows.meshes.skip[node]
+    if way_out(rows, instances, candidates, order[start + thread]) >= 0:
+        found += 1
     end[thread] = found
 
 
@@ -109,7 +129,7 @@ def write_triangles(
     end: wp.array[wp.int32],
     piece: wp.array[wp.vec2i],
 ):
-    """One thread a candidate: its number and each triangle, in the order of the tree."""
+    """One thread a candidate: its number and each triangle, in the order of the tree; then ~ that of `way_out`."""
     thread = wp.tid()
     slot = int(0)
     if thread > 0:
@@ -126,11 +146,14 @@ def write_triangles(
             node += 1
         else:
             node = rows.meshes.skip[node]
+    if slot < end[thread]:
+        piece[slot] = wp.vec2i(order[start + thread], ~way_out(rows, instances, candidates, order[start + thread]))
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A bucket's candidates with a triangle each. piece: vec2i, candidate and triangle. end: of each candidate's.
+    """A bucket's candidates with a triangle each. piece: vec2i, candidate and triangle, or ~triangle of `way_out`.
+    end: of each candidate's.
 
     rows, row_end: of two meshes, how many rows their contacts take, and where those of each piece end.
     """

@@ -11,6 +11,7 @@ import warp as wp
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER, triangle_shape
+from collidecli.engine.narrow_phase.mesh.buried import contact_buried
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces, count_triangles, write_triangles
@@ -43,6 +44,10 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]
+        if piece[thread][1] < 0:
+            face = ~piece[thread][1]
+            piece_found[thread] = contact_buried(a, rows.meshes, mesh, face, query.pose_b_to_a, out, thread * most)
+            return
         b = triangle_shape(rows.meshes, mesh, piece[thread][1])
         closed = rows.meshes.header[wp.static(HEADER) * mesh + 5]
         found = collide(a, b, rows.meshes, mesh, closed, query.pose_b_to_a, query.reach, out, thread * most)

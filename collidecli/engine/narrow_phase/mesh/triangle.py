@@ -42,6 +42,8 @@ RANK = wp.constant(8)
 LAST_RESORT = wp.constant(2)
 """Rank of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's normal.
 """
+BURIED = wp.constant(3)
+"""Rank of the way out of a shape whose origin is inside: it counts where it is deeper than all others of its pair."""
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
 """Another triangle is nearer when it is so by more than this share."""
 CROSSES = wp.constant(Real(1.0e-9))
