@@ -271,6 +271,23 @@ def test_what_has_its_middle_inside_finds_the_way_out(gap):
         check_contract(cell, 1.0)
 
 
+@pytest.mark.parametrize("shape_type", SLIDERS)
+def test_no_two_triangles_name_one_point(shape_type):
+    """The shape stands exactly over edges and vertices of the grid: no place is said twice."""
+    sizes, rest = SLIDERS[shape_type]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(-1, *grid(64))
+    builder.add_shape(builder.add_body(), shape_type, sizes)
+    body_q = np.zeros((5, 1, 1, 7))
+    body_q[..., 6] = 1.0
+    body_q[:, 0, 0, 0], body_q[:, 0, 0, 2] = np.arange(5) / 128, rest - 0.01
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.015)
+    np.testing.assert_allclose(contacts.normal[:, 2], 1.0, atol=1e-7)
+    for frame in range(5):
+        places = np.round(contacts.cell(frame).point0 / 1e-8)
+        assert len(places) == len(np.unique(places, axis=0)) > 0
+
+
 def test_a_box_over_the_rim_of_a_slab_is_lifted():
     """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by what it has sunk in."""
     vertices, faces = grid(20)
