@@ -80,10 +80,14 @@ class Canvas:
         axes.set_axisbelow(True)
 
     def legend(self, axes: Axes, columns: int) -> None:
-        """Above the axes, at their left."""
+        """Above the axes, at their left; on a phone at the left of all, where names of rows would push it out."""
+        from matplotlib.transforms import blended_transform_factory
+
+        left = axes.figure.transFigure if self.narrow else axes.transAxes
         axes.legend(
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=blended_transform_factory(left, axes.transAxes),
             ncols=columns,
             frameon=False,
             fontsize=self.font - 0.5,

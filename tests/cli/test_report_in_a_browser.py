@@ -89,6 +89,14 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
         width,
     )
     assert outside == 0
+    cut = page.evaluate(
+        """shown => [...document.querySelectorAll(`.${shown} svg text`)].filter(one => {
+            const [box, svg] = [one, one.ownerSVGElement].map(it => it.getBoundingClientRect());
+            return box.right > svg.right + 1 || box.left < svg.left - 1;
+        }).map(one => one.textContent)""",
+        shown,
+    )
+    assert cut == [], "nothing is written over a chart's edge"
     smallest = page.evaluate(
         """shown => Math.min(...[...document.querySelectorAll(`.${shown} svg text`)].map(one => {
             const svg = one.ownerSVGElement;
