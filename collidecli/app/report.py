@@ -81,7 +81,7 @@ def report_facts(request: ReportRequest, progress: Progress = None) -> dict[str,
     facts["timing"], unclear = _timing(request.file)
     facts["profile"], facts["profile_file"] = profile, request.profile
     facts["difference"] = difference
-    facts["notes"] = _notes(facts) + unclear
+    facts["notes"], facts["warnings"] = _notes(facts), _warnings(facts) + unclear
     return facts
 
 
@@ -277,14 +277,19 @@ def _worst(contacts: ContactSet, pairs: PairTotals) -> list[dict[str, Any]]:
 
 def _notes(facts: dict[str, Any]) -> list[str]:
     notes = []
-    profile = facts["profile"]
-    if profile is not None and profile["scene_sha256"] != facts["scene_sha256"]:
-        notes.append(f"{facts['profile_file']} profiles another scene than this one")
     if facts["pairs"]["frames_per_bin"] > 1:
         notes.append(f"the map of pairs has {facts['pairs']['frames_per_bin']} frames in a column")
     if facts["series"]["frames_per_bin"] > 1:
         notes.append(f"lines over time are of {facts['series']['frames_per_bin']} frames at a time")
+    return notes
+
+
+def _warnings(facts: dict[str, Any]) -> list[str]:
+    found = []
+    profile = facts["profile"]
+    if profile is not None and profile["scene_sha256"] != facts["scene_sha256"]:
+        found.append(f"{facts['profile_file']} profiles another scene than this one")
     inexact = facts["timing"].get("inexact_pair_count", 0)
     if inexact:
-        notes.append(f"{inexact} depths are upper bounds: the search for them hit its limit")
-    return notes
+        found.append(f"{inexact} depths are upper bounds: the search for them hit its limit")
+    return found

@@ -60,6 +60,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     require_matplotlib()
     with streams.progress("reading") as progress:
         facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    for warning in facts["warnings"]:
+        streams.warn(warning)
     missing = KINDS[kind].missing(facts)
     if missing:
         raise InputError(f"there is nothing to draw of --kind {kind}: {missing}", file)

@@ -50,7 +50,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     with streams.progress("reading") as progress:
         facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
     write_output(output, report_page(facts).encode(), force)
-    for note in facts["notes"]:
-        streams.warn(note)
+    for warning in facts["warnings"]:
+        streams.warn(warning)
     streams.result({**facts, "output": output}, report_table)
     return 0

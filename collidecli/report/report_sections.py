@@ -86,7 +86,11 @@ def sections(facts: Facts, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
         lead = "The deepest contact of each pair, the deepest first."
         found.append(section("worst", "Worst penetrations", part(table=_worst(facts)), lead=lead))
     found += _timing(facts, charts)
-    found.append(section("source", "Where it is from", part(facts=_source(facts)), part(lines=facts["notes"])))
+    found.append(
+        section(
+            "source", "Where it is from", part(facts=_source(facts)), part(lines=[*facts["warnings"], *facts["notes"]])
+        )
+    )
     return found
 
 

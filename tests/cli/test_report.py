@@ -259,7 +259,7 @@ def test_a_timing_report_that_means_nothing(here, no_charts):
 
     facts = report_facts(ReportRequest(damaged(made_up().write(here / "a.h5"), edit)))
     assert facts["timing"] == {"contact_count": 7, "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}]}
-    assert facts["notes"] == [
+    assert facts["warnings"] == [
         "left out of the timing, as it is no amount: device, wall_seconds, candidate_count, stage read"
     ]
     Page(report_page(facts))
