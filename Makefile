@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test lint format bench docs clean
+.PHONY: setup run test test-slow lint format bench docs clean
 
 setup: $(READY)
 
@@ -19,6 +19,9 @@ run: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

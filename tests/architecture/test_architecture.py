@@ -29,7 +29,8 @@ FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 def files() -> list[Path]:
     """Every file of the project: what lies in its root, and in its folders at any depth."""
     inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
-    found = [path for path in [*ROOT.iterdir(), *inside] if path.is_file() and "__pycache__" not in path.parts]
+    top = [path for path in ROOT.iterdir() if path.name != ".git"]
+    found = [path for path in [*top, *inside] if path.is_file() and "__pycache__" not in path.parts]
     return sorted(found)
 
 

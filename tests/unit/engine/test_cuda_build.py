@@ -42,8 +42,11 @@ KERNELS = {
     "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 
+HEAVY = {"test_all", "hulls", "convex", "reduce_contacts", "convex_triangles", "find_pieces", "collide_meshes"}
+"""Take a core half a minute each: `make test-slow`."""
 
-@pytest.mark.parametrize("name", KERNELS)
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS])
 def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
     find_device("cpu")
     monkeypatch.setattr(wp.config, "optimization_level", 0)  # whether it compiles, not how well
