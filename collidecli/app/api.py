@@ -22,7 +22,7 @@ from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
-from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
+from collidecli.model.options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions, SceneOptions
 
 if TYPE_CHECKING:
     from collidecli.app.contact_set import ContactSet
@@ -133,6 +133,8 @@ def collide(
     threads: int = 0,
     memory_limit: int = 0,
     chunk_cells: int = 0,
+    cache_dir: str = "",
+    cache_limit: int = DEFAULT_CACHE_LIMIT,
 ) -> Contacts:
     """Every contact of a model in motion, in memory; the same contacts, bit for bit, that `collide run` writes.
 
@@ -149,6 +151,7 @@ def collide(
         columns: names of optional columns, such as "friction"; docs/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
             empty or 0 lets the engine choose.
+        cache_dir, cache_limit [bytes]: where signed distance fields are kept between runs; 0 bytes keeps none.
     Raises:
         InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
     """
@@ -158,7 +161,9 @@ def collide(
         normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
         sticky_contacts=sticky_contacts, contact_ids=contact_ids,
     ).checked()  # fmt: skip
-    engine = EngineOptions(pipeline, broad_phase, device, threads, memory_limit, chunk_cells).checked()
+    engine = EngineOptions(
+        pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
+    ).checked()
     optional = OptionalColumns.of(contact.apply(model), columns)
     motion = _motion_of(model, body_q)
     timing = TimingReport()

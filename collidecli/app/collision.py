@@ -16,6 +16,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
 from collidecli.files.activity import reading
+from collidecli.files.field_cache import FieldCache
 from collidecli.model.contacts import ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
@@ -32,7 +33,8 @@ SAMPLE_FRAMES = 8
 class Collision:
     """A pipeline that is compiled, and the motion that it is to collide in chunks of `chunk_cells` cells.
 
-    memory_limit: bytes for the scratch memory of all workers and the blocks that wait.
+    memory_limit: bytes for the scratch memory of all workers and the blocks that wait. notes: what went wrong with the
+    cache of signed distance fields, in words.
     """
 
     motion: Motion
@@ -42,6 +44,7 @@ class Collision:
     chunk_cells: int
     memory_limit: int
     contact: ContactOptions
+    notes: tuple[str, ...] = ()
 
     def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
         """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
@@ -79,8 +82,10 @@ def prepare_collision(
     timing: TimingReport,
 ) -> Collision:
     """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory."""
+    cache = FieldCache(engine.cache_dir, engine.cache_limit)
     with timing.stage("compile"):
-        pipeline, choice = build_pipeline(model, contact, engine, device, sample_poses(motion), motion.float_type)
+        samples = sample_poses(motion)
+        pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
     workers = worker_count(engine.threads, device.is_cuda)
     limit = engine.memory_limit or free_memory_share()
     return Collision(
@@ -91,6 +96,7 @@ def prepare_collision(
         chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
         memory_limit=max(limit - IO_BYTES, limit // 2),
         contact=contact,
+        notes=tuple(cache.notes),
     )
 
 

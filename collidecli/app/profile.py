@@ -18,6 +18,7 @@ from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
 from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.schema import CELL_START, column_path, row_shape
+from collidecli.files.field_cache import FieldCache
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.motion import Motion
 from collidecli.model.options import EngineOptions
@@ -102,10 +103,11 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
     scene, motion = scene_in_motion(request)
     try:
         samples = sample_poses(motion)
+        cache = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
 
         def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
             options = replace(request.engine, **engine)
-            return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type)
+            return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, cache)
 
         _, choice = build(pipeline="unified", broad_phase="auto")
         measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
@@ -128,7 +130,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
             fastest=fastest,
             agrees=agrees,
             advice=advice,
-            warnings=(*scene.warnings, *getattr(motion, "warnings", ())),
+            warnings=(*scene.warnings, *getattr(motion, "warnings", ()), *cache.notes),
         )
     finally:
         motion.close()

@@ -29,6 +29,7 @@ VERBS = {
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
     "merge": "Join contact sets of disjoint frames or disjoint worlds to one.",
+    "cache": "Show what signed distance fields are kept on disk between runs, or remove them.",
     "check": "Say whether a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""

@@ -109,12 +109,15 @@ class MemorySize(click.ParamType):
 
     name = "size"
 
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         parts = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(value))
         unit = parts and _UNITS.get(parts[2].upper())
         if not parts or not unit:
             self.fail(f"'{value}' is not a memory size; write 512MiB or 4GiB", param, ctx)
         size = int(float(parts[1]) * unit)
-        if size < 1:
+        if size < self._least:
             self.fail(f"'{value}' is no memory at all", param, ctx)
         return size

@@ -191,6 +191,17 @@ def device_options(command: Callable) -> Callable:
     )
 
 
+def cache_options(command: Callable) -> Callable:
+    """Where signed distance fields are kept between runs."""
+    add = partial(setting, section="Cache of signed distance fields")
+    size = MemorySize(least=0)
+    return _decorated(
+        command,
+        add("--cache-dir", metavar="FOLDER", help="Where it is. [default: the platform's folder for caches]"),
+        add("--cache-limit", type=size, metavar="SIZE", help="Of all of it; 0B keeps none. [default: 1GiB]"),
+    )
+
+
 def compression_option(command: Callable) -> Callable:
     """How the output file is compressed."""
     add = partial(setting, section="Output", default="gzip", show_default=True)

@@ -11,6 +11,7 @@ from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import (
     SPEED,
     Verb,
+    cache_options,
     contact_options,
     device_options,
     force_option,
@@ -51,6 +52,7 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
     help="Measured passes of each.",
 )
 @device_options
+@cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and say which to choose.

@@ -11,6 +11,7 @@ from collidecli.cli.option_types import NameList
 from collidecli.cli.options import (
     Verb,
     algorithm_options,
+    cache_options,
     compression_option,
     contact_options,
     device_options,
@@ -47,6 +48,7 @@ COLUMNS = "Further columns of every contact, as friction. [default: none]"
 @setting("--force", is_flag=True, section="Output", help="Replace an output that is there.")
 @algorithm_options
 @device_options
+@cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Find every contact of a scene in motion, in every frame of every world, and write them as one HDF5 file.

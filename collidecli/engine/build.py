@@ -16,10 +16,12 @@ from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
 from collidecli.engine.contact.reduction import reduction_of
-from collidecli.engine.device_model import DeviceModel, upload_model
+from collidecli.engine.device_model import KINDS_WITH_FIELD, DeviceModel, kinds_of, upload_model
 from collidecli.engine.narrow_phase.dispatch import needed_rooms
+from collidecli.engine.narrow_phase.sdf.fields import Fields, upload_fields
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
+from collidecli.engine.signed_distance.source import FieldStore, field_of
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.heightfield_pairs import refuse_heightfield_pairs
@@ -102,12 +104,14 @@ def build_pipeline(
     device: wp.Device,
     sample_poses: np.ndarray,
     float_type: np.dtype,
+    store: FieldStore | None = None,
 ) -> tuple[CollisionPipeline, BroadPhaseChoice]:
     """A pipeline for `model`, its kernels compiled and loaded.
 
     Args:
         sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion; they choose the sweep.
         float_type: of the witness points, float32 or float64.
+        store: where signed distance fields are kept between runs.
     """
     refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
@@ -117,18 +121,28 @@ def build_pipeline(
     if widest <= ENUMERATED_SHAPES or wanted:
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
-    type_pairs = _type_pairs(device_model, template_pairs)
-    table = needed_rooms(type_pairs, contact_options.narrow_phase, device)
+    kind_pairs = _kind_pairs(device_model, template_pairs)
+    table = needed_rooms(kind_pairs, contact_options.narrow_phase, device)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
         table,
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
-        reduction_of(contact_options, type_pairs, device),
+        reduction_of(contact_options, types_of(kind_pairs), device),
+        _fields(device_model, store) if any(room.of_sdf for room in table.rooms) else None,
     )
     compile_kernels(pipeline.kernels(), device)
     return pipeline, choice
+
+
+def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:
+    model, device = device_model.model, device_model.device
+    grids = []
+    for number, shape in enumerate(model.sdfs):
+        where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
+        grids.append(field_of(shape, device, store, where))
+    return upload_fields(model, grids, device)
 
 
 def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:
@@ -151,15 +165,20 @@ def _broad_phase(
     return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, offset, template_pairs))
 
 
-def _type_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
-    """Pairs of shape types that may touch; where pairs are not listed, those that the filter classes allow."""
+def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The pairs of shape types among pairs of kinds."""
+    return {(a % KINDS_WITH_FIELD, b % KINDS_WITH_FIELD) for a, b in kind_pairs}
+
+
+def _kind_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
+    """Pairs of kinds of shapes that may touch; where pairs are not listed, those that the filter classes allow."""
     model = device_model.model
-    types, pair_filter = model.shapes.type, model.pair_filter
+    kinds, pair_filter = kinds_of(model), model.pair_filter
     if template_pairs is not None:
-        used = np.concatenate([types[pairs] for pairs in template_pairs])
+        used = np.concatenate([kinds[pairs] for pairs in template_pairs])
     else:
-        kinds = np.unique(np.stack([pair_filter.shape_class, types], axis=1), axis=0)
-        may = pair_filter.class_table[kinds[:, None, 0], kinds[None, :, 0]]
+        used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
+        may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
         first, second = np.nonzero(may)
-        used = np.concatenate([np.stack([kinds[first, 1], kinds[second, 1]], axis=1), types[pair_filter.forced]])
+        used = np.concatenate([np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]])
     return {(int(a), int(b)) for a, b in np.unique(used, axis=0)} if len(used) else set()

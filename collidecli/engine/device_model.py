@@ -21,6 +21,7 @@ from collidecli.model.shape_types import ShapeType
 
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""
+KINDS_WITH_FIELD = len(ShapeType)
 PLACED_BY_WORLD = -2
 """In place of a body: the shape is static, and moves with the origin of its world."""
 
@@ -29,12 +30,14 @@ PLACED_BY_WORLD = -2
 class ShapeRows:
     """Shapes, one row each as in the model, and the filter's lists by row.
 
+    kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field.
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
     radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1.
     mesh, heightfield: which of `meshes` and of `heightfields`, or -1.
     """
 
     type: wp.array[wp.int32]
+    kind: wp.array[wp.int32]
     body: wp.array[wp.int32]
     pose: wp.array[Pose]
     size: wp.array[Vec3]
@@ -106,6 +109,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     )
     rows = ShapeRows()
     rows.type = put(shapes.type, wp.int32)
+    rows.kind = put(kinds_of(model), wp.int32)
     rows.body = put(_body_or_world(model), wp.int32)
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
@@ -150,6 +154,11 @@ def _body_or_world(model: Model) -> np.ndarray:
     moved = np.unique(model.world_template[~is_identity(model.world_shift)])
     placed = (shapes.body == STATIC_BODY) & np.isin(shapes.template, moved)
     return np.where(placed, PLACED_BY_WORLD, shapes.body).astype(np.int32)
+
+
+def kinds_of(model: Model) -> np.ndarray:
+    """int32[S]: each shape's kind, by pairs of which rooms are chosen; see `ShapeRows`."""
+    return (model.shapes.type + KINDS_WITH_FIELD * (model.shapes.sdf >= 0)).astype(np.int32)
 
 
 def reach_share(model: Model) -> np.ndarray:

@@ -21,6 +21,9 @@ from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESH_PAIR_KERNELS, col
 from collidecli.engine.narrow_phase.mesh.mid_phase import find_triangles
 from collidecli.engine.narrow_phase.mesh.room import SHARED_KERNELS, collide_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
+from collidecli.engine.narrow_phase.sdf.fields import Fields
+from collidecli.engine.narrow_phase.sdf.room import SDF_KERNELS, find_pieces
+from collidecli.engine.narrow_phase.sdf.room import collide_pieces as collide_field_pieces
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import ContactBlock
@@ -84,7 +87,8 @@ class StageClock:
 class CollisionPipeline:
     """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
 
-    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact.
+    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact. fields: where a pair has a signed
+    distance field.
     """
 
     device_model: DeviceModel
@@ -93,6 +97,7 @@ class CollisionPipeline:
     float_type: np.dtype
     max_contacts_per_pair: int = 0
     reduction: Reduction | None = None
+    fields: Fields | None = None
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of every cell of the batch, in canonical order, and what they cost.
@@ -130,6 +135,8 @@ class CollisionPipeline:
             shared += MESH_PAIR_KERNELS
         if any(room.of_field for room in self.table.rooms):
             shared += FIELD_KERNELS
+        if any(room.of_sdf for room in self.table.rooms):
+            shared += SDF_KERNELS
         if self.reduction is not None:
             shared += self.reduction.kernels()
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
@@ -146,11 +153,15 @@ class CollisionPipeline:
         pieces = {}
         shared = [self.device_model.rows, chunk.instances, candidates]
         for index, room in enumerate(self.table.rooms):
-            if not sizes[index] or not (room.of_mesh or room.of_field):
+            if not sizes[index] or not (room.of_mesh or room.of_field or room.of_sdf):
                 continue
             where = (shared, order, starts[index], sizes[index], workspace)
             if room.of_meshes:
                 pieces[index] = find_mesh_pieces(*where)
+                needed[index] = pieces[index].rows
+                continue
+            if room.of_sdf:
+                pieces[index] = find_pieces(shared, self.fields, *where[1:])
                 needed[index] = pieces[index].rows
                 continue
             find = find_field_triangles if room.of_field else find_triangles
@@ -170,6 +181,9 @@ class CollisionPipeline:
                 bucket, rows = (start, size, limit), (contact, first_row, room.max_contacts)
                 if room.of_meshes:
                     collide_mesh_pairs(shared, pieces[index], order, bucket, rows[:2], workspace)
+                    continue
+                if room.of_sdf:
+                    collide_field_pieces(shared, self.fields, pieces[index], order, bucket, rows[:2], workspace)
                     continue
                 collide_pieces(room.kernel, shared, pieces[index], order, bucket, inexact, rows, workspace)
                 continue

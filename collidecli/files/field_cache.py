@@ -22,11 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
+from collidecli.model.options import DEFAULT_CACHE_LIMIT
+
 MAGIC = b"collide field 1\n"
 SUFFIX, PARTIAL = ".sdf", ".partial"
 FOLDER = "fields"
-DEFAULT_LIMIT = 1 << 30
-"""Bytes of all entries."""
 STALE_SECONDS = 3600.0
 """A file half written that is older belongs to a process that is gone."""
 HEADER_LIMIT = 1 << 16
@@ -66,7 +66,7 @@ class FieldCache:
     folder: "" is the platform's. notes: what went wrong, in words: a cache never stops a run.
     """
 
-    def __init__(self, folder: str = "", limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, folder: str = "", limit: int = DEFAULT_CACHE_LIMIT) -> None:
         self.folder, self.limit = cache_folder(folder), limit
         self.notes: list[str] = []
 

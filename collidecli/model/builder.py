@@ -28,8 +28,9 @@ from collidecli.model.scene_records import (
     may_meet,
 )
 from collidecli.model.shape_adders import ShapeAdders, place_named
-from collidecli.model.shape_config import ShapeConfig, check_config, check_length
+from collidecli.model.shape_config import ShapeConfig, check_config, check_length, sdf_options
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
+from collidecli.model.signed_distance import sdf_shape
 from collidecli.model.triangle_mesh import TriangleMesh
 
 DEFAULT_GAP = 0.1
@@ -139,18 +140,20 @@ class ModelBuilder(ShapeAdders):
             raise InputError(
                 f"{shape_type.label} is given {len(size)} sizes", where, f"give {SIZE_COUNT[shape_type]}, in metres"
             )
+        checked = checked_size(shape_type, tuple(size), where)
         record = ShapeRecord(
             key=key,
             template=self._shape_template(body, where),
             body=body,
             type=shape_type,
             pose=pose,
-            size=checked_size(shape_type, tuple(size), where),
+            size=checked,
             cfg=cfg,
             default_gap=None,
             hull=hull,
             mesh=mesh,
             heightfield=heightfield,
+            sdf=sdf_shape(sdf_options(cfg), shape_type, checked, hull, mesh, where),
         )
         self._records.shapes.append(record)
         return self.shape_count - 1

@@ -11,9 +11,9 @@ from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.triangle_mesh import TriangleMesh
 
-SPOKES = 24
+SPOKES = 48
 """Corners of the polygon that stands for a circle."""
-BALL_RINGS = 12
+BALL_RINGS = 24
 
 
 def facets(

@@ -19,6 +19,7 @@ from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, 
 from collidecli.model.placement import origins
 from collidecli.model.scene_records import BodyRecord, ForcedRecord, PairRecord, SceneRecords, ShapeRecord, WorldOrigin
 from collidecli.model.shape_config import check_length, resolved_material
+from collidecli.model.signed_distance import SdfShape
 from collidecli.model.triangle_mesh import TriangleMesh
 
 UP_AXES = ("X", "Y", "Z")
@@ -63,12 +64,14 @@ def build_model(
     hulls, hull = _stored_once([shape.hull for shape in records.shapes])
     meshes, mesh = _stored_once([shape.mesh for shape in records.shapes])
     heightfields, heightfield = _stored_once([shape.heightfield for shape in records.shapes])
+    sdfs, sdf = _stored_once([shape.sdf for shape in records.shapes])
     model = Model(
         bodies=_bodies(records.bodies),
-        shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield),
+        shapes=_shapes(records.shapes, default_gap, hull, mesh, heightfield, sdf),
         hulls=hulls,
         meshes=meshes,
         heightfields=heightfields,
+        sdfs=sdfs,
         pair_filter=lower_filter(records, static_pairs),
         world_template=np.array(world_template, np.int32),
         world_pose=origins([origin.pose for origin in world_origin]),
@@ -173,7 +176,12 @@ def _bodies(records: list[BodyRecord]) -> Bodies:
 
 
 def _shapes(
-    records: list[ShapeRecord], default_gap: float, hull: np.ndarray, mesh: np.ndarray, heightfield: np.ndarray
+    records: list[ShapeRecord],
+    default_gap: float,
+    hull: np.ndarray,
+    mesh: np.ndarray,
+    heightfield: np.ndarray,
+    sdf: np.ndarray,
 ) -> Shapes:
     gaps = []
     for shape in records:
@@ -192,14 +200,15 @@ def _shapes(
         hull=hull,
         mesh=mesh,
         heightfield=heightfield,
+        sdf=sdf,
     )
 
 
-Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield)
+Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield, SdfShape)
 
 
 def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
-    """Geometries, equal ones once, and int32[S], which of them each shape is; -1 for shapes that are none."""
+    """Geometries, equal ones once, and int32[S], which of them each shape is; -1 for shapes without."""
     number: dict[bytes, int] = {}
     held: list[Geometry] = []
     rows = np.full(len(given), -1, np.int32)

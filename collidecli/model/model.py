@@ -13,6 +13,7 @@ from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import Materials, PairMaterials
 from collidecli.model.placement import IDENTITY_POSE, compose, first_worlds, is_identity, shift_between
 from collidecli.model.shape_types import ShapeType
+from collidecli.model.signed_distance import SdfShape
 from collidecli.model.triangle_mesh import TriangleMesh
 
 STATIC_BODY = -1
@@ -48,7 +49,8 @@ class Shapes:
         template (`Model.world_shift` takes it to the others).
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
     material: their surfaces. hull: int32[S], which of `Model.hulls` a convex mesh is; -1 for others. mesh,
-        heightfield: the same of `Model.meshes` and `Model.heightfields`.
+        heightfield: the same of `Model.meshes` and `Model.heightfields`. sdf: which of `Model.sdfs` a
+        shape has, of any type; -1 for none.
     """
 
     path: tuple[str, ...]
@@ -63,6 +65,7 @@ class Shapes:
     hull: np.ndarray
     mesh: np.ndarray
     heightfield: np.ndarray
+    sdf: np.ndarray
 
     def __len__(self) -> int:
         return len(self.path)
@@ -112,7 +115,8 @@ class Model:
         forced pair's margin is the pair's whole margin (both shapes' together).
     forced_material: what forced pairs have in place of what their surfaces give; of no pair where none has any.
     material_rule: "combine" or "mujoco", how a contact's parameters follow from its two surfaces.
-    hulls, meshes, heightfields: those of convex meshes, triangle meshes and heightfields, equal ones once.
+    hulls, meshes, heightfields: those of convex meshes, triangle meshes and heightfields, equal ones once. sdfs: the
+        signed distance fields that shapes ask for.
     """
 
     bodies: Bodies
@@ -129,6 +133,7 @@ class Model:
     hulls: tuple[ConvexHull, ...] = ()
     meshes: tuple[TriangleMesh, ...] = ()
     heightfields: tuple[Heightfield, ...] = ()
+    sdfs: tuple[SdfShape, ...] = ()
     world_pose: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
     world_path: tuple[str, ...] = ()
 

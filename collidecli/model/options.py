@@ -29,6 +29,7 @@ REDUCTION_DEFAULTS = {
     "anchor_contact": False,
 }
 """Fields of ContactOptions that mean something with reduce_contacts alone, and what they are when they say nothing."""
+DEFAULT_CACHE_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ class EngineOptions:
     """Options that change how a run is done and never what it finds.
 
     threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of what
-    is free. chunk_cells: cells in a chunk; 0 lets the engine choose.
+    is free. chunk_cells: cells in a chunk; 0 lets the engine choose. cache_dir: where signed distance fields are kept
+    between runs; "" is the platform's place. cache_limit: bytes of all of them; 0 keeps none.
     """
 
     pipeline: str = "unified"
@@ -130,12 +132,14 @@ class EngineOptions:
     threads: int = 0
     memory_limit: int = 0
     chunk_cells: int = 0
+    cache_dir: str = ""
+    cache_limit: int = DEFAULT_CACHE_LIMIT
 
     def checked(self) -> EngineOptions:
         """These options. Raises InputError for one that is not what it may be, and for two that contradict."""
         _check_choice("pipeline", self.pipeline, PIPELINES)
         _check_choice("broad_phase", self.broad_phase, BROAD_PHASES)
-        for name in ("threads", "memory_limit", "chunk_cells"):
+        for name in ("threads", "memory_limit", "chunk_cells", "cache_limit"):
             _check_count(name, getattr(self, name))
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
             raise InputError(

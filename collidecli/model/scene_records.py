@@ -13,6 +13,7 @@ from collidecli.model.material import PairMaterial
 from collidecli.model.model import GLOBAL_TEMPLATE
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
+from collidecli.model.signed_distance import SdfShape
 from collidecli.model.triangle_mesh import TriangleMesh
 
 
@@ -41,6 +42,7 @@ class ShapeRecord:
     hull: ConvexHull | None = None
     mesh: TriangleMesh | None = None
     heightfield: Heightfield | None = None
+    sdf: SdfShape | None = None
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,9 @@ def sdf_shape(
     options = checked_options(options, where)
     if not options.wanted:
         return None
-    if shape_type == ShapeType.PLANE:
-        raise InputError("a plane has no signed distance field", where, "leave its sdf options out: a plane is exact")
+    if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
+        what = f"a {shape_type.label} has no signed distance field"
+        raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
     surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
     longest = 2.0 * float(box_of(shape_type, size).max())
     voxel = options.target_voxel_size

@@ -40,6 +40,7 @@ def small_model(world_count: int = 3, forced: bool = False) -> Model:
             hull=np.full(shape_count, -1, np.int32),
             mesh=np.full(shape_count, -1, np.int32),
             heightfield=np.full(shape_count, -1, np.int32),
+            sdf=np.full(shape_count, -1, np.int32),
         ),
         PairFilter(np.zeros(shape_count, np.int32), np.ones((1, 1), bool), np.zeros((0, 2), np.int32), (), pairs),
         np.zeros(world_count, np.int32),

@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.device_model import KINDS_WITH_FIELD, ShapeRows
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
@@ -119,7 +119,8 @@ class Room:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
     of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`; of_meshes:
-    two, which take rows as `mesh.mesh_mesh` counts them. of_field: as of_mesh, of heightfields, see `heightfield.room`.
+    two, which take rows as `mesh.mesh_mesh` counts them. of_field: as of_mesh, of heightfields, see `heightfield.room`;
+    of_sdf: of signed distance fields, see `sdf.room`.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Room:
     of_mesh: bool = False
     of_field: bool = False
     of_meshes: bool = False
+    of_sdf: bool = False
 
 
 @cache
@@ -170,23 +172,36 @@ def _convex_room(method: str, a_is_hull: bool, b_is_hull: bool) -> Room:
 
 @dataclass(frozen=True)
 class RoomTable:
-    """The rooms that a model needs. of_types: on the device, int32[T * T], the room of each ordered pair of types."""
+    """The rooms that a model needs. of_kinds: on the device, int32[K * K], the room of each ordered pair of kinds."""
 
     rooms: tuple[Room, ...]
-    of_types: wp.array
-    type_count: int
+    of_kinds: wp.array
+    kind_count: int
 
 
-def needed_rooms(type_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
-    """The rooms of some pairs of types, (type0, type1) in any order. method: "gjk" or "mpr"."""
-    type_count = len(ShapeType)
+@cache
+def _sdf_room() -> Room:
+    from collidecli.engine.narrow_phase.sdf import room as room_of_fields
+
+    return Room("sdf", room_of_fields.MOST, room_of_fields.collide_field_pieces, of_sdf=True)
+
+
+def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
+    """The rooms of some pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
+    kind_count = 2 * KINDS_WITH_FIELD
     rooms: list[Room] = []
-    table = np.zeros((type_count, type_count), np.int32)
-    for low, high in sorted({(min(p), max(p)) for p in type_pairs}):
-        if low == ShapeType.HEIGHTFIELD or (low, high) == (ShapeType.MESH, ShapeType.HEIGHTFIELD):
+    table = np.zeros((kind_count, kind_count), np.int32)
+    for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
+        type_a, type_b = sorted(kind % KINDS_WITH_FIELD for kind in (low, high))
+        # Planes and heightfields meet the surface itself.
+        is_exact = type_a == ShapeType.PLANE or type_b == ShapeType.HEIGHTFIELD
+        if high >= KINDS_WITH_FIELD and not is_exact:
+            here = _sdf_room()
+        elif type_a >= ShapeType.MESH and type_b == ShapeType.HEIGHTFIELD:
             continue  # those that the filter left have been refused
-        here = room(ShapeType(low), ShapeType(high), method)
+        else:
+            here = room(ShapeType(type_a), ShapeType(type_b), method)
         if here not in rooms:
             rooms.append(here)
         table[low, high] = table[high, low] = rooms.index(here)
-    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), type_count)
+    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), kind_count)

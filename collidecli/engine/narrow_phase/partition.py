@@ -22,7 +22,7 @@ def count_buckets(
     chunk: ChunkCells,
     candidates: Candidates,
     candidate_count: int,
-    type_count: int,
+    kind_count: int,
     buckets: wp.array[wp.int32],
     bucket_count: int,
     block_count: int,
@@ -38,7 +38,7 @@ def count_buckets(
         row0 = row_of(chunk, layout, pair[0])
         row1 = row_of(chunk, layout, pair[1])
         candidates.row[index] = wp.vec2i(row0, row1)
-        b = buckets[rows.type[row0] * type_count + rows.type[row1]]
+        b = buckets[rows.kind[row0] * kind_count + rows.kind[row1]]
         bucket[index] = wp.uint8(b)
         end[b * block_count + block] = end[b * block_count + block] + 1
 
@@ -77,8 +77,8 @@ def partition(
         chunk.cells,
         candidates,
         count,
-        table.type_count,
-        table.of_types,
+        table.kind_count,
+        table.of_kinds,
     ]
     workspace.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end])
     scan_counts(workspace, end, room_count * block_count)

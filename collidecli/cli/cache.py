@@ -1,0 +1,32 @@
+"""collide cache: what is kept on disk between runs."""
+
+from __future__ import annotations
+
+import click
+
+from collidecli.cli.options import Verb, cache_options, streams_of
+
+EPILOG = """\b
+collide cache
+collide cache clear
+"""
+
+
+@click.command("cache", cls=Verb, epilog=EPILOG)
+@click.argument("action", type=click.Choice(("show", "clear")), default="show", metavar="[clear]")
+@cache_options
+@click.pass_context
+def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
+    """Show the signed distance fields that are kept on disk between runs, or remove them all with 'clear'.
+
+    A field is built when a scene first asks for it. Those used longest ago go where the limit has no room for more.
+    """
+    from collidecli.app.cache import cache_facts, clear_cache
+    from collidecli.files.field_cache import FieldCache
+    from collidecli.model.options import DEFAULT_CACHE_LIMIT
+    from collidecli.report.cache_table import cache_table
+
+    cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
+    facts = clear_cache(cache) if action == "clear" else cache_facts(cache)
+    streams_of(ctx).result(facts, cache_table)
+    return 0

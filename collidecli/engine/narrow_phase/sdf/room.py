@@ -1,0 +1,431 @@
+"""Pairs of which one shape or both have a signed distance field.
+
+The triangles of each shape (see `model.facets`) are held against the field of the other. Against a grid every vertex
+within reach gives a contact, and so do an edge and a triangle where the field is lower inside than at its vertices.
+Against a shape without a grid, whose surface is then its field, vertices alone do: its own edges and triangles are held
+against the other's grid. Spheres and capsules are a point and a segment with a radius.
+
+A contact whose surface looks away from the other shape counts where its pair has no deeper one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.broad_phase.hit_words import scan_counts
+from collidecli.engine.cells import Instances
+from collidecli.engine.contact.order import features_before, swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
+from collidecli.engine.geometry.support import core_is_curved
+from collidecli.engine.narrow_phase.mesh.join import sort_contacts
+from collidecli.engine.narrow_phase.query import Query, query_of
+from collidecli.engine.narrow_phase.sdf.fields import Fields, field_is_beyond
+from collidecli.engine.narrow_phase.sdf.search import COARSE_VOXELS, Found, Probe, found_at, least_along, least_over
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
+from collidecli.engine.workspace import Workspace
+
+MOST = 7
+"""Contacts of a triangle: three vertices, three edges, one inside."""
+RANK = wp.constant(8)
+"""Added to the kind of a contact whose surface looks away from the other shape, until a pair's are joined."""
+LOWER = wp.constant(Real(0.1))
+"""Voxels by which an edge or a triangle must be lower inside than at its vertices."""
+BENDS = wp.constant(Real(0.1))
+"""Sine of an angle between facets of round shapes, and a little more: the corners about the lowest point all count."""
+LOOKS_AWAY = wp.constant(Real(0.05))
+"""Cosine between a normal and the field's gradient from which on a surface looks away."""
+
+
+@wp.func
+def probe_of(rows: ShapeRows, fields: Fields, query: Query, of_a: bool) -> Probe:
+    """Shape a against the field of b, or b against that of a."""
+    probe = Probe()
+    probe.row = query.row_b
+    probe.of = query.row_a
+    probe.pose = query.pose_b_to_a
+    if of_a:
+        probe.row = query.row_a
+        probe.of = query.row_b
+        probe.pose = wp.transform_inverse(query.pose_b_to_a)
+    grid = fields.grid[probe.of]
+    if grid >= 0:
+        probe.spacing = COARSE_VOXELS * fields.grids.voxel[grid]
+        probe.steps = fields.steps[probe.of]
+    return probe
+
+
+@wp.func
+def is_core(rows: ShapeRows, row: int) -> bool:
+    """Whether a shape is a point or a segment with a radius."""
+    return rows.type[row] == SPHERE or rows.type[row] == CAPSULE
+
+
+@wp.func
+def find_of_probe(
+    rows: ShapeRows,
+    fields: Fields,
+    probe: Probe,
+    reach: Real,
+    candidate: int,
+    code: int,
+    slot: int,
+    write: int,
+    piece: wp.array[wp.vec2i],
+) -> int:
+    """How many pieces a shape has against a field; they are written from `slot` on where `write` is 1.
+
+    code: 0 for a against b, 1 for b against a; of a triangle twice its number and that, of a core -1 less that.
+    """  # fmt: skip
+    if is_core(rows, probe.row):
+        if fields.grid[probe.of] < 0:
+            return 0
+        if write == 1:
+            piece[slot] = wp.vec2i(candidate, -1 - code)
+        return 1
+    if fields.grid[probe.of] < 0 and is_core(rows, probe.of):
+        return 0
+    mesh = fields.facet[probe.row]
+    node = fields.meshes.header[mesh * wp.static(HEADER) + 3]
+    end = fields.meshes.header[mesh * wp.static(HEADER) + 4]
+    found = int(0)
+    while node < end:
+        lower = fields.meshes.lower[node]
+        upper = fields.meshes.upper[node]
+        middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
+        if field_is_beyond(rows, fields, probe.of, middle, reach + Real(0.5) * wp.length(upper - lower)):
+            node = fields.meshes.skip[node]
+            continue
+        if fields.meshes.leaf[node] >= 0:
+            if write == 1:
+                piece[slot + found] = wp.vec2i(candidate, 2 * fields.meshes.leaf[node] + code)
+            found += 1
+        node += 1
+    return found
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def find_field_pieces(
+    rows: ShapeRows,
+    instances: Instances,
+    candidates: Candidates,
+    fields: Fields,
+    order: wp.array[wp.int32],
+    start: int,
+    write: int,
+    end: wp.array[wp.int32],
+    piece: wp.array[wp.vec2i],
+):
+    """One thread a candidate: counts its pieces into `end`, or with `write` 1, `end` scanned, writes them."""
+    thread = wp.tid()
+    candidate = order[start + thread]
+    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+    slot = int(0)
+    if write == 1 and thread > 0:
+        slot = end[thread - 1]
+    reach = wp.max(query.reach, Real(0.0))
+    probe = probe_of(rows, fields, query, True)
+    found = find_of_probe(rows, fields, probe, reach, candidate, 0, slot, write, piece)
+    probe = probe_of(rows, fields, query, False)
+    found += find_of_probe(rows, fields, probe, reach, candidate, 1, slot + found, write, piece)
+    if write == 0:
+        end[thread] = found
+
+
+@wp.func
+def put(
+    contact: wp.array[StagedContact],
+    row: int,
+    probe: Probe,
+    of_a: bool,
+    radius: Real,
+    found: Found,
+    feature: int,
+    looks_away: bool,
+):
+    """Writes the contact of a point of the probe. The field's shape has no parts."""  # fmt: skip
+    result = StagedContact()
+    result.separation = found.value - radius
+    result.feature_a = -1
+    result.feature_b = feature
+    result.point = wp.transform_point(probe.pose, found.point) - found.value * found.gradient
+    result.normal = found.gradient
+    if of_a:
+        # The field is b's: its gradient points from b to a.
+        way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+        result.normal = -way
+        result.point = found.point - radius * way
+        result.feature_a = feature
+        result.feature_b = -1
+    if looks_away:
+        result.kind = RANK
+    contact[row] = result
+
+
+@wp.func(inline=False)
+def collide_core(
+    rows: ShapeRows, fields: Fields, probe: Probe, of_a: bool, reach: Real, contact: wp.array[StagedContact], row: int
+) -> int:
+    """A sphere or capsule against a grid: the ends, and the least between them. Returns how many contacts."""
+    size = rows.size[probe.row]
+    voxel = probe.spacing / COARSE_VOXELS
+    if rows.type[probe.row] == SPHERE or size[1] == Real(0.0):
+        found = found_at(rows, fields, probe, Vec3())
+        if found.value - size[0] >= reach:
+            return 0
+        put(contact, row, probe, of_a, size[0], found, -1, False)
+        return 1
+    top = Vec3(Real(0.0), Real(0.0), size[1])
+    count = int(0)
+    least = Real(wp.inf)
+    for k in range(2):
+        end = wp.where(k == 0, -top, top)
+        found = found_at(rows, fields, probe, end)
+        least = wp.min(least, found.value)
+        if found.value - size[0] < reach:
+            put(contact, row + count, probe, of_a, size[0], found, k, False)
+            count += 1
+    found = least_along(rows, fields, probe, -top, top)
+    if found.value < least - LOWER * voxel and found.value - size[0] < reach:
+        put(contact, row + count, probe, of_a, size[0], found, 2, False)
+        count += 1
+    return count
+
+
+@wp.func
+def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: Found) -> bool:
+    """Whether a surface with this normal, the shape's frame, looks the way out of the field."""
+    if not closed:
+        return False
+    along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
+    return along > LOOKS_AWAY * wp.length(normal)
+
+
+@wp.func(inline=False)
+def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: Found) -> bool:
+    """Whether no neighbour of a vertex is lower by more than the facets of a round shape bend."""
+    way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+    for at in range(meshes.ring[vertex], meshes.ring[vertex + 1]):
+        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
+        if wp.dot(way, along) < -BENDS * wp.length(along):
+            return False
+    return True
+
+
+@wp.func(inline=False)
+def collide_triangle(
+    rows: ShapeRows,
+    fields: Fields,
+    probe: Probe,
+    of_a: bool,
+    reach: Real,
+    face: int,
+    contact: wp.array[StagedContact],
+    row: int,
+) -> int:
+    """A triangle of a shape against a field. Returns how many contacts."""  # fmt: skip
+    mesh = fields.facet[probe.row]
+    head = mesh * wp.static(HEADER)
+    closed = fields.meshes.header[head + 5] == 1
+    owned = fields.meshes.owned[face]
+    voxel = probe.spacing / COARSE_VOXELS
+    count = int(0)
+    value = Vec3()
+    least = Real(wp.inf)
+    for k in range(3):
+        vertex = fields.meshes.corner[3 * face + k]
+        found = found_at(rows, fields, probe, fields.meshes.point[vertex])
+        value[k] = found.value
+        least = wp.min(least, found.value)
+        if (owned >> k) & 1 == 1 and found.value < reach:
+            away = looks_away(fields, probe, closed, fields.meshes.vertex_normal[vertex], found)
+            if core_is_curved(rows.type[probe.row]):
+                away = away or not is_lowest(fields.meshes, probe, vertex, found)
+            put(contact, row + count, probe, of_a, Real(0.0), found, 3 * (vertex - fields.meshes.header[head]), away)
+            count += 1
+    if fields.grid[probe.of] < 0:
+        return count
+    for k in range(3):
+        first = fields.meshes.corner[3 * face + k]
+        second = fields.meshes.corner[3 * face + (k + 1) % 3]
+        ends = wp.min(value[k], value[(k + 1) % 3])
+        p = fields.meshes.point[wp.min(first, second)]
+        q = fields.meshes.point[wp.max(first, second)]
+        # A field falls by no more than the way between.
+        bound = Real(0.5) * (value[k] + value[(k + 1) % 3] - wp.length(q - p))
+        if bound < reach and bound < ends - LOWER * voxel and wp.length(q - p) > Real(2.0) * voxel:
+            found = least_along(rows, fields, probe, p, q)
+            least = wp.min(least, found.value)
+            if found.value < ends - LOWER * voxel and found.value < reach:
+                edge = fields.meshes.side[3 * face + k]
+                away = looks_away(fields, probe, closed, fields.meshes.edge_normal[edge], found)
+                code = 3 * (edge - fields.meshes.header[head + 1]) + 1
+                put(contact, row + count, probe, of_a, Real(0.0), found, code, away)
+                count += 1
+    p = fields.meshes.point[fields.meshes.corner[3 * face]]
+    q = fields.meshes.point[fields.meshes.corner[3 * face + 1]]
+    r = fields.meshes.point[fields.meshes.corner[3 * face + 2]]
+    longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
+    if least - longest < reach and longest > Real(2.0) * voxel:
+        found = least_over(rows, fields, probe, p, q, r)
+        if found.value < least - LOWER * voxel and found.value < reach:
+            away = looks_away(fields, probe, closed, fields.meshes.face_normal[face], found)
+            code = 3 * (face - fields.meshes.header[head + 2]) + 2
+            put(contact, row + count, probe, of_a, Real(0.0), found, code, away)
+            count += 1
+    return count
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def collide_field_pieces(
+    rows: ShapeRows,
+    instances: Instances,
+    candidates: Candidates,
+    fields: Fields,
+    piece: wp.array[wp.vec2i],
+    contact: wp.array[StagedContact],
+    first_row: int,
+    piece_found: wp.array[wp.int32],
+):
+    """One thread a piece: its contacts, from its own row on."""
+    thread = wp.tid()
+    candidate = piece[thread][0]
+    code = piece[thread][1]
+    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+    row = first_row + thread * wp.static(MOST)
+    if code < 0:
+        of_a = code == -1
+        probe = probe_of(rows, fields, query, of_a)
+        piece_found[thread] = collide_core(rows, fields, probe, of_a, query.reach, contact, row)
+    else:
+        of_a = code % 2 == 0
+        probe = probe_of(rows, fields, query, of_a)
+        piece_found[thread] = collide_triangle(rows, fields, probe, of_a, query.reach, code // 2, contact, row)
+
+
+@wp.func
+def without_those_that_look_away(contact: wp.array[StagedContact], first: int, count: int) -> int:
+    """Drops contacts that look away, but keeps the deepest of them where no other is as deep and it overlaps, or where
+    there is no other."""
+    kept = int(0)
+    deepest = Real(wp.inf)
+    for i in range(count):
+        if contact[first + i].kind < RANK:
+            deepest = wp.min(deepest, contact[first + i].separation)
+            swap_contacts(contact, first + kept, first + i)
+            kept += 1
+    if kept == count:
+        return kept
+    held = kept
+    for i in range(kept, count):
+        if contact[first + i].separation < contact[first + held].separation:
+            held = i
+    if kept > 0 and contact[first + held].separation >= wp.min(deepest, Real(0.0)):
+        return kept
+    swap_contacts(contact, first + kept, first + held)
+    return kept + 1
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def join_field_contacts(
+    rows: ShapeRows,
+    candidates: Candidates,
+    order: wp.array[wp.int32],
+    start: int,
+    limit: int,
+    end: wp.array[wp.int32],
+    piece_found: wp.array[wp.int32],
+    contact: wp.array[StagedContact],
+    first_row: int,
+):
+    """One thread a candidate of a bucket: its pieces' contacts at the front of their rows, each feature once.
+
+    limit: contacts that a pair may keep, 0 all.
+    """
+    thread = wp.tid()
+    candidate = order[start + thread]
+    begin = int(0)
+    if thread > 0:
+        begin = end[thread - 1]
+    first = first_row + begin * wp.static(MOST)
+    count = int(0)
+    for piece in range(begin, end[thread]):
+        for i in range(piece_found[piece]):
+            contact[first + count] = contact[first_row + piece * wp.static(MOST) + i]
+            count += 1
+    row = candidates.row[candidate]
+    swapped = rows.type[row[0]] > rows.type[row[1]]
+    count = without_those_that_look_away(contact, first, count)
+    sort_contacts(contact, first, count, swapped)
+    kept = int(0)
+    for i in range(count):
+        is_new = kept == 0
+        if kept > 0:
+            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
+        if is_new:
+            contact[first + kept] = contact[first + i]
+            contact[first + kept].kind = contact[first + kept].kind % RANK
+            kept += 1
+    candidates.found[candidate] = kept
+    candidates.count[candidate] = wp.where(limit > 0, wp.min(kept, limit), kept)
+    candidates.first[candidate] = first
+    candidates.stride[candidate] = 1
+
+
+SDF_KERNELS = (find_field_pieces, join_field_contacts)
+"""Besides `collide_field_pieces`."""
+
+
+@dataclass(frozen=True)
+class FieldPieces:
+    """A bucket's candidates with a part of one of their shapes each. end: of each candidate's. rows: they need."""
+
+    piece: wp.array
+    end: wp.array
+    count: int
+
+    @property
+    def rows(self) -> int:
+        return self.count * MOST
+
+
+def find_pieces(
+    shared: list[Any], fields: Fields, order: wp.array, start: int, size: int, workspace: Workspace
+) -> FieldPieces:
+    """The pieces of the bucket order[start:start + size]. shared: rows, instances, candidates."""
+    end = workspace.array("field_end", size, wp.int32)
+    piece = workspace.array("field_piece", 1, wp.vec2i)
+    workspace.launch(find_field_pieces, size, [*shared, fields, order, start, 0, end, piece])
+    count = scan_counts(workspace, end, size)
+    piece = workspace.array("field_piece", count, wp.vec2i)
+    workspace.launch(find_field_pieces, size, [*shared, fields, order, start, 1, end, piece])
+    return FieldPieces(piece, end, count)
+
+
+def collide_pieces(
+    shared: list[Any],
+    fields: Fields,
+    pieces: FieldPieces,
+    order: wp.array,
+    bucket: tuple[int, int, int],
+    staged: tuple[wp.array, int],
+    workspace: Workspace,
+) -> None:
+    """Contacts of a bucket's pieces, joined to those of its candidates.
+
+    shared: rows, instances, candidates. bucket: where it starts in `order`, its size, and how many contacts a pair may
+    keep. staged: the contacts and the first row.
+    """
+    start, size, limit = bucket
+    contact, first_row = staged
+    found = workspace.array("field_piece_found", pieces.count, wp.int32)
+    arguments = [*shared, fields, pieces.piece, contact, first_row, found]
+    workspace.launch(collide_field_pieces, pieces.count, arguments)
+    rows, _, candidates = shared
+    arguments = [rows, candidates, order, start, limit, pieces.end, found, contact, first_row]
+    workspace.launch(join_field_contacts, size, arguments)

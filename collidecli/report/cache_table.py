@@ -1,0 +1,33 @@
+"""The cache of signed distance fields as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from collidecli.report.words import memory
+
+KEY_DIGITS = 12
+
+
+def cache_table(facts: Mapping[str, Any]) -> RenderableType:
+    """A line a field, and how much room all take (schema collide.cache/1)."""
+    if "removed" in facts:
+        return Text(f"{facts['folder']}: {_counted(facts['removed'])} removed, {memory(facts['bytes'])}")
+    entries = facts["entries"]
+    line = Text(f"{facts['folder']}: {_counted(entries)}, {memory(facts['bytes'])} of {memory(facts['limit'])}")
+    if not entries:
+        return line
+    table = Table("field", "last used", "size", box=None, pad_edge=False)
+    table.columns[2].justify = "right"
+    for entry in entries:
+        table.add_row(entry["key"][:KEY_DIGITS], entry["used"], memory(entry["bytes"]))
+    return Group(table, line)
+
+
+def _counted(entries: list[Any]) -> str:
+    return "1 field" if len(entries) == 1 else f"{len(entries)} fields"
