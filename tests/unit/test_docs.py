@@ -238,7 +238,14 @@ def test_every_sample_is_listed():
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "docs/python.md", "docs/materials.md", "docs/contact-reduction.md", "docs/contact-tracking.md"],
+    [
+        "README.md",
+        "docs/python.md",
+        "docs/materials.md",
+        "docs/contact-reduction.md",
+        "docs/contact-tracking.md",
+        "docs/sdf.md",
+    ],
 )
 def test_python_examples_run(name, capsys):
     code = blocks(page(name), "python")[0]
