@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 
 from collidecli.app.api import collide
 from collidecli.errors import InputError
+from collidecli.files.field_cache import FieldCache
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_config import ShapeConfig
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
@@ -39,7 +40,7 @@ VOXEL = 2.0 * 1.2 / RESOLUTION
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
-    """Fields are built once for all tests here, and in no other place."""
+    """Fields are built once for all tests here, and kept nowhere else."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
 
 
@@ -179,12 +180,15 @@ def scene(count: int = 6):
     return builder.finalize(), poses
 
 
-def test_one_answer():
+def test_one_answer(tmp_path):
     model, poses = scene()
-    first = contacts_of(pipeline_of(model, poses), poses)
+    store = FieldCache(str(tmp_path))
+    # Built for the first, found in the store by the others.
+    pipeline = pipeline_of(model, poses, store=store)
+    first = contacts_of(pipeline, poses)
     assert first.rigid_contact_count > 100
     for options in PHASES.values():
-        pipeline = pipeline_of(model, poses, **options)
+        pipeline = pipeline_of(model, poses, store=store, **options)
         assert_identical(first, contacts_of(pipeline, poses))
     assert_identical(first, contacts_of(pipeline, poses, chunk=1, threads=2))
     rows = np.stack([first.shape0, first.shape1, first.feature0, first.feature1], axis=1)

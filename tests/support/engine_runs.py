@@ -12,6 +12,7 @@ from collidecli.engine.build import build_pipeline, find_device
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers
+from collidecli.engine.signed_distance.source import FieldStore
 from collidecli.engine.workspace import Workspace
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.contacts import RIGID_COLUMNS
@@ -58,12 +59,13 @@ def pipeline_of(
     contact: ContactOptions | None = None,
     float_type: str = "float64",
     device: str = "cpu",
+    store: FieldStore | None = None,
     **engine: object,
 ) -> CollisionPipeline:
     """A pipeline on a device. sample: float64[samples, W, B, 7], what a sweep is planned from."""
     options = replace(EngineOptions(), **engine)
     where = find_device(device)
-    return build_pipeline(model, contact or ContactOptions(), options, where, sample, np.dtype(float_type))[0]
+    return build_pipeline(model, contact or ContactOptions(), options, where, sample, np.dtype(float_type), store)[0]
 
 
 def contacts_of(
