@@ -23,6 +23,7 @@ BENCHES = (
     "stages",
     "environments",
     "newton",
+    "fields",
 )
 
 

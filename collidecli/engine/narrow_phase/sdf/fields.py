@@ -138,7 +138,7 @@ def exact_field(rows: ShapeRows, fields: Fields, row: int, point: Vec3) -> Field
         result.gradient = found.off / result.value
     else:
         result.gradient = wp.normalize(found.outward)
-    if fields.meshes.header[mesh * wp.static(HEADER) + 5] == 1 and wp.dot(found.off, found.outward) < Real(0.0):
+    if fields.meshes.header[mesh * wp.static(HEADER) + 6] == 1 and wp.dot(found.off, found.outward) < Real(0.0):
         result.value = -result.value
         result.gradient = -result.gradient
     return result

@@ -226,7 +226,7 @@ def collide_triangle(
     """A triangle of a shape against a field. Returns how many contacts."""  # fmt: skip
     mesh = fields.facet[probe.row]
     head = mesh * wp.static(HEADER)
-    closed = fields.meshes.header[head + 5] == 1
+    closed = fields.meshes.header[head + 6] == 1
     owned = fields.meshes.owned[face]
     voxel = probe.spacing / COARSE_VOXELS
     count = int(0)
