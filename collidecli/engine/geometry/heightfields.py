@@ -23,11 +23,10 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.model.heightfield import Heightfield
 
-FIRST_LEVEL = 3
+FIRST_LEVEL = 2
 FIRST = wp.constant(FIRST_LEVEL)
-"""The pyramid begins with squares of 2^3 cells a side: smaller ones cost more to keep than to look through."""
+"""The pyramid begins with squares of 2^2 cells a side: smaller ones cost more to keep than to look through."""
 HEADER = 5
-NUMBERS = 2
 
 
 @wp.struct
@@ -36,7 +35,8 @@ class Heightfields:
 
     data: heights of all, float32. ranges: lowest and highest of each square of 2^level cells a side, by levels from
     FIRST_LEVEL on, row by row. header: HEADER numbers a field: where its data begins, rows, columns, where its ranges
-    begin, levels. sizes: NUMBERS vectors a field: (scale, level, bottom), (half_x, half_y, 0).
+    begin, levels. sizes: three vectors a field: (scale, level, bottom), (half_x, half_y, 0), (half_step_x, half_step_y,
+    0).
     """
 
     data: wp.array[wp.float32]
@@ -47,7 +47,10 @@ class Heightfields:
 
 @wp.struct
 class Field:
-    """One heightfield: see `model.Heightfield` and `Heightfields`. first, first_range: where it begins in these."""
+    """One heightfield: see `model.Heightfield` and `Heightfields`. first, first_range: where it begins in these.
+
+    half_step_x, half_step_y: half of a cell's sides [m].
+    """
 
     data: wp.array[wp.float32]
     ranges: wp.array[wp.vec2f]
@@ -61,6 +64,8 @@ class Field:
     bottom: Real
     half_x: Real
     half_y: Real
+    half_step_x: Real
+    half_step_y: Real
 
 
 @wp.func
@@ -75,13 +80,16 @@ def field_of(fields: Heightfields, number: int) -> Field:
     field.cols = fields.header[head + 2]
     field.first_range = fields.header[head + 3]
     field.levels = fields.header[head + 4]
-    numbers = fields.sizes[2 * number]
+    numbers = fields.sizes[3 * number]
     field.scale = numbers[0]
     field.level = numbers[1]
     field.bottom = numbers[2]
-    numbers = fields.sizes[2 * number + 1]
+    numbers = fields.sizes[3 * number + 1]
     field.half_x = numbers[0]
     field.half_y = numbers[1]
+    numbers = fields.sizes[3 * number + 2]
+    field.half_step_x = numbers[0]
+    field.half_step_y = numbers[1]
     return field
 
 
@@ -92,16 +100,21 @@ def height_at(field: Field, row: int, col: int) -> Real:
 
 
 @wp.func
-def place_along(half: Real, count: int, number: int) -> Real:
-    """x of a column or y of a row [m]: exact at both ends and in the middle."""
-    return half * (Real(2 * number - (count - 1)) / Real(count - 1))
+def x_of(field: Field, col: int) -> Real:
+    """x of a column [m]."""
+    return field.half_step_x * Real(2 * col - (field.cols - 1))
+
+
+@wp.func
+def y_of(field: Field, row: int) -> Real:
+    """y of a row [m]."""
+    return field.half_step_y * Real(2 * row - (field.rows - 1))
 
 
 @wp.func
 def vertex_at(field: Field, row: int, col: int) -> Vec3:
     """A vertex of the surface [m]."""
-    x = place_along(field.half_x, field.cols, col)
-    return Vec3(x, place_along(field.half_y, field.rows, row), height_at(field, row, col))
+    return Vec3(x_of(field, col), y_of(field, row), height_at(field, row, col))
 
 
 @wp.func
@@ -247,10 +260,26 @@ def field_triangle(field: Field, number: int) -> TriangleShape:
 
 
 @wp.func
-def cell_of(half: Real, count: int, place: Real) -> int:
-    """The cell along an axis that a coordinate is in, the nearest one for those outside."""
-    share = Real(0.5) * (place / half + Real(1.0)) * Real(count - 1)
-    return int(wp.clamp(share, Real(0.0), Real(count - 2)))
+def col_under(field: Field, x: Real) -> int:
+    """The column of cells that a coordinate is in, the nearest one for those outside."""
+    share = Real(0.5) * (x + field.half_x) / field.half_step_x
+    return int(wp.clamp(share, Real(0.0), Real(field.cols - 2)))
+
+
+@wp.func
+def row_under(field: Field, y: Real) -> int:
+    """The row of cells that a coordinate is in, the nearest one for those outside."""
+    share = Real(0.5) * (y + field.half_y) / field.half_step_y
+    return int(wp.clamp(share, Real(0.0), Real(field.rows - 2)))
+
+
+@wp.func
+def highest_of_cell(field: Field, row: int, col: int) -> Real:
+    """The greatest height of a cell's corners [m]."""
+    at = field.first + row * field.cols + col
+    near = wp.max(field.data[at], field.data[at + 1])
+    far = wp.max(field.data[at + field.cols], field.data[at + field.cols + 1])
+    return field.level + field.scale * Real(wp.max(near, far))
 
 
 def pyramid(data: np.ndarray) -> list[np.ndarray]:
@@ -282,7 +311,11 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
         levels = pyramid(field.data)
         rows, cols = field.data.shape
         header.append((first, rows, cols, first_range, len(levels)))
-        sizes += [(field.scale, field.level, field.bottom), (field.half_x, field.half_y, 0.0)]
+        sizes += [
+            (field.scale, field.level, field.bottom),
+            (field.half_x, field.half_y, 0.0),
+            (field.half_x / (cols - 1), field.half_y / (rows - 1), 0.0),
+        ]
         ranges += [level.reshape(-1, 2) for level in levels]
         first += field.data.size
         first_range += sum(len(level.reshape(-1, 2)) for level in levels)

@@ -143,7 +143,7 @@ def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
     if type_b == ShapeType.HEIGHTFIELD:
         from collidecli.engine.narrow_phase.heightfield import room as rooms_of_fields
 
-        name, most, kernel = rooms_of_fields.room_of_type(type_a)
+        name, most, kernel = rooms_of_fields.field_room(type_a)
         return Room(name, most, kernel, may_be_inexact=True, of_field=True)
     if type_b == ShapeType.MESH:
         from collidecli.engine.narrow_phase.mesh import room as rooms_of_meshes

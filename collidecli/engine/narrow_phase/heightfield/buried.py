@@ -5,21 +5,18 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.hulls import HullShape
-from collidecli.engine.geometry.meshes import TriangleShape, shares_of
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrow_phase.convex.features import feature_at
-from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, triangle_feature_at
+from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrow_phase.heightfield.mid_phase import middle_of_hull
+from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 # ruff: noqa: F811
-
-AT_SURFACE = wp.constant(Real(1.0e-9))
-"""Share of the triangle's size: a middle nearer to it leaves along its normal."""
-
 
 @wp.func
 def middle_of(shape: Primitive) -> Vec3:
@@ -31,25 +28,6 @@ def middle_of(shape: Primitive) -> Vec3:
 def middle_of(shape: HullShape) -> Vec3:
     """The same of a hull."""
     return middle_of_hull(shape)
-
-
-@wp.func
-def nearest_on_triangle(shape: TriangleShape, point: Vec3) -> Vec3:
-    """The point of a triangle nearest to another [m]."""
-    shares = shares_of(shape.p, shape.q, shape.r, point)
-    if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
-        return point - wp.dot(point - shape.p, shape.normal) * shape.normal
-    result = shape.p
-    square = Real(wp.inf)
-    for k in range(3):
-        start = corner_of(shape, k)
-        along = corner_of(shape, k + 1) - start
-        share = wp.clamp(wp.dot(point - start, along) / wp.dot(along, along), Real(0.0), Real(1.0))
-        foot = start + share * along
-        if wp.length_sq(point - foot) < square:
-            square = wp.length_sq(point - foot)
-            result = foot
-    return result
 
 
 @wp.func

@@ -17,20 +17,23 @@ from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.heightfields import (
     Field,
     border_vertex,
-    cell_of,
+    col_under,
     field_of,
     height_at,
+    highest_of_cell,
     perimeter_of,
+    row_under,
     top_triangle,
 )
 from collidecli.engine.geometry.hulls import HullShape
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH
-from collidecli.engine.geometry.support import support_point
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.shape_codes import CONVEX_MESH, SPHERE
+from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part
+from collidecli.engine.narrow_phase.heightfield.point import nearest_on_triangle
 from collidecli.engine.narrow_phase.heightfield.walk import begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
-from collidecli.engine.narrow_phase.query import hull_of, query_of
+from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
 
@@ -42,9 +45,13 @@ BURIED = wp.constant(1 << 30)
 class Near:
     """What a shape can reach, in the frame of a heightfield [m]. middle: a point within the shape itself.
 
-    beneath: 1 where the middle is under the base. pair: the candidate.
+    beneath: 1 where the middle is under the base. shape, pose: the shape itself, and its frame in the heightfield's;
+    reach: how far it reaches beyond its surface.
     """
 
+    shape: Primitive
+    pose: Pose
+    reach: Real
     lower: Vec3
     upper: Vec3
     middle: Vec3
@@ -80,6 +87,9 @@ def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, ca
     )
     near.lower = box.lower - Vec3(slack, slack, slack)
     near.upper = box.upper + Vec3(slack, slack, slack)
+    near.shape = primitive_of(rows, query.row_a)
+    near.pose = pose_a_to_b
+    near.reach = reach + slack
     if shape_type == CONVEX_MESH:
         near.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
     if near.middle[2] < field.bottom:
@@ -96,8 +106,8 @@ def takes(writes: int, piece: wp.array[wp.vec2i], slot: int, candidate: int, num
 
 
 @wp.func
-def box_may_meet(field: Field, near: Near, number: int) -> bool:
-    """Whether the box is neither wholly above a triangle's plane nor wholly beyond its cell's diagonal."""
+def may_meet(field: Field, near: Near, number: int) -> bool:
+    """Whether the shape is neither wholly in front of a triangle's plane, nor its box beyond its cell's diagonal."""
     shape = top_triangle(field, number)
     middle = Real(0.5) * (near.lower + near.upper) - shape.p
     half = Real(0.5) * (near.upper - near.lower)
@@ -116,7 +126,16 @@ def box_may_meet(field: Field, near: Near, number: int) -> bool:
     if across < -spread:
         return False
     normal = wp.cross(shape.q - shape.p, shape.r - shape.p)
-    return wp.dot(normal, middle) <= wp.dot(wp.abs(normal), half)
+    if wp.dot(normal, middle) > wp.dot(wp.abs(normal), half):
+        return False
+    if near.shape.type == CONVEX_MESH:
+        return True
+    way = wp.normalize(normal)
+    shape.normal = way
+    if near.shape.type == SPHERE:
+        return wp.length(nearest_on_triangle(shape, near.middle) - near.middle) <= near.shape.size[0] + near.reach
+    lowest_point = support_point(near.shape, -wp.quat_rotate_inv(wp.transform_get_rotation(near.pose), way))
+    return wp.dot(way, wp.transform_point(near.pose, lowest_point) - shape.p) <= near.reach
 
 
 @wp.func
@@ -136,9 +155,10 @@ def top_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i],
             walk = go_down(walk)
         else:
             first = 2 * (walk.i * field.cols + walk.j)
-            for side in range(2):
-                if box_may_meet(field, near, first + side):
-                    slot = takes(writes, piece, slot, near.candidate, first + side)
+            if near.lower[2] <= highest_of_cell(field, walk.i, walk.j):
+                for side in range(2):
+                    if may_meet(field, near, first + side):
+                        slot = takes(writes, piece, slot, near.candidate, first + side)
             walk = go_on(walk)
     return slot
 
@@ -167,10 +187,10 @@ def border_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2
     up = field.rows - 1
     if near.upper[2] < field.bottom:
         return slot
-    first_col = cell_of(field.half_x, field.cols, near.lower[0])
-    last_col = cell_of(field.half_x, field.cols, near.upper[0])
-    first_row = cell_of(field.half_y, field.rows, near.lower[1])
-    last_row = cell_of(field.half_y, field.rows, near.upper[1])
+    first_col = col_under(field, near.lower[0])
+    last_col = col_under(field, near.upper[0])
+    first_row = row_under(field, near.lower[1])
+    last_row = row_under(field, near.upper[1])
     if near.lower[0] <= field.half_x and near.upper[0] >= -field.half_x:
         if near.lower[1] <= -field.half_y and near.upper[1] >= -field.half_y:
             slot = wall_pieces(field, near, first_col, last_col + 1, writes, piece, slot)

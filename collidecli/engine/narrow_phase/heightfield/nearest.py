@@ -4,10 +4,13 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import (
     Field,
-    cell_of,
+    col_under,
     field_triangle,
-    place_along,
+    highest_of_cell,
+    row_under,
     top_triangle,
+    x_of,
+    y_of,
 )
 from collidecli.engine.geometry.meshes import square_to_triangle
 from collidecli.engine.geometry.real import Real, Vec3
@@ -20,16 +23,16 @@ AGAINST = wp.constant(Real(-0.7))
 @wp.func
 def side_below(field: Field, row: int, col: int, point: Vec3) -> int:
     """Which triangle of a cell lies over or under a point: 0 below the diagonal, 1 above."""
-    x = (point[0] - place_along(field.half_x, field.cols, col)) * Real(field.cols - 1) / field.half_x
-    y = (point[1] - place_along(field.half_y, field.rows, row)) * Real(field.rows - 1) / field.half_y
+    x = (point[0] - x_of(field, col)) / field.half_step_x
+    y = (point[1] - y_of(field, row)) / field.half_step_y
     return wp.where(y > x, 1, 0)
 
 
 @wp.func
 def height_over(field: Field, point: Vec3) -> Real:
     """Height of the surface over or under a point of the rectangle [m]."""
-    row = cell_of(field.half_y, field.rows, point[1])
-    col = cell_of(field.half_x, field.cols, point[0])
+    row = row_under(field, point[1])
+    col = col_under(field, point[0])
     shape = top_triangle(field, 2 * (row * field.cols + col) + side_below(field, row, col, point))
     normal = wp.cross(shape.q - shape.p, shape.r - shape.p)
     off = point - shape.p
@@ -40,6 +43,8 @@ def height_over(field: Field, point: Vec3) -> Real:
 def is_inside(field: Field, point: Vec3) -> bool:
     """Whether a point is in the solid."""
     if wp.abs(point[0]) >= field.half_x or wp.abs(point[1]) >= field.half_y or point[2] <= field.bottom:
+        return False
+    if point[2] >= highest_of_cell(field, row_under(field, point[1]), col_under(field, point[0])):
         return False
     return point[2] < height_over(field, point)
 
@@ -80,8 +85,8 @@ def wall_under(field: Field, segment: int, point: Vec3) -> int:
     """Number of the wall's triangle that has a point's foot on one of the four sides."""
     along = field.cols - 1
     up = field.rows - 1
-    row = cell_of(field.half_y, field.rows, point[1])
-    col = cell_of(field.half_x, field.cols, point[0])
+    row = row_under(field, point[1])
+    col = col_under(field, point[0])
     k = col
     if segment == 1:
         k = along + row
@@ -112,9 +117,9 @@ def square_to_square(field: Field, walk: Walk, point: Vec3) -> Real:
     col = walk.j << walk.level
     far_row = wp.min(row + side, field.rows - 1)
     far_col = wp.min(col + side, field.cols - 1)
-    lower = Vec3(place_along(field.half_x, field.cols, col), place_along(field.half_y, field.rows, row), point[2])
+    lower = Vec3(x_of(field, col), y_of(field, row), point[2])
     upper = Vec3(
-        place_along(field.half_x, field.cols, far_col), place_along(field.half_y, field.rows, far_row), point[2]
+        x_of(field, far_col), y_of(field, far_row), point[2]
     )
     heights = range_of(field, walk)
     if heights.known == 1:

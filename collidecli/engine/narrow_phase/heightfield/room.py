@@ -12,6 +12,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import field_of, field_triangle
 from collidecli.engine.narrow_phase.heightfield.buried import collide_buried
+from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_triangle
 from collidecli.engine.narrow_phase.heightfield.mid_phase import BURIED, count_field_triangles, write_field_triangles
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.triangle import INEXACT, MAX_CONTACTS, collide_convex_triangle
@@ -57,13 +58,16 @@ def field_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp
     return narrow_phase
 
 
+def field_room(type_a: ShapeType) -> tuple[str, int, wp.Kernel]:
+    """Name, most contacts of a triangle, and kernel of a type against heightfields."""
+    if type_a == ShapeType.SPHERE:
+        return _room("sphere")
+    return _room("hull" if type_a == ShapeType.CONVEX_MESH else "convex")
+
+
 @cache
-def field_room(is_hull: bool) -> tuple[str, int, wp.Kernel]:
-    """Name, most contacts of a triangle, and kernel of hulls or of other convex shapes against heightfields."""
-    kernel = field_kernel(collide_convex_triangle, hull_of if is_hull else primitive_of)
-    return "hull_field" if is_hull else "convex_field", MAX_CONTACTS, kernel
-
-
-def room_of_type(type_a: ShapeType) -> tuple[str, int, wp.Kernel]:
-    """The same of a type against heightfields."""
-    return field_room(type_a == ShapeType.CONVEX_MESH)
+def _room(kind: str) -> tuple[str, int, wp.Kernel]:
+    if kind == "sphere":
+        return "sphere_field", 1, field_kernel(collide_sphere_triangle, primitive_of)
+    kernel = field_kernel(collide_convex_triangle, hull_of if kind == "hull" else primitive_of)
+    return f"{kind}_field", MAX_CONTACTS, kernel

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.heightfields import FIRST, Field, cell_of
+from collidecli.engine.geometry.heightfields import FIRST, Field, col_under, row_under
 from collidecli.engine.geometry.real import Real, Vec3
 
 
@@ -32,10 +32,10 @@ class Walk:
 def begin_walk(field: Field, lower: Vec3, upper: Vec3) -> Walk:
     """A way through the cells under a box, at their first square; x and y of the corners count [m]."""
     walk = Walk()
-    walk.first_row = cell_of(field.half_y, field.rows, lower[1])
-    walk.last_row = cell_of(field.half_y, field.rows, upper[1])
-    walk.first_col = cell_of(field.half_x, field.cols, lower[0])
-    walk.last_col = cell_of(field.half_x, field.cols, upper[0])
+    walk.first_row = row_under(field, lower[1])
+    walk.last_row = row_under(field, upper[1])
+    walk.first_col = col_under(field, lower[0])
+    walk.last_col = col_under(field, upper[0])
     if lower[0] > field.half_x or upper[0] < -field.half_x or lower[1] > field.half_y or upper[1] < -field.half_y:
         walk.done = 1
     side = wp.max(walk.last_row - walk.first_row, walk.last_col - walk.first_col) + 1

@@ -135,6 +135,12 @@ def join_contacts(
     if thread > 0:
         begin = end[thread - 1]
     first = first_row + begin * most
+    if begin == end[thread]:
+        candidates.found[candidate] = 0
+        candidates.count[candidate] = 0
+        candidates.first[candidate] = first
+        candidates.stride[candidate] = 1
+        return
     count = int(0)
     for piece in range(begin, end[thread]):
         for i in range(piece_found[piece]):
