@@ -24,6 +24,7 @@ BENCHES = (
     "environments",
     "newton",
     "fields",
+    "heightfield",
 )
 
 

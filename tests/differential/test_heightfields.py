@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import collidecli
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_types import ShapeType
 from tests.support.heightfields import Terrain, rough, smooth
+from tests.support.meshes import point_distances
 from tests.support.oracle import rotation_of
 
 FRAMES = 80
@@ -73,3 +76,168 @@ def test_sphere(name, size):
         assert cell.distance.min() == pytest.approx((distance - 0.2) * size, abs=3 * ROUNDING * size)
         check_contract(cell, size)
     assert inside > 8
+
+
+OTHERS = {
+    ShapeType.CAPSULE: (0.1, 0.3),
+    ShapeType.BOX: (0.2, 0.3, 0.1),
+    ShapeType.CYLINDER: (0.15, 0.25),
+    ShapeType.CONE: (0.2, 0.2),
+    ShapeType.ELLIPSOID: (0.1, 0.3, 0.2),
+    ShapeType.CONVEX_MESH: np.array(list(product([-0.2, 0.2], [-0.3, 0.3], [-0.1, 0.1]))),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", TERRAINS)
+@pytest.mark.parametrize("other", OTHERS)
+def test_others_as_the_closed_mesh_has_them(other, name, size):
+    """That mesh is held against coal by its own tests. Inside, it also lets shapes out through its base."""
+    terrain = TERRAINS[name].scaled(size)
+    sizes = size * np.array(OTHERS[other])
+    body_q = poses(np.random.default_rng(2), size, TERRAINS[name])
+    field = collidecli.collide(scene(terrain, other, sizes), body_q, gap=3.0 * size)
+    mesh = collidecli.collide(scene(terrain, other, sizes, as_mesh=True), body_q, gap=3.0 * size)
+    vertices, faces = terrain.solid()
+    corners, apart = vertices[faces], 0
+    for frame in range(FRAMES):
+        ours, theirs = field.cell(frame), mesh.cell(frame)
+        check_contract(ours, size)
+        assert len(ours.distance)
+        middle = in_terrain(body_q[frame, 0], body_q[frame, 0, 1, :3])
+        if terrain.is_inside(middle):
+            assert ours.distance.min() < 0.0
+        elif len(theirs.distance) and theirs.distance.min() > 1e-6 * size:
+            apart += 1
+            assert ours.distance.min() == pytest.approx(theirs.distance.min(), abs=ROUNDING * size)
+        else:
+            assert ours.distance.min() < 1e-6 * size
+        if ours.distance.min() > 0.0 and frame % 4 == 0:
+            for point in in_terrain(body_q[frame, 0], ours.point0):
+                assert point_distances(corners, point).min() < 2e-6 * size
+    assert apart > 20
+
+
+def test_what_is_buried_comes_out_at_the_nearest_place():
+    """Deeper than its own size: along the way from its middle to the surface or a wall, by all that is behind it."""
+    terrain = Terrain(TERRAINS["smooth"].heights, 1.0, 0.8, 2.0)
+    rng = np.random.default_rng(4)
+    body_q = np.zeros((FRAMES, 1, 2, 7))
+    body_q[:, 0, 0, 6] = 1.0
+    body_q[:, 0, 1, :3] = rng.uniform([-0.5, -0.3, -1.9], [0.5, 0.3, -0.7], (FRAMES, 3))
+    quaternion = rng.normal(size=(FRAMES, 4))
+    body_q[:, 0, 1, 3:] = quaternion / np.linalg.norm(quaternion, axis=1)[:, None]
+    half = np.array([0.05, 0.15, 0.1])
+    contacts = collidecli.collide(scene(terrain, ShapeType.BOX, half), body_q, gap=0.01)
+    assert np.diff(contacts.cell_start).tolist() == [1] * FRAMES
+    for frame in range(FRAMES):
+        cell, middle = contacts.cell(frame), body_q[frame, 0, 1, :3]
+        behind = np.abs(rotation_of(body_q[frame, 0])[1].T @ cell.normal[0]) @ half
+        assert cell.distance[0] == pytest.approx(terrain.signed_distance(middle) - behind, abs=1e-6)
+        way = cell.point0[0] - middle
+        assert cell.normal[0] @ way == pytest.approx(-terrain.signed_distance(middle), abs=1e-6)
+
+
+FLAT = {
+    ShapeType.SPHERE: ((0.1,), 0.1),
+    ShapeType.CAPSULE: ((0.05, 0.1), 0.15),
+    ShapeType.BOX: ((0.1, 0.07, 0.05), 0.05),
+    ShapeType.CYLINDER: ((0.1, 0.05), 0.05),
+    ShapeType.CONE: ((0.1, 0.1), 0.1),
+    ShapeType.ELLIPSOID: ((0.1, 0.07, 0.05), 0.05),
+}
+
+
+def sliding(height: np.ndarray) -> np.ndarray:
+    """float64[frames, 1, 1, 7]: across a terrain, turning about z."""
+    share = np.linspace(0.0, 1.0, len(height))
+    body_q = np.zeros((len(height), 1, 1, 7))
+    body_q[:, 0, 0, 0] = -0.4 + 0.8 * share
+    body_q[:, 0, 0, 1] = 0.21 * np.sin(7.0 * share)
+    body_q[:, 0, 0, 2] = height
+    body_q[:, 0, 0, 5], body_q[:, 0, 0, 6] = np.sin(2.0 * share), np.cos(2.0 * share)
+    return body_q
+
+
+@pytest.mark.parametrize("depth", [0.02, 0.0, -0.01, -0.04])
+@pytest.mark.parametrize("shape_type", FLAT)
+def test_flat_ground_is_a_plane(shape_type, depth):
+    """72 cells a side: normals and depths are the plane's in every frame."""
+    sizes, rest = FLAT[shape_type]
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, np.zeros((73, 73), np.float32), 1.0, 1.0, 0.5)
+    builder.add_shape(builder.add_body(), shape_type, sizes)
+    contacts = collidecli.collide(builder.finalize(), sliding(np.full(60, rest + depth)), gap=0.025)
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    assert np.abs(np.arccos(np.clip(contacts.normal[:, 2].astype(float), -1.0, 1.0))).max() < 1e-3
+    for frame in range(60):
+        assert contacts.cell(frame).distance.min() == pytest.approx(depth, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape_type", [ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.ELLIPSOID])
+def test_nothing_catches_on_bumpy_ground(shape_type):
+    """Normals are those of the triangles beside the contact, or between them where the ground is convex."""
+    line = np.linspace(-1.0, 1.0, 145)
+    terrain = Terrain(0.02 * np.sin(9.0 * line)[None, :] * np.cos(8.0 * line)[:, None], 1.0, 1.0, 0.5)
+    sizes, rest = ((0.3 * np.array(FLAT[shape_type][0])).tolist(), 0.3 * FLAT[shape_type][1])
+    body_q = sliding(np.zeros(120))
+    body_q[:, 0, 0, 2] = [terrain.height_over(*p[:2]) + rest for p in body_q[:, 0, 0]]
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, terrain.heights, 1.0, 1.0, 0.5)
+    builder.add_shape(builder.add_body(), shape_type, sizes)
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.003)
+    assert np.all(np.diff(contacts.cell_start) > 0)
+    x, y = contacts.point0[:, 0], contacts.point0[:, 1]
+    slope = np.stack([-0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), 0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)], axis=1)
+    normal = np.concatenate([slope, np.ones((len(x), 1))], axis=1)
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    # A triangle's plane leaves the surface by the curvature, 0.02 * 9^2 a metre, over a diagonal of 0.02 m.
+    own = 0.02 * 9.0**2 * np.hypot(2.0, 2.0) / 144
+    assert np.arccos(np.clip((contacts.normal * normal).sum(1), -1.0, 1.0)).max() < own + 1e-3
+
+
+def crowd(world_count: int = 1):
+    """A moving heightfield and every kind of shape that meets it."""
+    rng = np.random.default_rng(5)
+    builder = ModelBuilder()
+    terrain = TERRAINS["smooth"]
+    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
+    for shape_type, sizes in {ShapeType.SPHERE: (0.2,), **OTHERS}.items():
+        if shape_type == ShapeType.CONVEX_MESH:
+            builder.add_shape_convex_hull(builder.add_body(), sizes)
+        else:
+            builder.add_shape(builder.add_body(), shape_type, sizes)
+    body_q = np.zeros((9, world_count, 8, 7))
+    quaternion = rng.normal(size=(9, 1, 8, 4))
+    body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    body_q[..., :3] = rng.uniform(-0.6, 0.6, (9, 1, 8, 3))
+    return builder.finalize(world_count), body_q
+
+
+NAMES = ("distance", "normal", "point0", "point1", "feature0", "feature1", "shape0", "shape1", "kind", "cell_start")
+
+
+def test_the_answer_does_not_depend_on_how_it_is_found():
+    model, body_q = crowd()
+    expected = collidecli.collide(model, body_q)
+    assert len(expected.distance) > 100
+    for options in (
+        {"broad_phase": "nxn"},
+        {"broad_phase": "sap"},
+        {"threads": 3, "chunk_cells": 1},
+        {"chunk_cells": 4, "threads": 1},
+    ):
+        found = collidecli.collide(model, body_q, **options)
+        for name in NAMES:
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=f"{options} {name}")
+
+
+def test_worlds_share_a_heightfield():
+    model, body_q = crowd(3)
+    assert len(model.heightfields) == 1
+    contacts = collidecli.collide(model, body_q)
+    for frame in range(len(body_q)):
+        first = contacts.cell(frame, 0)
+        for world in (1, 2):
+            for name in ("distance", "normal", "feature0", "feature1"):
+                np.testing.assert_array_equal(getattr(contacts.cell(frame, world), name), getattr(first, name))

@@ -11,6 +11,7 @@ from collidecli.engine.cells import place_shapes
 from collidecli.engine.contact.compact import COMPACT, count_cells
 from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.heightfield.mid_phase import count_field_triangles
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, find_pieces, join_mesh_contacts
 from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles
@@ -41,6 +42,8 @@ KERNELS = {
     "find_pieces": find_pieces,
     "collide_meshes": collide_meshes,
     "join_mesh_contacts": join_mesh_contacts,
+    "count_field_triangles": count_field_triangles,
+    "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 

@@ -18,6 +18,7 @@ from collidecli.engine.narrow_phase.staging import Staging, stage
 
 # ruff: noqa: F811
 
+
 @wp.func
 def middle_of(shape: Primitive) -> Vec3:
     """A point within a shape, its own frame [m]."""

@@ -26,17 +26,22 @@ from collidecli.engine.geometry.heightfields import (
     top_triangle,
 )
 from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH, SPHERE
+from collidecli.engine.geometry.shape_codes import CONVEX_MESH
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part
-from collidecli.engine.narrow_phase.heightfield.point import nearest_on_triangle
+from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.heightfield.walk import begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
 
+TRIES = wp.constant(4)
+"""Directions that are looked along: measured, one more costs more than the triangles that it leaves out."""
+FEW = wp.constant(8)
+"""Triangles of a candidate that are kept when they are counted: most have no more, and are then found once."""
 BURIED = wp.constant(1 << 30)
 """Added to the number of the triangle that a shape is nearest to whose middle is inside the solid."""
 
@@ -46,7 +51,7 @@ class Near:
     """What a shape can reach, in the frame of a heightfield [m]. middle: a point within the shape itself.
 
     beneath: 1 where the middle is under the base. shape, pose: the shape itself, and its frame in the heightfield's;
-    reach: how far it reaches beyond its surface.
+    reach: how far it reaches beyond its surface. room_end: pieces are written before this place.
     """
 
     shape: Primitive
@@ -57,6 +62,7 @@ class Near:
     middle: Vec3
     beneath: int
     candidate: int
+    room_end: int
 
 
 @wp.func
@@ -70,7 +76,7 @@ def middle_of_hull(shape: HullShape) -> Vec3:
     return total / Real(6.0)
 
 
-@wp.func(inline=False)
+@wp.func
 def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int, field: Field) -> Near:
     """What the other shape of a candidate can reach."""
     query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
@@ -98,11 +104,37 @@ def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, ca
 
 
 @wp.func
-def takes(writes: int, piece: wp.array[wp.vec2i], slot: int, candidate: int, number: int) -> int:
-    """Notes a piece if it is to be written; the next one's place."""
-    if writes == 1:
-        piece[slot] = wp.vec2i(candidate, number)
+def takes(near: Near, piece: wp.array[wp.vec2i], slot: int, number: int) -> int:
+    """Notes a piece where there is room; the next one's place."""
+    if slot < near.room_end:
+        piece[slot] = wp.vec2i(near.candidate, number)
     return slot + 1
+
+
+@wp.func
+def is_clear(triangle: TriangleShape, near: Near, normal: Vec3) -> bool:
+    """Whether some of a few directions shows that a triangle is farther from the shape than its reach.
+
+    They are the triangle's normal, and then the way to the middle, and to what of the shape was farthest against it,
+    from the triangle's point that is nearest to these: the triangle is behind the plane there.
+    """
+    rotation = wp.transform_get_rotation(near.pose)
+    triangle.normal = normal
+    foot = triangle.p
+    way = normal
+    point = near.middle
+    for step in range(TRIES):
+        lowest = wp.transform_point(near.pose, support_point(near.shape, -wp.quat_rotate_inv(rotation, way)))
+        if wp.dot(way, lowest - foot) > near.reach:
+            return True
+        if step > 0:
+            point = lowest
+        foot = nearest_on_triangle(triangle, point)
+        length = wp.length(point - foot)
+        if length <= AT_SURFACE * wp.length(triangle.q - triangle.p):
+            return False
+        way = (point - foot) / length
+    return False
 
 
 @wp.func
@@ -130,16 +162,11 @@ def may_meet(field: Field, near: Near, number: int) -> bool:
         return False
     if near.shape.type == CONVEX_MESH:
         return True
-    way = wp.normalize(normal)
-    shape.normal = way
-    if near.shape.type == SPHERE:
-        return wp.length(nearest_on_triangle(shape, near.middle) - near.middle) <= near.shape.size[0] + near.reach
-    lowest_point = support_point(near.shape, -wp.quat_rotate_inv(wp.transform_get_rotation(near.pose), way))
-    return wp.dot(way, wp.transform_point(near.pose, lowest_point) - shape.p) <= near.reach
+    return not is_clear(shape, near, wp.normalize(normal))
 
 
 @wp.func
-def top_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+def top_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
     """Triangles of the surface that the box may meet; a box wholly below them does not."""
     slot = start
     walk = begin_walk(field, near.lower, near.upper)
@@ -158,15 +185,13 @@ def top_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i],
             if near.lower[2] <= highest_of_cell(field, walk.i, walk.j):
                 for side in range(2):
                     if may_meet(field, near, first + side):
-                        slot = takes(writes, piece, slot, near.candidate, first + side)
+                        slot = takes(near, piece, slot, first + side)
             walk = go_on(walk)
     return slot
 
 
 @wp.func
-def wall_pieces(
-    field: Field, near: Near, first: int, end: int, writes: int, piece: wp.array[wp.vec2i], start: int
-) -> int:
+def wall_pieces(field: Field, near: Near, first: int, end: int, piece: wp.array[wp.vec2i], start: int) -> int:
     """Triangles of the walls below segments first .. end - 1 of the border, as far as the box reaches them."""
     slot = start
     walls = 2 * field.rows * field.cols
@@ -174,13 +199,13 @@ def wall_pieces(
         p = border_vertex(field, k)
         q = border_vertex(field, k + 1)
         if near.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
-            slot = takes(writes, piece, slot, near.candidate, walls + 2 * k)
-            slot = takes(writes, piece, slot, near.candidate, walls + 2 * k + 1)
+            slot = takes(near, piece, slot, walls + 2 * k)
+            slot = takes(near, piece, slot, walls + 2 * k + 1)
     return slot
 
 
 @wp.func
-def border_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+def border_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
     """Triangles of the four walls."""
     slot = start
     along = field.cols - 1
@@ -193,29 +218,29 @@ def border_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2
     last_row = row_under(field, near.upper[1])
     if near.lower[0] <= field.half_x and near.upper[0] >= -field.half_x:
         if near.lower[1] <= -field.half_y and near.upper[1] >= -field.half_y:
-            slot = wall_pieces(field, near, first_col, last_col + 1, writes, piece, slot)
+            slot = wall_pieces(field, near, first_col, last_col + 1, piece, slot)
         if near.lower[1] <= field.half_y and near.upper[1] >= field.half_y:
             behind = 2 * along + up
-            slot = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, writes, piece, slot)
+            slot = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, piece, slot)
     if near.lower[1] <= field.half_y and near.upper[1] >= -field.half_y:
         if near.lower[0] <= field.half_x and near.upper[0] >= field.half_x:
-            slot = wall_pieces(field, near, along + first_row, along + last_row + 1, writes, piece, slot)
+            slot = wall_pieces(field, near, along + first_row, along + last_row + 1, piece, slot)
         if near.lower[0] <= -field.half_x and near.upper[0] >= -field.half_x:
             behind = 2 * along + 2 * up
-            slot = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, writes, piece, slot)
+            slot = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, piece, slot)
     return slot
 
 
-@wp.func(inline=False)
-def find_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i], start: int) -> int:
+@wp.func
+def find_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
     """Every triangle that a shape is to be tested against, from `start` on; the end."""
     slot = start
     under_field = (
         near.beneath == 1 and wp.abs(near.middle[0]) <= field.half_x and wp.abs(near.middle[1]) <= field.half_y
     )
     if not under_field:
-        slot = top_pieces(field, near, writes, piece, slot)
-    slot = border_pieces(field, near, writes, piece, slot)
+        slot = top_pieces(field, near, piece, slot)
+    slot = border_pieces(field, near, piece, slot)
     if near.beneath == 1:
         reaches = near.upper[2] >= field.bottom
         for axis in range(2):
@@ -223,14 +248,32 @@ def find_pieces(field: Field, near: Near, writes: int, piece: wp.array[wp.vec2i]
             reaches = reaches and near.lower[axis] <= half and near.upper[axis] >= -half
         if reaches:
             base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
-            slot = takes(writes, piece, slot, near.candidate, base)
-            slot = takes(writes, piece, slot, near.candidate, base + 1)
+            slot = takes(near, piece, slot, base)
+            slot = takes(near, piece, slot, base + 1)
     elif is_inside(field, near.middle):
         number = int(0)
-        if writes == 1:
+        if slot < near.room_end:
             number = nearest_part(field, near.middle).number
-        slot = takes(writes, piece, slot, near.candidate, number + BURIED)
+        slot = takes(near, piece, slot, number + BURIED)
     return slot
+
+
+@wp.func
+def pieces_of(
+    rows: ShapeRows,
+    instances: Instances,
+    candidates: Candidates,
+    candidate: int,
+    piece: wp.array[wp.vec2i],
+    start: int,
+    room: int,
+) -> int:
+    """How many triangles a candidate may meet; the first `room` of them are written from `start` on."""
+    row = candidates.row[candidate]
+    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
+    near = near_field(rows, instances, candidates, candidate, field)
+    near.room_end = start + room
+    return find_pieces(field, near, piece, start) - start
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -241,15 +284,11 @@ def count_field_triangles(
     order: wp.array[wp.int32],
     start: int,
     end: wp.array[wp.int32],
-    piece: wp.array[wp.vec2i],
+    few: wp.array[wp.vec2i],
 ):
-    """One thread a candidate of a bucket: how many triangles it may meet. piece: is not written."""
+    """One thread a candidate of a bucket: how many triangles it may meet, and the first FEW of them."""
     thread = wp.tid()
-    candidate = order[start + thread]
-    row = candidates.row[candidate]
-    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
-    near = near_field(rows, instances, candidates, candidate, field)
-    end[thread] = find_pieces(field, near, 0, piece, 0)
+    end[thread] = pieces_of(rows, instances, candidates, order[start + thread], few, thread * FEW, FEW)
 
 
 @wp.kernel(module="unique", enable_backward=False)
@@ -260,6 +299,7 @@ def write_field_triangles(
     order: wp.array[wp.int32],
     start: int,
     end: wp.array[wp.int32],
+    few: wp.array[wp.vec2i],
     piece: wp.array[wp.vec2i],
 ):
     """One thread a candidate: its number and each triangle, in an order that the heightfield alone determines."""
@@ -267,13 +307,12 @@ def write_field_triangles(
     slot = int(0)
     if thread > 0:
         slot = end[thread - 1]
-    if slot == end[thread]:
-        return
-    candidate = order[start + thread]
-    row = candidates.row[candidate]
-    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
-    near = near_field(rows, instances, candidates, candidate, field)
-    find_pieces(field, near, 1, piece, slot)
+    count = end[thread] - slot
+    if count > FEW:
+        pieces_of(rows, instances, candidates, order[start + thread], piece, slot, count)
+    else:
+        for k in range(count):
+            piece[slot + k] = few[thread * FEW + k]
 
 
 def find_field_triangles(
@@ -281,9 +320,9 @@ def find_field_triangles(
 ) -> Pieces:
     """As `mesh.mid_phase.find_triangles`, for the rooms of heightfields."""
     end = workspace.array(f"{name}_end", size, wp.int32)
-    piece = workspace.array(f"{name}_piece", 1, wp.vec2i)
-    arguments = [*shared, order, start, end]
-    workspace.launch(count_field_triangles, size, [*arguments, piece])
+    few = workspace.array(f"{name}_few", size * int(FEW), wp.vec2i)
+    arguments = [*shared, order, start, end, few]
+    workspace.launch(count_field_triangles, size, arguments)
     count = scan_counts(workspace, end, size)
     piece = workspace.array(f"{name}_piece", count, wp.vec2i)
     workspace.launch(write_field_triangles, size, [*arguments, piece])

@@ -118,9 +118,7 @@ def square_to_square(field: Field, walk: Walk, point: Vec3) -> Real:
     far_row = wp.min(row + side, field.rows - 1)
     far_col = wp.min(col + side, field.cols - 1)
     lower = Vec3(x_of(field, col), y_of(field, row), point[2])
-    upper = Vec3(
-        x_of(field, far_col), y_of(field, far_row), point[2]
-    )
+    upper = Vec3(x_of(field, far_col), y_of(field, far_row), point[2])
     heights = range_of(field, walk)
     if heights.known == 1:
         lower[2] = heights.low

@@ -12,8 +12,8 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import field_of, field_triangle
 from collidecli.engine.narrow_phase.heightfield.buried import collide_buried
-from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_triangle
 from collidecli.engine.narrow_phase.heightfield.mid_phase import BURIED, count_field_triangles, write_field_triangles
+from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_triangle
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.triangle import INEXACT, MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of

@@ -5,14 +5,13 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.mesh.surface import has_nearer, spot_at
 from collidecli.engine.narrow_phase.mesh.triangle import NEARER
 from collidecli.engine.narrow_phase.staging import Staging, stage
-from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.geometry.support import Primitive
 
 
 @wp.func

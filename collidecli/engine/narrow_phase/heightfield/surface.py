@@ -13,7 +13,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
 from collidecli.engine.narrow_phase.mesh.spot import RISE, Spot
 
-# Warp works out both sides of an `and`; a vertex beyond the border must not be asked for.
+# A vertex beyond the border must not be asked for, whatever an `and` works out.
 # ruff: noqa: SIM102
 
 DOWN = wp.constant(Vec3(Real(0.0), Real(0.0), Real(-1.0)))

@@ -1,0 +1,78 @@
+"""dm_control's quadruped on 512 x 512 heights against `mj_collision`, and what a terrain of 4096 x 4096 costs."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import numpy as np
+
+from collidecli.files.mujoco.compile import compile_mjcf
+from collidecli.model.builder import ModelBuilder
+from tests.bench.peers import stage_shares
+from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.scenes import FOLDER, BenchScene
+from tests.bench.timing import CLOCKS, Mujoco, Ours
+from tests.support.quadruped import HALF_SIZE, terrain, walk, write_quadruped
+
+FRAMES = 2000
+SIDES = (512, 4096)
+
+
+def measure(repeats: int, clock: str) -> BenchTable:
+    """Microseconds a frame of both, and a sphere's time on terrains of two sizes."""
+    table = BenchTable(
+        "heightfield",
+        "Heightfields, one core",
+        ["scene", "MuJoCo, a frame", "ours, a frame", "times as fast"],
+        notes=["Computing alone. Median of repeats taken in turn, least and most in brackets."],
+    )
+    scene = quadruped(512)
+    ours, theirs = Ours.of(scene, clock=CLOCKS[clock]), Mujoco(scene, CLOCKS[clock])
+    times = interleaved({"mujoco": lambda: theirs.measure().seconds, "ours": lambda: ours.measure().seconds}, repeats)
+    both = [spread_time(times[side] / FRAMES) for side in ("mujoco", "ours")]
+    table.add(scene.name, *both, ratio(times["mujoco"], times["ours"]))
+    for side, seconds in times.items():
+        table.keep(f"quadruped {side} seconds", seconds)
+    table.notes.append(f"{scene.name}: {stage_shares(ours)}")
+    rolls = {side: rolling(side, clock, table) for side in SIDES}
+    times = interleaved({str(side): lambda one=one: one.measure().seconds for side, one in rolls.items()}, repeats)
+    for side in SIDES:
+        table.add(f"a sphere on {side} x {side} heights", "", spread_time(times[str(side)] / FRAMES), "")
+        table.keep(f"sphere {side} seconds", times[str(side)])
+    return table
+
+
+def quadruped(count: int) -> BenchScene:
+    """The quadruped walks under random controls."""
+    folder = FOLDER / f"quadruped_{count}"
+    path = write_quadruped(folder, count)
+    model = compile_mjcf(path).mj_model
+    cache = folder / f"qpos_{FRAMES}.npy"
+    if not cache.exists():
+        np.save(cache, walk(model, FRAMES, every=2, settle=400))
+    return BenchScene(f"dm_control's quadruped on {count} x {count} heights", path, model, np.load(cache))
+
+
+def rolling(side: int, clock: str, table: BenchTable) -> Ours:
+    """A sphere across a terrain; notes how long its heights took to load and what they took of memory."""
+    heights = (5.0 * terrain(side, np.random.default_rng(0))).astype(np.float32)
+    poses = np.zeros((FRAMES, 1, 1, 7))
+    poses[:, 0, 0, 6] = 1.0
+    poses[:, 0, 0, 0] = np.linspace(-20.0, 20.0, FRAMES)
+    at = np.round(poses[:, 0, 0, 0] / HALF_SIZE * 255.5 + 0.5 * (side - 1)).astype(int)
+    poses[:, 0, 0, 2] = heights[side // 2, at] + 0.3
+    tracemalloc.start()
+    start = time.perf_counter()
+    builder = ModelBuilder()
+    half = HALF_SIZE * (side - 1) / 511.0  # cells are of one size
+    builder.add_shape_heightfield(-1, heights, half, half, 0.1)
+    builder.add_shape_sphere(builder.add_body(), radius=0.3)
+    one = Ours(builder.finalize(), poses, clock=CLOCKS[clock])
+    seconds, (_, peak) = time.perf_counter() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    size = f"{heights.nbytes / 2**20:.1f} MiB of heights"
+    table.notes.append(
+        f"{side} x {side}: {size}; loading took {seconds:.2f} s and {peak / 2**20:.1f} MiB more at most."
+    )
+    return one
