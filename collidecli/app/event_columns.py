@@ -6,6 +6,10 @@ import numpy as np
 
 from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Frames, Intervals
+from collidecli.files.flat_tables import TableColumn
+
+_PATHS = ("path0", "path1")
+_UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
 
 
 def interval_seconds(found: Intervals, frames: Frames) -> np.ndarray:
@@ -14,15 +18,39 @@ def interval_seconds(found: Intervals, frames: Frames) -> np.ndarray:
 
 
 def interval_columns(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
-    """By name, a row an interval; docs/events.md says what each is. end_time is NaN where the end is not known."""
+    """As `interval_rows`, with the paths themselves: objects that are str."""
     paths = np.array(keys.paths, object)
+    columns = interval_rows(found, frames, keys)
+    return columns | {name: paths[columns[name]] for name in _PATHS}
+
+
+def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
+    """The columns of a file with `interval_rows` in it."""
+    no_frames = Frames(np.zeros(0, np.int64), np.zeros(0))
+    return tuple(
+        TableColumn(
+            name,
+            values.dtype,
+            _UNITS.get(name, ""),
+            words=keys.paths if name in _PATHS else None,
+            nan_is_none=name == "end_time",
+        )
+        for name, values in interval_rows(Intervals.none(), no_frames, keys).items()
+    )
+
+
+def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
+    """By name, a row an interval; docs/events.md says what each is. Paths are rows of `keys.paths`.
+
+    end_time is NaN where the end is not known.
+    """
     first, second = keys.things(found.key)
     ended = found.last + 1 < len(frames)
     following = np.minimum(found.last + 1, len(frames) - 1)
     return {
         "world": keys.world(found.key),
-        "path0": paths[first],
-        "path1": paths[second],
+        "path0": first,
+        "path1": second,
         "begin_frame": frames.number[found.first],
         "last_frame": frames.number[found.last],
         "begin_time": frames.time[found.first],

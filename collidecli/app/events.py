@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
-from collidecli.app.event_columns import interval_columns, interval_seconds
+from collidecli.app.event_columns import interval_rows, interval_seconds, interval_table
 from collidecli.app.event_facts import event_facts
 from collidecli.app.event_stream import EventOptions, EventStream, Progress
 from collidecli.files.activity import reading
+from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.flat_tables import CsvTable, FlatTable, ParquetTable
+from collidecli.files.flat_tables import Append, csv_table, parquet_table, require_pyarrow
 from collidecli.model.choices import EVENT_ORDERS
 
 
@@ -70,28 +71,34 @@ def events(request: EventsRequest, progress: Progress = None) -> dict[str, Any]:
 
     Raises InputError for a file that is no contact set and for options that mean nothing in it; OutputError.
     """
-    with reading("contact set", request.path), ContactSet.open(request.path) as contacts, ExitStack() as stack:
+    with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
-        tables: Sequence[FlatTable] = [stack.enter_context(table) for table in _tables(request)]
         graph, totals = TouchGraph(stream.keys.paths), Totals(request.order, request.first)
-        for found in stream.batches(progress):
-            add_to_graph(graph, found, stream)
-            totals.add(found, stream.frames)
-            columns = interval_columns(found, stream.frames, stream.keys) if tables else {}
-            for table in tables:
-                table.append(columns)
-        for table in tables:
-            table.finish()
+        with _tables(request, stream) as tables:
+            for found in stream.batches(progress):
+                add_to_graph(graph, found, stream)
+                totals.add(found, stream.frames)
+                rows = interval_rows(found, stream.frames, stream.keys) if tables else {}
+                for append in tables:
+                    append(rows)
         return event_facts(request, contacts, stream, totals, graph)
 
 
-def _tables(request: EventsRequest) -> list[FlatTable]:
-    tables: list[FlatTable] = []
+@contextmanager
+def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
+    """The files that are asked for; they are in place, both of them, once the block is left without an error."""
+    columns = interval_table(stream.keys)
     if request.parquet:
-        tables.append(ParquetTable(request.parquet, request.force, "--parquet"))
-    if request.csv:
-        tables.append(CsvTable(request.csv, request.force))
-    return tables
+        require_pyarrow("--parquet")
+    asked = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
+    with ExitStack() as opened:
+        outputs = [opened.enter_context(AtomicOutput(path, request.force)) for path, _ in asked]
+        with ExitStack() as written:
+            yield [
+                written.enter_context(table(output, columns)) for output, (_, table) in zip(outputs, asked, strict=True)
+            ]
+        for output in outputs:
+            output.commit()
 
 
 def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> None:

@@ -114,18 +114,23 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
 
 
 def _table(request: ExportRequest, selected: SelectedContacts):
-    from collidecli.files.exports.csv_table import write_csv
     from collidecli.files.exports.layouts.columns import unknown_columns
-    from collidecli.files.exports.parquet_table import require_pyarrow, write_parquet
-    from collidecli.files.exports.rows import FlatTable
+    from collidecli.files.exports.rows import ContactRows
+    from collidecli.files.flat_tables import csv_table, parquet_table, require_pyarrow
 
-    table, left_out = FlatTable(selected), unknown_columns(selected)
-    if request.to == "csv":
-        return (lambda stream: write_csv(stream, table)), left_out
-    require_pyarrow()
-    contacts = selected.contacts
+    rows, contacts = ContactRows(selected), selected.contacts
     about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}
-    return (lambda stream: write_parquet(stream, table, about)), left_out
+    if request.to == "parquet":
+        require_pyarrow("--to parquet")
+
+    def write(stream: AtomicOutput) -> None:
+        as_csv = request.to == "csv"
+        table = csv_table(stream, rows.columns) if as_csv else parquet_table(stream, rows.columns, about)
+        with table as append:
+            for block in rows.blocks():
+                append(block)
+
+    return write, unknown_columns(selected)
 
 
 def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:

@@ -1,141 +1,149 @@
-"""Tables of equal columns written a piece at a time: CSV and Parquet."""
+"""Flat tables, CSV or Parquet, written a block of rows at a time into an output that is there whole or not at all."""
 
+# pyarrow ships no type stubs.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
-import csv
-import io
-import os
-from collections.abc import Mapping
-from types import TracebackType
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from collidecli.errors import missing_extra
 from collidecli.files.atomic_output import AtomicOutput
 
+CSV_LINES = 32768
+"""Lines of CSV that are made at once."""
 GROUP_ROWS = 65536
-"""Rows of Parquet that are held until they are written together."""
+"""Rows of Parquet that are held until they are written together: a group has as many at least, but for the last."""
 
-Columns = Mapping[str, np.ndarray]
-"""By name: numbers, bool, or objects that are str. Of numbers NaN stands for none."""
-
-
-class FlatTable(Protocol):
-    """A context manager; leaving it without `finish` leaves no file."""
-
-    def append(self, columns: Columns) -> None: ...
-    def finish(self) -> None: ...
-    def __enter__(self) -> FlatTable: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+Append = Callable[[Mapping[str, np.ndarray]], None]
+"""Takes the next rows: by a column's name its values [n]. Raises OutputError where the output cannot be written."""
 
 
-class CsvTable:
-    """Comma-separated, UTF-8, a line of names first; NaN is empty, bool is true or false."""
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of numbers or bool. unit: empty for none. words: where its values are numbers of these; else None.
 
-    def __init__(self, path: str | os.PathLike[str], force: bool = False) -> None:
-        self._output = AtomicOutput(path, force)
-        self._begun = False
-
-    def append(self, columns: Columns) -> None:
-        text = io.StringIO(newline="")
-        rows = csv.writer(text, lineterminator="\n")
-        if not self._begun:
-            rows.writerow(columns)
-            self._begun = True
-        rows.writerows(zip(*(_texts(values) for values in columns.values()), strict=True))
-        self._output.write(text.getvalue().encode("utf-8", "backslashreplace"))
-        self._output.check()
-
-    def finish(self) -> None:
-        self._output.commit()
-
-    def __enter__(self) -> CsvTable:
-        self._output.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._output.discard()
-
-
-def _texts(values: np.ndarray) -> list[Any]:
-    if values.dtype.kind == "b":
-        return np.where(values, "true", "false").tolist()
-    if values.dtype.kind == "f":
-        # As a text a float32 has no more digits than it needs; as a Python float it would.
-        return ["" if text == "nan" else text for text in values.astype(str).tolist()]
-    return values.tolist()
-
-
-class ParquetTable:
-    """Parquet through pyarrow; NaN is null.
-
-    Raises InputError where pyarrow is not installed.
+    nan_is_none: of floats, NaN is no value at all: an empty cell, a null.
     """
 
-    def __init__(self, path: str | os.PathLike[str], force: bool = False, wanted_for: str = "Parquet") -> None:
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise missing_extra("pyarrow", "tables", wanted_for) from error
-        self._arrow, self._parquet = pyarrow, pyarrow.parquet
-        self._output = AtomicOutput(path, force)
-        self._writer: Any = None
-        self._held: list[Any] = []
-        self._rows = 0
+    name: str
+    dtype: np.dtype
+    unit: str = ""
+    words: tuple[str, ...] | None = None
+    nan_is_none: bool = False
 
-    def append(self, columns: Columns) -> None:
-        table = self._arrow.table({name: self._column(values) for name, values in columns.items()})
-        self._held.append(table)
-        self._rows += len(table)
-        if self._rows >= GROUP_ROWS:
-            self._write()
 
-    def _column(self, values: np.ndarray) -> Any:
-        if values.dtype.kind != "O":
-            return self._arrow.array(values, from_pandas=True)
-        return self._arrow.array(values, type=self._arrow.string())
+@contextmanager
+def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[Append]:
+    """CSV as RFC 4180 has it, UTF-8, with a head line; lines end with LF; bool is true or false.
 
-    def _write(self) -> None:
-        table = self._arrow.concat_tables(self._held)
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._arrow.PythonFile(_Sink(self._output), "w"), table.schema)
-        self._writer.write_table(table)
-        self._held, self._rows = [], 0
-        self._output.check()
+    Numbers are the shortest that read back as the same float32 or float64. Whoever owns the output commits it.
+    """
+    output.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
+    words = {column.name: np.array([_quoted(w) for w in column.words or ()], object) for column in columns}
 
-    def finish(self) -> None:
-        self._write()
-        self._writer.close()
-        self._writer = None
-        self._output.commit()
+    def append(block: Mapping[str, np.ndarray]) -> None:
+        count = len(next(iter(block.values())))
+        for first in range(0, count, CSV_LINES):
+            rows = slice(first, first + CSV_LINES)
+            texts = [_texts(column, block[column.name][rows], words[column.name]) for column in columns]
+            output.write(("\n".join(map(",".join, zip(*texts, strict=True))) + "\n").encode())
+            output.check()
 
-    def __enter__(self) -> ParquetTable:
-        self._output.__enter__()
-        return self
+    yield append
+    output.check()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._output.discard()
+
+def _texts(column: TableColumn, values: np.ndarray, words: np.ndarray) -> list[str]:
+    if column.words is not None:
+        return words[values].tolist()
+    # Frames, times and normals repeat themselves row after row, and spelling a float is slow: each is spelt once. Bits
+    # are compared, as 0 and -0 are spelt differently.
+    values = np.ascontiguousarray(values, column.dtype)
+    bits, place = np.unique(values.view(f"u{values.itemsize}"), return_inverse=True)
+    return np.array(_spelt(bits.view(column.dtype), column.nan_is_none), object)[place].tolist()
+
+
+def _spelt(values: np.ndarray, nan_is_none: bool) -> list[str]:
+    if values.dtype.kind == "b":
+        return ["true" if value else "false" for value in values.tolist()]
+    # As a Python float a float32 would have more digits than it needs.
+    texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
+    return ["" if text == "nan" else text for text in texts] if nan_is_none else texts
+
+
+def _quoted(text: str) -> str:
+    if any(letter in text for letter in ',"\n\r') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def require_pyarrow(wanted_for: str) -> Any:
+    """The package pyarrow. Raises InputError where it is not installed. wanted_for: the option that needs it."""
+    try:
+        import_module("pyarrow.parquet")
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise missing_extra("pyarrow", "tables", wanted_for) from error
+
+
+@contextmanager
+def parquet_table(
+    output: AtomicOutput, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None
+) -> Iterator[Append]:
+    """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that of the file.
+
+    Whoever owns the output commits it, and has asked by `require_pyarrow` before opening it.
+    """
+    pa = require_pyarrow("Parquet")
+    schema = pa.schema([_field(pa, column) for column in columns], dict(about or {}))
+    words = {column.name: pa.array(column.words, pa.string()) for column in columns if column.words is not None}
+    held: list[Any] = []
+
+    with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
+
+        def write_held() -> None:
+            table = pa.Table.from_batches(held, schema)
+            held.clear()
+            writer.write_table(table, row_group_size=max(len(table), 1))
+            output.check()
+
+        def append(block: Mapping[str, np.ndarray]) -> None:
+            arrays = [_array(pa, column, block[column.name], words.get(column.name)) for column in columns]
+            held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            if sum(map(len, held)) >= GROUP_ROWS:
+                write_held()
+
+        yield append
+        if held:
+            write_held()
+    output.check()
+
+
+def _field(pa: Any, column: TableColumn) -> Any:
+    kind = pa.dictionary(pa.int32(), pa.string()) if column.words is not None else pa.from_numpy_dtype(column.dtype)
+    unit = {"unit": column.unit} if column.unit else None
+    return pa.field(column.name, kind, nullable=column.nan_is_none, metadata=unit)
+
+
+def _array(pa: Any, column: TableColumn, values: np.ndarray, words: Any) -> Any:
+    if words is not None:
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), words)
+    return pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none)
 
 
 class _Sink:
-    """An AtomicOutput as pyarrow wants a file; closing it does not put it into place."""
-
-    closed = False
+    """The output as pyarrow uses a file; closing it leaves the output open, for its owner to commit."""
 
     def __init__(self, output: AtomicOutput) -> None:
-        self._output = output
+        self._output, self.closed = output, False
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: Any) -> int:
         return self._output.write(memoryview(data))
 
     def tell(self) -> int:
@@ -145,4 +153,4 @@ class _Sink:
         self._output.flush()
 
     def close(self) -> None:
-        """Whoever owns the output closes it."""
+        self.closed = True

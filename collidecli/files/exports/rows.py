@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,22 +10,13 @@ from collidecli.errors import InputError
 from collidecli.files.contacts.shape_rows import check_body_rows
 from collidecli.files.exports.layouts.columns import exported_columns
 from collidecli.files.exports.selection import SelectedContacts
+from collidecli.files.flat_tables import TableColumn
 
 KINDS = ("point", "edge", "face", "patch")
 _AXES = ("x", "y", "z")
 
 
-@dataclass(frozen=True)
-class RowColumn:
-    """A column of the table. words: where its values are numbers of these. unit: empty for none."""
-
-    name: str
-    dtype: np.dtype
-    unit: str = ""
-    words: tuple[str, ...] = ()
-
-
-class FlatTable:
+class ContactRows:
     """A row a contact. columns: in their order; vectors are columns of their own: normal_x, friction5_0."""
 
     def __init__(self, selected: SelectedContacts) -> None:
@@ -37,19 +27,19 @@ class FlatTable:
         bodies = ("", *contacts.body_path)
         check_body_rows(contacts)
         columns = [
-            RowColumn("frame", whole),
-            RowColumn("step", whole),
-            RowColumn("time", np.dtype(np.float64), "s"),
-            RowColumn("world", whole),
-            *(RowColumn(name, np.dtype(np.int32), words=shapes.path) for name in ("shape0", "shape1")),
-            *(RowColumn(name, np.dtype(np.int32), words=bodies) for name in ("body0", "body1")),
+            TableColumn("frame", whole),
+            TableColumn("step", whole),
+            TableColumn("time", np.dtype(np.float64), "s"),
+            TableColumn("world", whole),
+            *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in ("shape0", "shape1")),
+            *(TableColumn(name, np.dtype(np.int32), words=bodies) for name in ("body0", "body1")),
         ]
         for column in self._stored:
             if column.name not in ("shape0", "shape1"):
                 dtype = column.dtype_for(contacts.float_type)
-                words = KINDS if column.name == "kind" else ()
+                words = KINDS if column.name == "kind" else None
                 names = _flat(column.name, column.width)
-                columns += [RowColumn(name, dtype, column.unit, words) for name in names]
+                columns += [TableColumn(name, dtype, column.unit, words) for name in names]
         self.columns = tuple(columns)
 
     def blocks(self) -> Iterator[dict[str, np.ndarray]]:

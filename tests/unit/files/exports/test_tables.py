@@ -9,14 +9,23 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.files import flat_tables
 from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.exports import csv_table, parquet_table
-from collidecli.files.exports.rows import FlatTable
+from collidecli.files.exports.rows import ContactRows
 from collidecli.files.exports.selection import SelectedContacts
+from collidecli.files.flat_tables import TableColumn, csv_table, parquet_table, require_pyarrow
 from tests.support.contact_edits import made_up
 
 PICK = (range(1, 7, 2), (0, 2))
+
+
+def write(path, rows, table, *about):
+    with AtomicOutput(path) as output:
+        with table(output, rows.columns, *about) as append:
+            for block in rows.blocks():
+                append(block)
+        output.commit()
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +33,8 @@ def written(select, tmp_path_factory):
     """Paths of the two files."""
     folder = tmp_path_factory.mktemp("tables")
     picked = select(*PICK)
-    with AtomicOutput(folder / "a.csv") as output:
-        csv_table.write_csv(output, FlatTable(picked))
-        output.commit()
-    with AtomicOutput(folder / "a.parquet") as output:
-        parquet_table.write_parquet(output, FlatTable(picked), {"scene": "made_up.xml"})
-        output.commit()
+    write(folder / "a.csv", ContactRows(picked), csv_table)
+    write(folder / "a.parquet", ContactRows(picked), parquet_table, {"scene": "made_up.xml"})
     return folder
 
 
@@ -82,10 +87,8 @@ def test_parquet_is_the_same_table(rows, written):
 
 
 def test_blocks_do_not_show(select, monkeypatch, written, tmp_path):
-    monkeypatch.setattr(csv_table, "BLOCK_LINES", 3)
-    with AtomicOutput(tmp_path / "a.csv") as output:
-        csv_table.write_csv(output, FlatTable(select(*PICK)))
-        output.commit()
+    monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
+    write(tmp_path / "a.csv", ContactRows(select(*PICK)), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
 
 
@@ -93,10 +96,8 @@ def test_names_that_need_quotes(tmp_path):
     edited = made_up()
     edited.path = ['a,"b"', "two\nlines", " spaced", "plain", "e"]
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
-        table = FlatTable(SelectedContacts(contacts, range(contacts.frame_count), np.arange(3), None))
-        with AtomicOutput(tmp_path / "a.csv") as output:
-            csv_table.write_csv(output, table)
-            output.commit()
+        rows = ContactRows(SelectedContacts(contacts, range(contacts.frame_count), np.arange(3), None))
+        write(tmp_path / "a.csv", rows, csv_table)
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         assert {row["shape0"] for row in csv.DictReader(file)} <= set(edited.path)
 
@@ -105,7 +106,41 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     def missing(name: str):
         raise ImportError(name)
 
-    monkeypatch.setattr(parquet_table, "import_module", missing)
+    monkeypatch.setattr(flat_tables, "import_module", missing)
     with pytest.raises(InputError, match="pyarrow") as caught:
-        parquet_table.require_pyarrow()
+        require_pyarrow("--to parquet")
     assert "collidecli[tables]" in caught.value.fix
+
+
+def test_every_number_is_spelt_as_numpy_spells_it(tmp_path):
+    """Equal numbers are spelt once: among them are 0 and -0, which compare equal, and NaN, which does not."""
+    random = np.random.default_rng(5)
+    bits = random.integers(0, 1 << 63, 3000, dtype=np.uint64).view(np.float64)
+    values = np.concatenate([bits, 10.0 ** random.uniform(-20, 20, 3000), [0.0, -0.0, 1e16, 1e-4, np.inf, np.nan] * 2])
+    with np.errstate(over="ignore"):
+        held = {"double": values, "single": values.astype(np.float32), "sign": values > 1.0}
+    columns = [TableColumn(name, column.dtype) for name, column in held.items()]
+    with AtomicOutput(tmp_path / "a.csv") as output:
+        with csv_table(output, columns) as append:
+            append(held)
+        output.commit()
+    lines = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    expected = zip(values.astype(str), held["single"].astype(str), np.where(held["sign"], "true", "false"), strict=True)
+    assert lines == [list(line) for line in expected]
+
+
+def test_no_value_is_an_empty_cell_and_a_null(tmp_path):
+    held = {"end": np.array([0.5, np.nan]), "known": np.array([True, False]), "who": np.array([1, 0])}
+    columns = (
+        TableColumn("end", np.dtype(np.float64), "s", nan_is_none=True),
+        TableColumn("known", np.dtype(bool)),
+        TableColumn("who", np.dtype(np.int64), words=("a", "b")),
+    )
+    for name, table in (("a.csv", csv_table), ("a.parquet", parquet_table)):
+        with AtomicOutput(tmp_path / name) as output:
+            with table(output, columns) as append:
+                append(held)
+            output.commit()
+    assert (tmp_path / "a.csv").read_text() == "end,known,who\n0.5,true,b\n,false,a\n"
+    read = parquet.read_table(tmp_path / "a.parquet")
+    assert read.to_pydict() == {"end": [0.5, None], "known": [True, False], "who": ["b", "a"]}
