@@ -22,3 +22,18 @@ def meeting(paths: Sequence[str], patterns: Sequence[str], option: str, of: str)
             raise InputError(f"'{pattern}' meets {of}", option, "collide inspect lists the shapes")
         met |= here
     return met
+
+
+def kept_pairs(paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], of: str) -> np.ndarray | None:
+    """bool[paths, 2]: one of a pair must be of the first column, and both of the second; None keeps every pair.
+
+    include, exclude: patterns of the options of that name. Raises InputError for a pattern that meets none.
+    """
+    if not include and not exclude:
+        return None
+    kept = np.ones((len(paths), 2), bool)
+    if include:
+        kept[:, 0] = meeting(paths, include, "--include", of)
+    if exclude:
+        kept[:, 1] = ~meeting(paths, exclude, "--exclude", of)
+    return kept

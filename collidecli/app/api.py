@@ -47,7 +47,7 @@ class ModelBuilder(model_builder.ModelBuilder):
     def add_mjcf(
         self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""
     ) -> MjcfImport:
-        """Adds an MJCF or URDF scene; returns what became of its bodies and geoms, and `keyframes(model)` as a motion.
+        """Adds an MJCF or URDF scene; returns what became of its bodies and geoms, and `motion(model)`, its keyframes.
 
         asset_map: each "OLD=NEW", the start of an asset's path and its replacement. disabled_pairs: an SRDF file.
         Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.

@@ -6,32 +6,31 @@ import os
 
 from collidecli.app.scenes import LoadedScene, scene_hash
 from collidecli.errors import InputError
-from collidecli.files.recordings.kinds import kind_of
+from collidecli.files.recordings.kinds import Recording
 from collidecli.files.recordings.robosuite import CarriedScene
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.options import RecordingOptions, SceneOptions
 
 
 def load_carried_scene(
-    trajectory: str | os.PathLike[str],
+    recording: Recording,
     worlds: int | None,
     static_pairs: bool,
     options: SceneOptions,
-    recording: RecordingOptions,
+    recording_options: RecordingOptions,
 ) -> LoadedScene:
     """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
 
     worlds: None is as many as are recorded; another number must fit.
     Raises InputError: a recording that carries no scene, or one that MuJoCo cannot compile.
     """
-    path = os.fspath(trajectory)
-    kind = kind_of(path)
+    path, kind = recording.path, recording.kind
     find = getattr(kind, "carried_scenes", None)
     if find is None:
         raise InputError(
             f"this is {kind.LABEL}, which carries no scene", path, "give the scene that it was recorded in"
         )
-    carried = find(path, recording)
+    carried = find(path, recording_options)
     builders, imports = [], []
     for scene in carried.scenes:
         builder = ModelBuilder()
@@ -62,6 +61,7 @@ def load_carried_scene(
         imports=tuple(imports),
         warnings=tuple(dict.fromkeys(w for scene in imports for w in scene.warnings)),
         world_import=world_import,
+        recording=recording,
     )
 
 

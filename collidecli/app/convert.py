@@ -72,13 +72,11 @@ def convert(
     source = request.trajectory
     assert source is not None
     check_output(output, force, (*request.scenes, source))
-    with reading("recording", source):
-        kind = kind_of(source)
-    if not request.scenes and not hasattr(kind, "carried_scenes"):
-        raise InputError(
-            f"this is {kind.LABEL}: which bodies it moves, only a scene can say", source, "give it with --scene"
-        )
+    if not request.scenes:
+        _check_scene_within(source)
     scene, motion = scene_in_motion(request)
+    assert scene.recording is not None
+    kind = scene.recording.kind
     with closing(motion):
         bodies = _Bodies(scene, motion.world_count)
         frames = len(motion.time)
@@ -110,6 +108,16 @@ def convert(
             body_count=len(bodies.names),
             duration=float(motion.time[-1] - motion.time[0]),
             warnings=warnings,
+        )
+
+
+def _check_scene_within(source: str) -> None:
+    """Raises InputError for a recording that carries no scene."""
+    with reading("recording", source):
+        kind = kind_of(source)
+    if not hasattr(kind, "carried_scenes"):
+        raise InputError(
+            f"this is {kind.LABEL}: which bodies it moves, only a scene can say", source, "give it with --scene"
         )
 
 

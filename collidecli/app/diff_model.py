@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.field_comparison import Tolerances, deviations
-from collidecli.analysis.path_patterns import meeting
+from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.analysis.shape_alignment import ShapeAlignment, ShapeDifference, ShapeFacts, align_shapes
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
@@ -43,7 +43,7 @@ def compare_models(
     Raises InputError for a pattern that meets no shape of either file.
     """
     alignment = align_shapes(_facts(a), _facts(b), renames)
-    kept = _kept(alignment.names, include, exclude)
+    kept = kept_pairs(alignment.names, include, exclude, EITHER)
     number = {name: n for n, name in enumerate(alignment.names)}
     found = [*alignment.differences, *_forced(a, b, alignment), *_rules(a, b)]
     differences = [
@@ -65,17 +65,6 @@ def _facts(contacts: ContactSet) -> ShapeFacts:
     return ShapeFacts(
         shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
     )
-
-
-def _kept(names: Sequence[str], include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
-    if not include and not exclude:
-        return None
-    kept = np.ones((len(names), 2), bool)
-    if include:
-        kept[:, 0] = meeting(names, include, "--include", EITHER)
-    if exclude:
-        kept[:, 1] = ~meeting(names, exclude, "--exclude", EITHER)
-    return kept
 
 
 def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.app.export_scene import compiled_geoms, layers_under, loaded_scene
 from collidecli.app.motions import parse_frames
 from collidecli.app.outputs import check_output
@@ -16,7 +17,7 @@ from collidecli.files.activity import reading
 from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.exports.arrays import Layout
-from collidecli.files.exports.selection import SelectedContacts, chosen_shapes, chosen_worlds
+from collidecli.files.exports.selection import SelectedContacts, chosen_worlds
 
 EXPORT_SCHEMA = "collide.export/1"
 ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",)}
@@ -87,7 +88,7 @@ def _output(request: ExportRequest) -> str:
 
 def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
     frames = parse_frames(request.frames, contacts.frame_count) if request.frames else range(contacts.frame_count)
-    kept = chosen_shapes(contacts.shapes.path, request.include, request.exclude, contacts.path)
+    kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
     return SelectedContacts(contacts, frames, chosen_worlds(request.worlds, contacts), kept)
 
 

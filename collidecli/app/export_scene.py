@@ -71,6 +71,7 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     Raises InputError for a USD scene that is not given, and one given that a layer cannot lie over.
     """
     from collidecli.files.exports.usd_layer import SceneLayers, layers_of
+    from collidecli.files.usd.scene import UsdImport
 
     ending = Path(contacts.scene).suffix.lower()
     if not path:
@@ -84,4 +85,5 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     if Path(path).suffix.lower() in MUJOCO_ENDINGS:
         raise InputError("a USD layer lies over USD scenes only", path, "leave --scene out: the layer stands alone")
     (imported,) = loaded_scene(contacts, path).imports
+    assert isinstance(imported, UsdImport)  # scenes have no other endings
     return layers_of(imported.stage, (path,), output, imported.metres_per_unit)

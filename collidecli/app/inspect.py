@@ -15,7 +15,7 @@ from collidecli.app.tally import ColumnRanges, Tally
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.schema import FORMAT
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import open_h5, text_of
 from collidecli.files.trajectories.header import TRAJECTORY_FORMAT, read_header
 from collidecli.model.options import SceneOptions
 
@@ -81,24 +81,9 @@ def contact_set_facts(path: str) -> dict[str, Any]:
             ranges.add(block)
             touching += _touching(block.cell_counts, block.columns["shape0"], block.columns["shape1"])
         pair_contacts = tally.pairs()
-        types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
         return {
             "schema": CONTACTS_SCHEMA,
-            "file": path,
-            "version": f"{contacts.version[0]}.{contacts.version[1]}",
-            "creator": contacts.creator,
-            "scene": contacts.scene,
-            "scene_sha256": contacts.scene_sha256,
-            "trajectory_sha256": contacts.trajectory_sha256,
-            "content_sha256": contacts.content_sha256,
-            "config": contacts.config,
-            "shapes": len(contacts.shapes),
-            "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
-            "bodies": len(contacts.body_path),
-            "worlds": contacts.world_count,
-            "frames": contacts.frame_count,
-            "start": float(contacts.time[0]) if contacts.frame_count else None,
-            "end": float(contacts.time[-1]) if contacts.frame_count else None,
+            **contact_set_head(contacts),
             "float_type": str(contacts.float_type),
             "columns": list(contacts.column_names),
             "material_rule": contacts.material_rule,
@@ -113,6 +98,28 @@ def contact_set_facts(path: str) -> dict[str, Any]:
             ],
             "timing": timing_facts(path),
         }
+
+
+def contact_set_head(contacts: ContactSet) -> dict[str, Any]:
+    """What a contact set is of, and its size; without its contacts."""
+    types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
+    return {
+        "file": contacts.path,
+        "version": f"{contacts.version[0]}.{contacts.version[1]}",
+        "creator": contacts.creator,
+        "scene": contacts.scene,
+        "scene_sha256": contacts.scene_sha256,
+        "trajectory_sha256": contacts.trajectory_sha256,
+        "content_sha256": contacts.content_sha256,
+        "config": contacts.config,
+        "shapes": len(contacts.shapes),
+        "shape_types": {str(kind): int(count) for kind, count in zip(types, counts, strict=True)},
+        "bodies": len(contacts.body_path),
+        "worlds": contacts.world_count,
+        "frames": contacts.frame_count,
+        "start": float(contacts.time[0]) if contacts.frame_count else None,
+        "end": float(contacts.time[-1]) if contacts.frame_count else None,
+    }
 
 
 def _touching(cell_counts: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> int:
@@ -147,7 +154,7 @@ def timing_facts(path: str) -> dict[str, Any]:
         if len(columns) == 3:
             stage, seconds, calls = (column[()] for column in columns)
             facts["stages"] = [
-                {"stage": s.decode("utf-8", "replace"), "seconds": float(t), "calls": int(n)}
+                {"stage": text_of(s), "seconds": float(t), "calls": int(n)}
                 for s, t, n in zip(stage, seconds, calls, strict=False)
             ]
         return facts
@@ -155,5 +162,5 @@ def timing_facts(path: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return text_of(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

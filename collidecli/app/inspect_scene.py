@@ -115,7 +115,7 @@ def _kind_of_rule(rule: str) -> str:
 
 
 def _motion_facts(scene: LoadedScene) -> dict[str, Any]:
-    motion = scene.motion(None)
+    motion = scene.motion()
     try:
         return {"frames": len(motion.time), "start": float(motion.time[0]), "end": float(motion.time[-1])}
     finally:

@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.files.h5_input import text_of
 
 STAGES = ("stage", "seconds", "calls")
 LARGEST = ("peak_memory_bytes",)
@@ -50,7 +51,7 @@ def _stages(groups: Sequence[Any]) -> dict[str, Any]:
     calls: dict[str, int] = {}
     for group in groups:
         for name, spent, count in zip(*(group[column][()] for column in STAGES), strict=True):
-            stage = name.decode("utf-8", "replace")
+            stage = text_of(name)
             seconds[stage] = seconds.get(stage, 0.0) + float(spent)
             calls[stage] = calls.get(stage, 0) + int(count)
     return {

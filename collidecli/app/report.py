@@ -11,10 +11,11 @@ import numpy as np
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins
 from collidecli.analysis.touching import touches_of
 from collidecli.app.diff import DiffRequest, diff
-from collidecli.app.inspect import timing_facts
+from collidecli.app.inspect import contact_set_head, timing_facts
 from collidecli.errors import InputError
 from collidecli.files.activity import reading
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.files.contacts.shape_rows import check_shape_rows
 from collidecli.files.profile_files import read_profile
 from collidecli.model.contacts import ContactBlock
 
@@ -119,7 +120,8 @@ def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
     none = np.zeros(0, np.int64)
     pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
     for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
-        _check(contacts, block)
+        _check_distances(contacts, block)
+        check_shape_rows(contacts, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
         pairs = pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
@@ -128,19 +130,14 @@ def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
     return sums
 
 
-def _check(contacts: ContactSet, block: ContactBlock) -> None:
-    """Raises InputError for what no sum can be made of."""
-    fix = "make the contact set again"
+def _check_distances(contacts: ContactSet, block: ContactBlock) -> None:
+    """Raises InputError for one that no sum can be made of."""
     finite = np.isfinite(block.columns["distance"])
     if not finite.all():
         cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
         frame, world = divmod(cell, contacts.world_count)
         where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {world}"
-        raise InputError("is not a finite number", where, fix)
-    for name in ("shape0", "shape1"):
-        rows = block.columns[name]
-        if len(rows) and not (rows.min() >= 0 and rows.max() < len(contacts.shapes)):
-            raise InputError("names a shape that is not there", f"{contacts.path}: /rigid_contacts/{name}", fix)
+        raise InputError("is not a finite number", where, "make the contact set again")
 
 
 def _tell(progress: Progress, contacts: ContactSet, block: ContactBlock, done: int) -> None:
@@ -151,24 +148,9 @@ def _tell(progress: Progress, contacts: ContactSet, block: ContactBlock, done: i
 
 
 def _head(contacts: ContactSet, sums: _Sums, pairs: PairTotals) -> dict[str, Any]:
-    types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     deepest = _place(contacts, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
     return {
-        "file": contacts.path,
-        "version": f"{contacts.version[0]}.{contacts.version[1]}",
-        "creator": contacts.creator,
-        "scene": contacts.scene,
-        "scene_sha256": contacts.scene_sha256,
-        "trajectory_sha256": contacts.trajectory_sha256,
-        "content_sha256": contacts.content_sha256,
-        "config": contacts.config,
-        "shapes": len(contacts.shapes),
-        "shape_types": {str(kind): int(number) for kind, number in zip(types, counts, strict=True)},
-        "bodies": len(contacts.body_path),
-        "worlds": contacts.world_count,
-        "frames": contacts.frame_count,
-        "start": float(contacts.time[0]) if contacts.frame_count else None,
-        "end": float(contacts.time[-1]) if contacts.frame_count else None,
+        **contact_set_head(contacts),
         "contacts": contacts.contact_count,
         "touching_pairs": int(pairs.touches.sum()),
         "penetrating": int(sums.frames.penetrating.sum()),

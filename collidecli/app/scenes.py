@@ -18,6 +18,8 @@ from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import ContactOptions, RecordingOptions, SceneOptions
 
 if TYPE_CHECKING:
+    from collidecli.files.recordings.kinds import Recording
+    from collidecli.files.scene_import import SceneImport
     from collidecli.files.usd.scene import UsdImport
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
@@ -43,30 +45,35 @@ class LoadedScene:
 
     name: file names, joined with a space. sha256: of every file that the scene is made of, in order.
     imports: what each door brought in, one a scene. world_import: of each world, the index of its scene.
+    recording: what moves it; None where it moves by itself or rests.
     """
 
     model: Model
     name: str
     sha256: str
-    imports: tuple
+    imports: tuple[SceneImport, ...]
     warnings: tuple[str, ...]
     world_import: tuple[int, ...] = ()
+    recording: Recording | None = None
 
-    def motion(self, trajectory: str | os.PathLike[str] | None, recording: RecordingOptions | None = None) -> Motion:
-        """The recording, or else the scene's own animation or keyframes, or else its one resting pose."""
-        if trajectory is not None:
-            from collidecli.files.recordings.kinds import open_recording
+    def motion(self, options: RecordingOptions | None = None) -> Motion:
+        """The recording, or else the scene's own animation or keyframes, or else its one resting pose.
+
+        options: of the recording.
+        """
+        options = options or RecordingOptions()
+        if self.recording is not None:
             from collidecli.files.recordings.target import Target
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
-            with reading("recording", trajectory):
-                return open_recording(trajectory, target, recording or RecordingOptions())
-        if recording is not None and recording != RecordingOptions():
+            with reading("recording", self.recording.path):
+                return self.recording.motion(target, options)
+        if options != RecordingOptions():
             from collidecli.files.recordings.kinds import refuse_options
 
-            refuse_options(recording, "without a recording", self.name)
+            refuse_options(options, "without a recording", self.name)
         with reading("motion", self.name):
-            own = [_own_motion(scene, self.model) for scene in self.imports]
+            own = [scene.motion(self.model) for scene in self.imports]
         moving = [motion for motion in own if motion is not None]
         if not moving:
             return RestingMotion(self.model.bodies.pose[None])
@@ -85,7 +92,7 @@ def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
         request.scene_options,
         request.recording,
     )
-    motion = scene.motion(request.trajectory, request.recording)
+    motion = scene.motion(request.recording)
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
     if not request.frames:
@@ -99,7 +106,7 @@ def load_scene(
     static_pairs: bool = False,
     trajectory: str | os.PathLike[str] | None = None,
     options: SceneOptions | None = None,
-    recording: RecordingOptions | None = None,
+    recording_options: RecordingOptions | None = None,
 ) -> LoadedScene:
     """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself, or
     has a world for each of its environments.
@@ -108,11 +115,13 @@ def load_scene(
 
     Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
     """
-    options = options or SceneOptions()
+    options, recording_options = options or SceneOptions(), recording_options or RecordingOptions()
+    recording = _find_recording(trajectory)
     if not paths:
-        return _carried_scene(trajectory, worlds, static_pairs, options, recording or RecordingOptions())
-    if trajectory is not None:
-        options = _with_layer(options, trajectory)
+        return _carried_scene(recording, worlds, static_pairs, options, recording_options)
+    if recording is not None and recording.kind.NAME == "usd-layer":
+        # The scene is composed with it.
+        options = replace(options, motion_layer=recording.path)
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
@@ -120,7 +129,7 @@ def load_scene(
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
-        model = _one_scene(builders[0], worlds, static_pairs, trajectory, recording or RecordingOptions())
+        model = _one_scene(builders[0], worlds, static_pairs, recording, recording_options)
     else:
         model = _several_scenes(builders, paths, worlds, static_pairs)
     return LoadedScene(
@@ -130,24 +139,32 @@ def load_scene(
         imports=tuple(imports),
         warnings=tuple(w for scene in imports for w in scene.warnings),
         world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
+        recording=recording,
     )
+
+
+def _find_recording(trajectory: str | os.PathLike[str] | None) -> Recording | None:
+    if trajectory is None:
+        return None
+    from collidecli.files.recordings.kinds import find_recording
+
+    with reading("recording", trajectory):
+        return find_recording(trajectory)
 
 
 def _one_scene(
     builder: ModelBuilder,
     worlds: int | None,
     static_pairs: bool,
-    trajectory: str | os.PathLike[str] | None,
-    recording: RecordingOptions,
+    recording: Recording | None,
+    recording_options: RecordingOptions,
 ) -> Model:
-    if worlds is None and trajectory is not None:
-        from collidecli.files.recordings.kinds import kind_of
-
-        with reading("recording", trajectory):
-            worlds = kind_of(trajectory).world_count(os.fspath(trajectory), recording)
+    if worlds is None and recording is not None:
+        with reading("recording", recording.path):
+            worlds = recording.world_count(recording_options)
         if worlds == 1:
             worlds = None  # it serves however many the scene has
-        _check_environments(builder, worlds, "worlds of the recording", os.fspath(trajectory))
+        _check_environments(builder, worlds, "worlds of the recording", recording.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
     return builder.finalize(world_count=worlds, static_pairs=static_pairs)
@@ -191,25 +208,22 @@ def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, wh
         )
 
 
-def _with_layer(options: SceneOptions, trajectory: str | os.PathLike[str]) -> SceneOptions:
-    """The options, with a recording that is a USD layer as one that the scene is composed with."""
-    from collidecli.files.recordings.kinds import kind_of
-
-    with reading("recording", trajectory):
-        is_layer = kind_of(trajectory).NAME == "usd-layer"
-    return replace(options, motion_layer=os.fspath(trajectory)) if is_layer else options
-
-
-def _carried_scene(trajectory, worlds, static_pairs, options, recording) -> LoadedScene:
-    if trajectory is None:
+def _carried_scene(
+    recording: Recording | None,
+    worlds: int | None,
+    static_pairs: bool,
+    options: SceneOptions,
+    recording_options: RecordingOptions,
+) -> LoadedScene:
+    if recording is None:
         raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
     from collidecli.app.carried_scenes import load_carried_scene
 
-    with reading("recording", trajectory):
-        return load_carried_scene(trajectory, worlds, static_pairs, options, recording)
+    with reading("recording", recording.path):
+        return load_carried_scene(recording, worlds, static_pairs, options, recording_options)
 
 
-def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions):
+def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:
     """Adds one scene file to a builder through the door of its ending; returns what the door says."""
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):
@@ -244,12 +258,8 @@ def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options:
     return replace(imported, warnings=(*imported.warnings, *disabled.warnings))
 
 
-def _own_motion(scene, model: Model) -> Motion | None:
-    return scene.motion(model) if hasattr(scene, "motion") else scene.keyframes(model)
-
-
-def scene_hash(imports: Sequence, options: SceneOptions) -> str:
+def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:
     """SHA-256 of all that may decide a contact, in order: scenes that are text, files of scenes, disabled pairs."""
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
     files = (*(path for scene in imports for path in scene.files), *more)
-    return files_sha256(files, [getattr(scene, "text", "") for scene in imports])
+    return files_sha256(files, [scene.text for scene in imports])

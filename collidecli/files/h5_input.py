@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Iterable
 from importlib import import_module
 
 import h5py
@@ -56,8 +57,20 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
 
 def format_of(file: h5py.File) -> str:
     """What an open file calls its format; empty where it does not say."""
-    found = file.attrs.get("format", "")
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+    return text_of(file.attrs.get("format", ""))
+
+
+def text_of(value: object) -> str:
+    """What an attribute or a cell says, which files hold as bytes or as str; bytes that are not UTF-8 are marked."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def exact_texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
+    """A dataset's strings. Raises InputError for one that is not UTF-8: names that are compared must be whole."""
+    try:
+        return tuple(value.decode() for value in values)
+    except UnicodeDecodeError as error:
+        raise InputError("holds a string that is not UTF-8", where) from error
 
 
 def _cannot_open(name: str, error: OSError) -> InputError:

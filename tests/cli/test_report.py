@@ -237,8 +237,8 @@ def damaged(path: str, edit) -> str:
     [
         ("rigid_contacts/distance", np.nan, "/rigid_contacts/distance, frame 2, world 1: is not a finite number"),
         ("rigid_contacts/distance", -np.inf, "/rigid_contacts/distance, frame 2, world 1: is not a finite number"),
-        ("rigid_contacts/shape1", 99, "/rigid_contacts/shape1: names a shape that is not there"),
-        ("rigid_contacts/shape0", -1, "/rigid_contacts/shape0: names a shape that is not there"),
+        ("rigid_contacts/shape1", 99, "99 is no row of /model/shape"),
+        ("rigid_contacts/shape0", -1, "-1 is no row of /model/shape"),
         ("time/time", np.nan, "/time/time, frame 5: is not a finite number"),
     ],
 )

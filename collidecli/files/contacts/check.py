@@ -13,7 +13,7 @@ from collidecli.files.contacts.content_hash import EXCLUDED_GROUP, DatasetDigest
 from collidecli.files.contacts.materials import tables_of
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet, is_complete, read_error, require_version
 from collidecli.files.contacts.rules import Finding, row_findings, table_findings
-from collidecli.files.h5_input import DAMAGE, damaged, open_h5
+from collidecli.files.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.model.contacts import OPTIONAL_COLUMNS
 
 
@@ -119,7 +119,7 @@ def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
         except OSError as error:
             raise read_error(name, dataset, rows, error) from error
         if is_string:
-            digest.update_strings([value.decode() for value in values])
+            digest.update_strings(exact_texts(values, f"{name}: {path}"))
         else:
             digest.update(values)
     return digest

@@ -16,7 +16,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.materials import read_materials, read_pair_materials, tables_of
-from collidecli.files.h5_input import DAMAGE, damaged, open_h5
+from collidecli.files.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 
@@ -157,10 +157,7 @@ class ContactSet:
         values = self._read(dataset, slice(None))
         if table.dtype is not None:
             return values.astype(table.dtype)
-        try:
-            return tuple(value.decode() for value in values)
-        except UnicodeDecodeError as error:
-            raise InputError("holds a string that is not UTF-8", f"{self.path}: {table.path}") from error
+        return exact_texts(values, f"{self.path}: {table.path}")
 
     def _forced_pairs(self) -> ForcedPairs:
         if "/model/forced_pair" not in self._file:

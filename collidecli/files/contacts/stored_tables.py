@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.files.h5_input import exact_texts
 
 MODEL = "/model"
 KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
@@ -71,7 +72,4 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
     values = dataset[()]
     if h5py.check_string_dtype(dataset.dtype) is None:
         return StoredTable(path, dataset.dtype.newbyteorder("<"), np.asarray(values), unit)
-    try:
-        return StoredTable(path, None, tuple(value.decode() for value in values), unit)
-    except UnicodeDecodeError as error:
-        raise InputError("holds a string that is not UTF-8", f"{file}: {path}") from error
+    return StoredTable(path, None, exact_texts(values, f"{file}: {path}"), unit)

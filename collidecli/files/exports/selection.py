@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
@@ -121,30 +120,3 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
             last = contacts.world_count - 1
             raise InputError(f"world {world} is not there", contacts.path, f"--world is one of 0 to {last}")
     return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
-
-
-def chosen_shapes(
-    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], where: str
-) -> np.ndarray | None:
-    """bool[S, 2] for `SelectedContacts`: include keeps pairs with such a shape, exclude drops them; None keeps all.
-
-    Raises InputError for a pattern that meets no shape.
-    """
-    if not include and not exclude:
-        return None
-    kept = np.ones((len(paths), 2), bool)
-    if include:
-        kept[:, 0] = _meeting(paths, include, "--include", where)
-    if exclude:
-        kept[:, 1] = ~_meeting(paths, exclude, "--exclude", where)
-    return kept
-
-
-def _meeting(paths: Sequence[str], patterns: Sequence[str], option: str, where: str) -> np.ndarray:
-    met = np.zeros(len(paths), bool)
-    for pattern in patterns:
-        here = np.array([fnmatchcase(path, pattern) for path in paths], bool)
-        if not here.any():
-            raise InputError(f"'{pattern}' of {option} meets no shape", where, "collide inspect lists the shapes")
-        met |= here
-    return met

@@ -61,7 +61,7 @@ class MjcfImport:
     files: tuple[str, ...] = ()
     text: str = ""
 
-    def keyframes(self, model: Model) -> KeyframeMotion | None:
+    def motion(self, model: Model) -> KeyframeMotion | None:
         """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.h5_input import text_of
 from collidecli.files.recordings.arrays import ArrayHeader, npz_headers, read_npz
 from collidecli.files.recordings.content import NPZ, Content, storage_of
 
@@ -130,7 +131,7 @@ def _words(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) ->
     if headers[key].dtype.kind not in "US" or len(headers[key].shape) > 1:
         raise InputError(f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings")
     held = np.atleast_1d(read_npz(path, key))
-    return tuple(x.decode("utf-8", "replace") if isinstance(x, bytes) else str(x) for x in held)
+    return tuple(map(text_of, held))
 
 
 def _fps(path: str, headers: dict[str, ArrayHeader]) -> float | None:

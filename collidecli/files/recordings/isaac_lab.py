@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import open_h5, text_of
 from collidecli.files.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -318,7 +318,7 @@ def _own_names(asset: _Asset) -> tuple[str, ...]:
     for holder in (part,) if joints is None else (joints, part):
         found: Any = holder.attrs.get("joint_names")
         if found is not None and np.ndim(found) == 1:
-            return tuple(x.decode("utf-8", "replace") if isinstance(x, bytes) else str(x) for x in found)
+            return tuple(map(text_of, found))
     return ()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -73,11 +73,26 @@ def kind_of(path: str | os.PathLike[str]) -> RecordingKind:
         )
 
 
-def open_recording(path: str | os.PathLike[str], target: Target, options: RecordingOptions) -> Motion:
-    """A recording of any kind as a motion. Raises InputError as `RecordingKind.open_motion`, and for vain options."""
-    kind = kind_of(path)
-    refuse_options(options, f"of {kind.LABEL}", os.fspath(path), kind.OPTIONS)
-    return kind.open_motion(os.fspath(path), target, options)
+@dataclass(frozen=True)
+class Recording:
+    """A file whose kind is known."""
+
+    path: str
+    kind: RecordingKind
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        """See `RecordingKind.world_count`."""
+        return self.kind.world_count(self.path, options)
+
+    def motion(self, target: Target, options: RecordingOptions) -> Motion:
+        """See `RecordingKind.open_motion`. Raises InputError for an option that would have no effect, too."""
+        refuse_options(options, f"of {self.kind.LABEL}", self.path, self.kind.OPTIONS)
+        return self.kind.open_motion(self.path, target, options)
+
+
+def find_recording(path: str | os.PathLike[str]) -> Recording:
+    """A recording of any kind. Raises InputError as `kind_of`."""
+    return Recording(os.fspath(path), kind_of(path))
 
 
 def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:

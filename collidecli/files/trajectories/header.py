@@ -11,7 +11,7 @@ import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
-from collidecli.files.h5_input import open_h5
+from collidecli.files.h5_input import format_of, open_h5, text_of
 
 TRAJECTORY_FORMAT = "collide-trajectory"
 TRAJECTORY_VERSION = (1, 0)
@@ -81,9 +81,9 @@ def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
 def _check_format(file: h5py.File, place: str) -> str:
     """Returns the creator."""
     known = f"this reader knows {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
-    found = _text(file.attrs.get("format"))
+    found = format_of(file)
     if found != TRAJECTORY_FORMAT:
-        what = "the file does not name its format" if found is None else f"the file's format is '{found}'"
+        what = "the file does not name its format" if not found else f"the file's format is '{found}'"
         fix = f"{known}; give a recorded trajectory"
         if found == "collide-contacts":
             fix = f"{known}; this is a contact set, give the trajectory it was made from"
@@ -94,13 +94,7 @@ def _check_format(file: h5py.File, place: str) -> str:
     major, minor = (int(v) for v in version)
     if major != TRAJECTORY_VERSION[0]:
         raise InputError(f"the file has version {major}.{minor}", f"{place}: attribute format_version", known)
-    return _text(file.attrs.get("creator")) or ""
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else None
+    return text_of(file.attrs.get("creator", ""))
 
 
 def _kind(file: h5py.File, place: str) -> str:
@@ -148,9 +142,9 @@ def _floats(file: h5py.File, name: str, place: str) -> h5py.Dataset:
 
 
 def _check_layout(joint_q: h5py.Dataset, place: str) -> None:
-    layout = _text(joint_q.attrs.get("layout"))
+    layout = text_of(joint_q.attrs.get("layout", ""))
     if layout != JOINT_LAYOUT:
-        what = "the layout is not named" if layout is None else f"the layout is '{layout}'"
+        what = "the layout is not named" if not layout else f"the layout is '{layout}'"
         raise InputError(what, f"{place}: /joint_q, attribute layout", f"this reader knows '{JOINT_LAYOUT}'")
 
 

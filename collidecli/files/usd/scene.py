@@ -48,7 +48,7 @@ class UsdImport:
     files: every layer that the stage is made of, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
     kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
-    articulated: forward kinematics of the stage's joints.
+    articulated: forward kinematics of the stage's joints. text: empty, as a stage is files.
     """
 
     stage: Usd.Stage
@@ -62,6 +62,7 @@ class UsdImport:
     rest: dict[str, RestPose]
     kept: dict[str, dict[str, Any]]
     articulated: UsdKinematics
+    text: str = ""
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""

@@ -197,4 +197,4 @@ def test_the_samples_recording_fits_its_scene():
     height = poses[:, 0, model.bodies.path.index("pelvis"), 2]
     assert height[0] > 0.9
     assert height[-1] < 0.4
-    assert scene.keyframes(model).read(range(2)).shape == (2, 1, len(model.bodies), 7)
+    assert scene.motion(model).read(range(2)).shape == (2, 1, len(model.bodies), 7)

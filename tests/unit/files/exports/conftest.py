@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.exports.arrays import Layout
-from collidecli.files.exports.selection import SelectedContacts, chosen_shapes, chosen_worlds
+from collidecli.files.exports.selection import SelectedContacts, chosen_worlds
 from collidecli.model.contacts import ContactBlock
 from tests.support.contact_sets import made_up_block, small_model, write_contact_set
 
@@ -41,7 +42,7 @@ def select(contacts):
     """select(frames, worlds, include, exclude): some of the set."""
 
     def made(frames: range = range(FRAMES), worlds=(), include=(), exclude=()) -> SelectedContacts:
-        kept = chosen_shapes(contacts.shapes.path, include, exclude, contacts.path)
+        kept = kept_pairs(contacts.shapes.path, include, exclude, "no shape")
         return SelectedContacts(contacts, frames, chosen_worlds(worlds, contacts), kept)
 
     return made

@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 import numpy as np
 import pytest
 
+from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.errors import InputError
-from collidecli.files.exports.selection import chosen_shapes, chosen_worlds
+from collidecli.files.exports.selection import chosen_worlds
 from tests.unit.files.exports.conftest import FRAMES, WORLDS
 
 NAMES = ("shape0", "shape1", "distance", "normal")
@@ -49,5 +50,5 @@ def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows)
 def test_what_is_not_there_is_refused(contacts):
     with pytest.raises(InputError, match="world 3 is not there"):
         chosen_worlds([0, 3], contacts)
-    with pytest.raises(InputError, match=r"'x\*' of --exclude meets no shape"):
-        chosen_shapes(contacts.shapes.path, ["ball"], ["x*"], "a.h5")
+    with pytest.raises(InputError, match=r"--exclude: 'x\*' meets no shape"):
+        kept_pairs(contacts.shapes.path, ["ball"], ["x*"], "no shape")

@@ -107,7 +107,7 @@ def test_keyframes_that_fit_are_kept_and_lose_their_controls_with_the_actuators(
     imported, model = loaded(write(tmp_path, scene([BAD["actuator"][0], keys])))
     assert "actuators (1;" in imported.warnings[0]
     assert "keyframes (1;" in imported.warnings[0]
-    motion = imported.keyframes(model)
+    motion = imported.motion(model)
     assert motion is not None
     assert imported.mj_model.key_qpos.tolist() == [[0.25]]
     assert motion.read(range(1)).shape == (1, 1, 1, 7)

@@ -146,7 +146,7 @@ def test_attached_models(tmp_path):
     expected = " ".join("-".join(sorted(pair.split("-"))) for pair in f"{left} {across}".split())
     scene, model = check(tmp_path, text, expected)
     assert [t.label for t in model.shapes.types()] == ["sphere"] * 6
-    motion = scene.keyframes(model)
+    motion = scene.motion(model)
     assert motion is not None
     assert [scene.mj_model.key(k).name for k in range(scene.mj_model.nkey)] == ["l_open", "r_open"]
     finger = model.bodies.path.index("l_F")

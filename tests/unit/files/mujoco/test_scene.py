@@ -128,7 +128,7 @@ def test_kinematics_follows_qpos_and_mocap(tmp_path):
 
 def test_no_keyframes_no_motion(tmp_path):
     scene, model = load(tmp_path, EVERY_GEOM)
-    assert scene.keyframes(model) is None
+    assert scene.motion(model) is None
 
 
 KEYS = """
@@ -140,7 +140,7 @@ KEYS = """
 
 def test_keyframes_are_a_motion(tmp_path):
     scene, model = load(tmp_path, KEYS.format(t0=0.5, t1=2))
-    motion = scene.keyframes(model)
+    motion = scene.motion(model)
     np.testing.assert_array_equal(motion.time, [0.5, 2.0])
     poses = motion.read(range(0, 2))
     assert poses.shape == (2, 1, 2, 7)
@@ -151,7 +151,7 @@ def test_keyframes_are_a_motion(tmp_path):
 
 def test_keyframes_out_of_time_order_are_numbered(tmp_path):
     scene, model = load(tmp_path, KEYS.format(t0=2, t1=1))
-    motion = scene.keyframes(model)
+    motion = scene.motion(model)
     np.testing.assert_array_equal(motion.time, [0.0, 1.0])
     assert "run back" in motion.warnings[0]
 

@@ -60,7 +60,7 @@ def test_the_layer_is_stronger_than_the_scene_and_the_scene_unchanged(tmp_path):
     assert motion.sha256 == hashlib.sha256((tmp_path / "motion.usda").read_bytes()).hexdigest()
     alone = load_scene([tmp_path / "s.usda"], None)
     assert alone.sha256 == scene.sha256
-    assert alone.motion(None).read(range(1))[0, 0, 0, :3].tolist() == [1, 2, 3]
+    assert alone.motion().read(range(1))[0, 0, 0, :3].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("rate", [10, 24, 60])
@@ -128,7 +128,7 @@ def test_splines_are_refused_by_name(tmp_path):
     spline = f"double xformOp:translateX.spline = {{\n0: 0,\n10: 5,\n}}\n{ORDER.replace('translate', 'translateX')}"
     scene = SCENE.replace(AT, spline, 1)
     with pytest.raises(InputError, match="spline") as raised:
-        load_scene([write_usda(tmp_path, scene)], None).motion(None)
+        load_scene([write_usda(tmp_path, scene)], None).motion()
     assert "</World/ball>" in raised.value.where
     layer = over(over(MOVES, "wall") + "\n" + over(spline, "ball"), "World")
     with pytest.raises(InputError, match="spline"):
@@ -241,7 +241,7 @@ def test_arrays_of_a_point_instancer_move_as_in_the_scene_itself(tmp_path, names
         tmp_path, instancer(samples if "positions" in names else f"{PLACED}\n{samples}"), head, name="whole.usda"
     )
     expected_scene = load_scene([whole], None)
-    expected = expected_scene.motion(None)
+    expected = expected_scene.motion()
     scene, motion = moved(tmp_path, f'over "points" {{\n{samples}\n}}', head, instancer(PLACED))
     assert scene.model.bodies.path == expected_scene.model.bodies.path
     assert len(motion.time) > 1

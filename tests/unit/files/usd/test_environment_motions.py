@@ -49,13 +49,13 @@ def write_recording(folder, names, poses):
 @pytest.mark.parametrize("prefix", [env(0, "/"), env(4, "/"), ""])
 def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
     """Each world has poses of its own; the odd one's bodies are meant too; what is left out rests in each world."""
-    scene = load_scene([stage_of(BIGGER_SHELF)], None)
-    assert scene.model.world_template.tolist() == [0, 0, 0, 1, 0]
     rng = np.random.default_rng(3)
     poses = np.zeros((2, COUNT, 2, 7))
     poses[..., :3], poses[..., 6] = rng.uniform(-1, 1, (2, COUNT, 2, 3)), 1.0
     path = write_recording(tmp_path, [prefix + "Robot/link_2", prefix + "Robot/link_0"], poses)
-    motion = scene.motion(path)
+    scene = load_scene([stage_of(BIGGER_SHELF)], None, trajectory=path)
+    assert scene.model.world_template.tolist() == [0, 0, 0, 1, 0]
+    motion = scene.motion()
     read = motion.read(range(2))
     motion.close()
     for world in range(COUNT):
@@ -69,10 +69,10 @@ def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
 
 @pytest.mark.parametrize(("name", "origin"), [(env(2, "/Robot/link_0"), 2), ("Robot/link_0", 0)])
 def test_a_recording_of_one_world_moves_with_each_origin(stage_of, tmp_path, name, origin):
-    scene = load_scene([stage_of(BIGGER_SHELF)], None)
     pose = np.array((7.0, 8.0, 9.0, 0, 0, 0, 1))
     path = write_recording(tmp_path, [name], pose[None, None, None])
-    motion = scene.motion(path)
+    scene = load_scene([stage_of(BIGGER_SHELF)], None, trajectory=path)
+    motion = scene.motion()
     placed = scene.model.moved_with_worlds(motion.read(range(1)))[0]
     assert any("of one world" in warning for warning in motion.warnings)
     motion.close()
@@ -84,10 +84,10 @@ def test_a_recording_of_one_world_moves_with_each_origin(stage_of, tmp_path, nam
 
 
 def test_one_body_of_several_environments_is_refused(stage_of, tmp_path):
-    scene = load_scene([stage_of()], None)
     path = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], np.ones((1, 1, 2, 7)))
+    scene = load_scene([stage_of()], None, trajectory=path)
     with pytest.raises(InputError, match="one body of several environments"):
-        scene.motion(path)
+        scene.motion()
 
 
 def animate(layer, path, values):
@@ -100,13 +100,13 @@ def animate(layer, path, values):
 
 def check_motion_against_alone(path, folder):
     scene = load_scene([path], None)
-    motion = scene.motion(None)
+    motion = scene.motion()
     together = collidecli.collide(scene.model, motion, device="cpu")
     count = 0
     for world, root in enumerate(scene.model.world_path):
         target = flattened_alone(path, root, folder)
         single = load_scene([target], None, options=SceneOptions(environments="none"))
-        own = single.motion(None)
+        own = single.motion()
         times = [int(t * 24) for t in motion.time]
         expected = collidecli.collide(single.model, own, device="cpu")
         for frame, time in enumerate(times):
