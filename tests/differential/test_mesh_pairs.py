@@ -192,6 +192,20 @@ def test_a_sheet_has_two_sides_or_one():
         np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, up], atol=1e-9)
 
 
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_edges_dip_under_a_crest_and_come_out_again(two_sided):
+    """A bar across the ridge of an open roof: its ends are far in front of the roof, its middle a little behind it."""
+    builder = ModelBuilder()
+    roof = np.array([[-1, -1, -0.4], [0, -1, 0], [1, -1, -0.4], [-1, 1, -0.4], [0, 1, 0], [1, 1, -0.4]], np.float64)
+    faces = np.array([[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]])
+    builder.add_shape_mesh(-1, roof, faces, two_sided=two_sided)
+    builder.add_shape_mesh(builder.add_body(), *box(0.8, 0.3, 0.2))
+    sunk = 0.01
+    contacts = collidecli.collide(builder.finalize(), resting(0.03, 0.02, 0.2 - sunk, count=1), gap=0.02)
+    np.testing.assert_allclose(contacts.distance.min(), -sunk, atol=ROUNDING)
+    assert np.all(contacts.normal[:, 2] > 0.9)
+
+
 def cut(mesh: tuple[np.ndarray, np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
     """A mesh with every triangle cut in `count` squared ones."""
     vertices, faces = mesh

@@ -18,6 +18,8 @@ from collidecli.engine.narrow_phase.mesh.view import Rows, View, depth_inside, f
 
 PARALLEL = wp.constant(Real(1.0e-18))
 """Squared sine of two edges below which they cross nowhere: their ends say where they are near."""
+SAME_SHARE = wp.constant(Real(1.0e-12))
+"""Shares of an edge this near are of one crossing: more than rounding where the edge is taken the other way round."""
 SHALLOWEST = wp.constant(Real(0.5))
 """Edges that have passed each other are a contact as long as the middle of one's part inside the other mesh is at least
 this share as deep. Of two crossing bars it is as deep, of the ridges of two roofs at right angles 0.7."""
@@ -168,25 +170,32 @@ def edge_on_edge(
 def edge_through_sheet(
     view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: Rows, count: int
 ) -> int:
-    """The contact of that end of an edge of own that is behind a triangle of an open mesh which the edge goes through.
+    """The contact of what an edge of own has behind a triangle of an open mesh that it goes through.
 
-    It counts where the pair has no other: at the border of a surface an end may be behind it and not through it.
+    That is its end, or where it comes out again before, as under a crest, the middle of its part behind. It counts
+    where the pair has no other: at the border of a surface an end may be behind it and not through it.
     """
     normal = meshes.face_normal[target]
-    at = mesh_corner(meshes, target, 0)
     way = -normal
-    if view.other_front == 0 and wp.dot(normal, view.origin - at) < Real(0.0):
+    if view.other_front == 0 and wp.dot(normal, view.origin - mesh_corner(meshes, target, 0)) < Real(0.0):
         way = normal
-    corner = k
-    point = start
-    if wp.dot(end - start, way) > Real(0.0):
-        corner = (k + 1) % 3
-        point = end
+    corner = (k + 1) % 3
+    front = start
+    point = end
+    if wp.dot(end - start, way) <= Real(0.0):
+        corner = k
+        front = end
+        point = start
+    code = feature_of_place(meshes, view.own, face, corner)
+    through = wp.abs(share_through(meshes, target, front, point))
+    leaves = chord_of(meshes, view.other, front, point, through + SAME_SHARE)[1]
+    if leaves <= Real(1.0):
+        point = front + Real(0.5) * (through + leaves) * (point - front)
+        code = feature_of_place(meshes, view.own, face, EDGE_PLACE + k)
     place = nearest_place(meshes, view.other, point)
     depth = wp.sqrt(place.square)
     if depth > view.touch:
         way = (point - place.point) / depth
-    code = feature_of_place(meshes, view.own, face, corner)
     code_other = feature_of_place(meshes, view.other, place.face, place.part)
     return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, LAST_RESORT * RANK)
 
