@@ -44,10 +44,22 @@ KERNELS = {
     "join_mesh_contacts": join_mesh_contacts,
     "count_field_triangles": count_field_triangles,
     "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "convex_field": room(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "hull_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 
-HEAVY = {"test_all", "hulls", "convex", "reduce_contacts", "convex_triangles", "find_pieces", "collide_meshes"}
+HEAVY = {
+    "test_all",
+    "hulls",
+    "convex",
+    "reduce_contacts",
+    "convex_triangles",
+    "find_pieces",
+    "collide_meshes",
+    "convex_field",
+    "hull_field",
+}
 """Take a core half a minute each: `make test-slow`."""
 
 

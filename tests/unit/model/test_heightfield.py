@@ -10,6 +10,7 @@ from collidecli.engine.geometry.heightfields import FIRST_LEVEL, pyramid
 from collidecli.errors import InputError
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.heightfield import heightfield
+from tests.unit.test_docs import blocks, page
 
 RNG = np.random.default_rng(0)
 
@@ -89,3 +90,8 @@ def test_pairs_that_do_not_meet_are_refused_by_name(other):
     assert "'hills' and 'other'" in str(caught.value)
     builder.add_shape_collision_filter_pair(0, 1)
     assert len(collidecli.collide(builder.finalize()).distance) == 0
+
+
+def test_the_example_of_the_page():
+    (code,) = [block for block in blocks(page("docs/python.md"), "python") if "add_shape_heightfield" in block]
+    exec(compile(code, "python.md", "exec"), {})

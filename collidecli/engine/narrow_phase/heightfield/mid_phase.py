@@ -13,30 +13,37 @@ import warp as wp
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.bounds import OUTWARD, bounding_box
 from collidecli.engine.geometry.heightfields import (
+    FIRST,
     Field,
     border_vertex,
     col_under,
     field_of,
+    field_triangle,
     height_at,
-    highest_of_cell,
     perimeter_of,
     row_under,
     top_triangle,
+    x_of,
+    y_of,
 )
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH
+from collidecli.engine.geometry.shape_codes import CONVEX_MESH, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
-from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part
+from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part, square_to_square
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
-from collidecli.engine.narrow_phase.heightfield.walk import begin_walk, go_down, go_on, is_under, range_of
+from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
+from collidecli.engine.narrow_phase.mesh.surface import spot_at
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
+
+# What asks for much comes after what asks for little: an `and` may work out both.
+# ruff: noqa: SIM102
 
 TRIES = wp.constant(4)
 """Directions that are looked along: measured, one more costs more than the triangles that it leaves out."""
@@ -50,8 +57,9 @@ BURIED = wp.constant(1 << 30)
 class Near:
     """What a shape can reach, in the frame of a heightfield [m]. middle: a point within the shape itself.
 
-    beneath: 1 where the middle is under the base. shape, pose: the shape itself, and its frame in the heightfield's;
-    reach: how far it reaches beyond its surface. room_end: pieces are written before this place.
+    beneath: 1 where the middle is under the base. center, ball: of the shape's own frame, and how far from there it can
+    reach. shape, pose: the shape itself, and its frame in the heightfield's; reach: how far it reaches beyond its
+    surface. room_end: pieces are written before this place.
     """
 
     shape: Primitive
@@ -60,6 +68,8 @@ class Near:
     lower: Vec3
     upper: Vec3
     middle: Vec3
+    center: Vec3
+    ball: Real
     beneath: int
     candidate: int
     room_end: int
@@ -96,6 +106,8 @@ def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, ca
     near.shape = primitive_of(rows, query.row_a)
     near.pose = pose_a_to_b
     near.reach = reach + slack
+    near.center = near.middle
+    near.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + near.reach
     if shape_type == CONVEX_MESH:
         near.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
     if near.middle[2] < field.bottom:
@@ -138,36 +150,88 @@ def is_clear(triangle: TriangleShape, near: Near, normal: Vec3) -> bool:
 
 
 @wp.func
-def may_meet(field: Field, near: Near, number: int) -> bool:
-    """Whether the shape is neither wholly in front of a triangle's plane, nor its box beyond its cell's diagonal."""
-    shape = top_triangle(field, number)
-    middle = Real(0.5) * (near.lower + near.upper) - shape.p
-    half = Real(0.5) * (near.upper - near.lower)
-    lowest = wp.min(shape.p[2], wp.min(shape.q[2], shape.r[2]))
-    highest = wp.max(shape.p[2], wp.max(shape.q[2], shape.r[2]))
+def sides_near(field: Field, near: Near, row: int, col: int) -> int:
+    """Which of a cell's triangles the box may meet, bits 1 (below the diagonal) and 2.
+
+    Not one that is beyond the cell's heights or its diagonal, nor one in front of whose plane it lies.
+    """
+    at = field.first + row * field.cols + col
+    h = field.data[at]
+    h_x = field.data[at + 1]
+    h_y = field.data[at + field.cols]
+    h_far = field.data[at + field.cols + 1]
+    highest = field.level + field.scale * Real(wp.max(wp.max(h, h_x), wp.max(h_y, h_far)))
+    lowest = field.level + field.scale * Real(wp.min(wp.min(h, h_x), wp.min(h_y, h_far)))
     if near.lower[2] > highest or near.upper[2] < lowest:
+        return 0
+    half = Real(0.5) * (near.upper - near.lower)
+    middle = near.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * Real(h))
+    x = Real(2.0) * field.half_step_x
+    y = Real(2.0) * field.half_step_y
+    across = x * middle[1] - y * middle[0]
+    spread = x * half[1] + y * half[0]
+    sides = int(0)
+    for side in range(2):
+        # Both planes go through the low corner; their slopes, times the cell's sides.
+        rise_x = field.scale * Real(wp.where(side == 0, h_x - h, h_far - h_y)) * y
+        rise_y = field.scale * Real(wp.where(side == 0, h_far - h_x, h_y - h)) * x
+        above = x * y * middle[2] - rise_x * middle[0] - rise_y * middle[1]
+        is_near = above <= x * y * half[2] + wp.abs(rise_x) * half[0] + wp.abs(rise_y) * half[1]
+        if is_near and wp.where(side == 0, across, -across) <= spread:
+            sides = sides | (1 << side)
+    return sides
+
+
+@wp.func
+def sphere_meets(field: Field, near: Near, number: int) -> bool:
+    """Whether a sphere has a contact with a triangle: of the many within reach few have the nearest point as theirs."""
+    triangle = field_triangle(field, number)
+    foot = nearest_on_triangle(triangle, near.middle)
+    distance = wp.length(near.middle - foot)
+    radius = near.shape.size[0]
+    if distance - radius >= near.reach:
         return False
-    far = shape.q
-    if number & 1 == 0:
-        far = shape.r
-    diagonal = far - shape.p
-    across = diagonal[0] * middle[1] - diagonal[1] * middle[0]
-    spread = diagonal[0] * half[1] + diagonal[1] * half[0]
-    if number & 1 == 0:
-        across = -across
-    if across < -spread:
-        return False
-    normal = wp.cross(shape.q - shape.p, shape.r - shape.p)
-    if wp.dot(normal, middle) > wp.dot(wp.abs(normal), half):
-        return False
+    if distance <= AT_SURFACE * radius:
+        return True
+    return spot_at(field, triangle, foot, (near.middle - foot) / distance).belongs == 1
+
+
+@wp.func
+def may_meet(field: Field, near: Near, number: int) -> bool:
+    """Whether a triangle that the box meets may have a contact with the shape."""
+    if near.shape.type == SPHERE:
+        return sphere_meets(field, near, number)
     if near.shape.type == CONVEX_MESH:
         return True
-    return not is_clear(shape, near, wp.normalize(normal))
+    triangle = top_triangle(field, number)
+    normal = wp.cross(triangle.q - triangle.p, triangle.r - triangle.p)
+    return not is_clear(triangle, near, wp.normalize(normal))
+
+
+@wp.func
+def cell_pieces(field: Field, near: Near, walk: Walk, piece: wp.array[wp.vec2i], start: int) -> int:
+    """Triangles of the cells of the square in hand, as `top_pieces`."""
+    slot = start
+    row = wp.max(walk.i << walk.level, walk.first_row)
+    last_row = wp.min(((walk.i + 1) << walk.level) - 1, walk.last_row)
+    last_col = wp.min(((walk.j + 1) << walk.level) - 1, walk.last_col)
+    while row <= last_row:
+        col = wp.max(walk.j << walk.level, walk.first_col)
+        while col <= last_col:
+            sides = sides_near(field, near, row, col)
+            first = 2 * (row * field.cols + col)
+            for side in range(2):
+                if ((sides >> side) & 1) == 1:
+                    if may_meet(field, near, first + side):
+                        slot = takes(near, piece, slot, first + side)
+            col += 1
+        row += 1
+    return slot
 
 
 @wp.func
 def top_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
-    """Triangles of the surface that the box may meet; a box wholly below them does not."""
+    """Triangles of the surface that the shape may meet; one wholly below them does not."""
     slot = start
     walk = begin_walk(field, near.lower, near.upper)
     while walk.done == 0:
@@ -176,16 +240,13 @@ def top_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) 
             heights = range_of(field, walk)
             if heights.known == 1:
                 passes = near.lower[2] > heights.high or near.upper[2] < heights.low
+                passes = passes or square_to_square(field, walk, near.center) >= near.ball * near.ball
         if passes:
             walk = go_on(walk)
-        elif walk.level > 0:
+        elif walk.level > FIRST:
             walk = go_down(walk)
         else:
-            first = 2 * (walk.i * field.cols + walk.j)
-            if near.lower[2] <= highest_of_cell(field, walk.i, walk.j):
-                for side in range(2):
-                    if may_meet(field, near, first + side):
-                        slot = takes(near, piece, slot, first + side)
+            slot = cell_pieces(field, near, walk, piece, slot)
             walk = go_on(walk)
     return slot
 
