@@ -86,6 +86,7 @@ def prepare_collision(
     with timing.stage("compile"):
         samples = sample_poses(motion)
         pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
+    timing.move("compile", "load", pipeline.field_seconds)
     workers = worker_count(engine.threads, device.is_cuda)
     limit = engine.memory_limit or free_memory_share()
     return Collision(

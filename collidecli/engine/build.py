@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from collidecli.engine.narrow_phase.dispatch import needed_rooms
 from collidecli.engine.narrow_phase.sdf.fields import Fields, upload_fields
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
+from collidecli.engine.signed_distance.grid import SdfGrid
 from collidecli.engine.signed_distance.source import FieldStore, field_of
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
@@ -123,6 +125,11 @@ def build_pipeline(
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
     kind_pairs = _kind_pairs(device_model, template_pairs)
     table = needed_rooms(kind_pairs, contact_options.narrow_phase, device)
+    fields, field_seconds = None, 0.0
+    if any(room.of_sdf for room in table.rooms):
+        start = time.perf_counter()
+        fields = _fields(device_model, store)
+        field_seconds = time.perf_counter() - start
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
@@ -130,7 +137,8 @@ def build_pipeline(
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
         reduction_of(contact_options, types_of(kind_pairs), device),
-        _fields(device_model, store) if any(room.of_sdf for room in table.rooms) else None,
+        fields,
+        field_seconds,
     )
     compile_kernels(pipeline.kernels(), device)
     return pipeline, choice
@@ -138,11 +146,12 @@ def build_pipeline(
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:
     model, device = device_model.model, device_model.device
-    grids = []
+    grids: dict[str, SdfGrid] = {}
     for number, shape in enumerate(model.sdfs):
-        where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
-        grids.append(field_of(shape, device, store, where))
-    return upload_fields(model, grids, device)
+        if shape.field_key not in grids:
+            where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
+            grids[shape.field_key] = field_of(shape, device, store, where)
+    return upload_fields(model, [grids[shape.field_key] for shape in model.sdfs], device)
 
 
 def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:

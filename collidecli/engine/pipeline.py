@@ -88,7 +88,7 @@ class CollisionPipeline:
     """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
 
     max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact. fields: where a pair has a signed
-    distance field.
+    distance field. field_seconds: what building them, or finding them, took.
     """
 
     device_model: DeviceModel
@@ -98,6 +98,7 @@ class CollisionPipeline:
     max_contacts_per_pair: int = 0
     reduction: Reduction | None = None
     fields: Fields | None = None
+    field_seconds: float = 0.0
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of every cell of the batch, in canonical order, and what they cost.

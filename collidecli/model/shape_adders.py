@@ -12,7 +12,7 @@ from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.heightfield import Heightfield, heightfield
 from collidecli.model.model import STATIC_BODY
 from collidecli.model.placement import checked_pose, compose
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.model.shape_config import ShapeConfig, sdf_options
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 
@@ -35,6 +35,7 @@ class ShapeAdders:
     """
 
     up_axis: str
+    default_shape_cfg: ShapeConfig
 
     @property
     def shape_count(self) -> int:
@@ -170,9 +171,10 @@ class ShapeAdders:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
         vertices: or what `triangle_mesh` made of them, for shapes that have one mesh in common; then without faces.
-        Triangles are counterclockwise from outside. Those without area are left out, with a warning. two_sided: of an
-        open mesh; False gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises
-        InputError for what is no mesh, see `triangle_mesh`.
+        Triangles are counterclockwise from outside. Those without area are left out, with a warning; so is an open mesh
+        warned of that is to have a signed distance field, which takes it as solid. two_sided: of an open mesh; False
+        gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises InputError for what
+        is no mesh, see `triangle_mesh`.
         """
         where = place_named("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
@@ -184,6 +186,8 @@ class ShapeAdders:
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided)
         if mesh.dropped and mesh is not vertices:
             warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
+        if mesh is not vertices and sdf_options(cfg or self.default_shape_cfg).wanted and not mesh.is_closed:
+            warnings.warn(f"{where}: an open mesh, which its signed distance field takes as solid", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 

@@ -110,8 +110,8 @@ def sdf_shape(
 ) -> SdfShape | None:
     """The field that a shape asks for; None for one that asks for none.
 
-    Raises InputError, naming `where`, for options that are not sound, a plane, which is a field by itself, and voxels
-    that are too small for the shape.
+    Raises InputError, naming `where`, for options that are not sound, a plane, which is a field by itself, voxels that
+    are too small for the shape, and a closed mesh that is clockwise from outside.
     """
     options = checked_options(options, where)
     if not options.wanted:
@@ -119,6 +119,9 @@ def sdf_shape(
     if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
+    if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
+        what = "its closed surface is clockwise from outside, of which a signed distance field has no inside"
+        raise InputError(what, where, "turn its triangles round, or leave its field out")
     surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
     longest = 2.0 * float(box_of(shape_type, size).max())
     voxel = options.target_voxel_size

@@ -87,7 +87,7 @@ def tear(corner: Corners, spacing: Real) -> Real:
     return most / spacing
 
 
-@wp.func
+@wp.func(inline=False)
 def between_corners(corner: Corners, share: Vec3, spacing: Real) -> FieldSample:
     """Trilinear value and gradient at shares 0 to 1 of a cell. corner: x changes first, then y, then z.
 

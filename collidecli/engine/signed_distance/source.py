@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -40,15 +40,6 @@ def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None
         grid = build_sdf(shape, device, where)
         store.save(key, arrays_of(grid))
     return grid
-
-
-def fields_of(shapes: Sequence[SdfShape], device: wp.Device, store: FieldStore | None, where: str) -> list[SdfGrid]:
-    """Those of several shapes; equal fields, which differ in their use alone, once."""
-    built: dict[str, SdfGrid] = {}
-    for shape in shapes:
-        if shape.field_key not in built:
-            built[shape.field_key] = field_of(shape, device, store, where)
-    return [built[shape.field_key] for shape in shapes]
 
 
 def arrays_of(grid: SdfGrid) -> dict[str, np.ndarray]:

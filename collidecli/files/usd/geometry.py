@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom
@@ -43,7 +44,8 @@ HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
 class WorldShape:
     """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world.
 
-    hull: of a convex mesh, mesh: of a triangle mesh; their own centres are in them.
+    hull: of a convex mesh, mesh: of a triangle mesh; their own centres are in them. field: options of `ShapeConfig` for
+    its signed distance field.
     """
 
     type: ShapeType
@@ -52,6 +54,7 @@ class WorldShape:
     position: np.ndarray
     hull: ConvexHull | None = None
     mesh: TriangleMesh | None = None
+    field: dict[str, Any] | None = None
 
 
 class ShapeReader:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.files.usd.mesh_fits import FEWER, HULL, PARTS, TRIANGLES, Fit, MeshLimits
+from collidecli.files.usd.mesh_fits import FEWER, FIELD, HULL, PARTS, TRIANGLES, Fit, MeshLimits
 
 HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", "mjc:maxhullvert")
 SHARE_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
@@ -18,8 +18,9 @@ NOT_USED = {
     FEWER: ("physxTriangleMeshSimplificationCollision:",),
     PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert"),
     HULL: ("physxConvexHullCollision:minThickness",),
+    FIELD: ("physxSDFMeshCollision:", "newton:sdf", "newton:hydroelastic"),
 }
-"""Attributes of an approximation: what is not honoured of them is warned of."""
+"""Attributes of an approximation: what is not honoured of them is warned of, but for a switch that is off."""
 
 
 class Cooking:
@@ -50,8 +51,8 @@ class Cooking:
             limit = held.get(name)
             if isinstance(limit, int) and 0 < limit < max(len(hull.vertex) for hull in hulls):
                 yield f"{name} is less than the vertices of its hull; the exact hull is used"
-        for name in held:
-            if name.startswith(NOT_USED.get(approximation, ())):
+        for name, value in held.items():
+            if value is not False and name.startswith(NOT_USED.get(approximation, ())):
                 yield f"{name} is not used"
 
 

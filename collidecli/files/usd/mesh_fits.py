@@ -15,7 +15,7 @@ from collidecli.model.shape_types import ShapeType, checked_size
 from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 
 HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
-FEWER, PARTS = "meshSimplification", "convexDecomposition"
+FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
 SHARE = 0.55
 """Of the triangles, that a simplified mesh keeps where nothing is authored."""
 

@@ -1,4 +1,5 @@
-"""Mesh colliders by `physics:approximation`: triangles, convex parts, or the hull, a box or a sphere of their points.
+"""Mesh colliders by `physics:approximation`: triangles, with a signed distance field or without, convex parts, or the
+hull, a box or a sphere of their points.
 
 A shape's frame is the prim's rotation, without its scale, reflection and shear, which go into the points (the polar
 decomposition of its transform in the world). The control cage counts, not the surface that a subdivision would make
@@ -20,7 +21,8 @@ from collidecli.files.usd.colliders import noted
 from collidecli.files.usd.geometry import WorldShape
 from collidecli.files.usd.mesh_content import MESH, MeshContent, MeshContents, has_subset_materials
 from collidecli.files.usd.mesh_cooking import Cooking
-from collidecli.files.usd.mesh_fits import CUBE, FEWER, HULL, PARTS, SPHERE, TRIANGLES, Fit, fitted
+from collidecli.files.usd.mesh_fields import SDF_API, field_options
+from collidecli.files.usd.mesh_fits import CUBE, FEWER, FIELD, HULL, PARTS, SPHERE, TRIANGLES, Fit, fitted
 from collidecli.files.usd.stage import Physics
 from collidecli.files.usd.transform import (
     MOVE_RIGIDLY,
@@ -32,13 +34,9 @@ from collidecli.files.usd.transform import (
 )
 
 COLLIDES_AS = {
-    "sdf": "as a signed distance field",
     "sphereFill": "as a filling of spheres",
 }
 """Approximations that are not handled, in words."""
-
-SDF_API = "NewtonSDFCollisionAPI"
-"""Newton collides with the distance field of such a mesh, whatever its approximation."""
 
 STRETCH_DIGITS = 6
 """Meshes of the same points whose stretches agree to so many digits share a hull, the first one's: orientations in
@@ -60,7 +58,7 @@ class MeshReader:
         kept: dict[str, dict[str, Any]],
     ) -> None:
         self._physics, self._cache, self._metres_per_unit = physics, cache, metres_per_unit
-        self._cooking = Cooking(kept)
+        self._kept, self._cooking = kept, Cooking(kept)
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
         self._subset_materials: dict[str, bool] = {}
@@ -83,14 +81,17 @@ class MeshReader:
         content = self._contents.read(prim, where)
         rotation, stretch = polar_of(columns)
         limits = self._cooking.limits(path, approximation, where)
-        key = id(content), approximation, limits, _stretch_key(stretch)
+        # Under a field are the triangles themselves.
+        fit_as = TRIANGLES if approximation == FIELD else approximation
+        key = id(content), fit_as, limits, _stretch_key(stretch)
         if key not in self._fitted:
-            self._fitted[key] = fitted(content, approximation, stretch * self._metres_per_unit, limits, where)
+            self._fitted[key] = fitted(content, fit_as, stretch * self._metres_per_unit, limits, where)
         fit = self._fitted[key]
+        field = self._field(path, fit, where) if approximation == FIELD else None
         self._note_what_is_lost(path, content, approximation, fit)
         position = matrix[3, :3] * self._metres_per_unit
         shapes = [
-            WorldShape(each.type, each.size, rotation, position + rotation @ each.center, each.hull, each.mesh)
+            WorldShape(each.type, each.size, rotation, position + rotation @ each.center, each.hull, each.mesh, field)
             for each in fit.shapes
         ]
         return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}
@@ -103,17 +104,28 @@ class MeshReader:
         """Without PhysicsMeshCollisionAPI a mesh collides as its triangles, and so it does without an approximation."""
         prim, where = self._physics.prim(path), self._physics.where(path)
         use = "set physics:approximation (PhysicsMeshCollisionAPI) to none, convexHull, convexDecomposition or another"
-        if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
-            what = f"the {MESH} collides {COLLIDES_AS['sdf']} ({SDF_API}), which is not handled"
-            raise InputError(what, where, f"take that API off, and {use}")
         approximation = str(self._physics.shapes[path].approximation)
-        if approximation in (TRIANGLES, FEWER, HULL, PARTS, CUBE, SPHERE):
+        if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+            if approximation not in (TRIANGLES, FIELD):
+                self._note(f"physics:approximation = {approximation} is passed over where {SDF_API} is applied", path)
+            return FIELD
+        if approximation in (TRIANGLES, FEWER, HULL, PARTS, CUBE, SPHERE, FIELD):
             return approximation
         kind = COLLIDES_AS.get(approximation)
         if kind is None:
             raise InputError(f"physics:approximation is '{approximation}'", where, use)
         given = f"physics:approximation = {approximation}"
         raise InputError(f"the {MESH} collides {kind} ({given}), which is not handled", where, use)
+
+    def _field(self, path: str, fit: Fit, where: str) -> dict[str, Any]:
+        """Options of the signed distance field of a mesh's triangles."""
+        (shape,) = fit.shapes
+        assert shape.mesh is not None
+        of_newton = SDF_API in self._physics.prim(path).GetPrimTypeInfo().GetAppliedAPISchemas()
+        options, notes = field_options(self._kept.get(path, {}), of_newton, shape.mesh, where)
+        for what in notes:
+            self._note(what, path)
+        return options
 
     def _note_what_is_lost(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
         for what in (*fit.notes, *self._cooking.notes(path, approximation, fit)):

@@ -193,6 +193,7 @@ class _Scene:
     def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
         """Adds a shape of a collider under a key. Those of one collider do not touch each other, static or not."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
+        cfg = cfg.changed(**shape.field) if shape.field else cfg
         with self._in_its_world(path):
             if shape.hull is not None:
                 row = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, key)

@@ -41,7 +41,7 @@ class Found:
     gradient: Vec3
 
 
-@wp.func
+@wp.func(inline=False)
 def found_at(rows: ShapeRows, fields: Fields, probe: Probe, point: Vec3) -> Found:
     """The field at a point of the probe's triangles; an ellipsoid's are taken out to its surface."""
     result = Found()

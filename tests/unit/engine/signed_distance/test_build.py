@@ -13,6 +13,8 @@ from collidecli.engine.signed_distance.build import build_sdf
 from collidecli.engine.signed_distance.grid import SdfGrid
 from collidecli.engine.signed_distance.source import arrays_of, field_key, grid_of
 from collidecli.errors import InputError
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.signed_distance import SdfShape
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
@@ -202,3 +204,12 @@ def test_arrays_of_other_things_are_no_field(grids):
     assert grid_of({**arrays, "coarse": arrays["coarse"][:-1]}) is None
     assert grid_of({**arrays, "fine": np.full_like(arrays["fine"], np.nan)}) is None
     assert grid_of({"place": arrays["place"]}) is None
+
+
+def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_refused():
+    vertices, faces = bowl().vertex, bowl().face
+    cfg = ShapeConfig(sdf_max_resolution=8)
+    with pytest.warns(UserWarning, match="'dish': an open mesh, which its signed distance field takes as solid"):
+        ModelBuilder().add_shape_mesh(-1, vertices, faces, cfg=cfg, key="dish")
+    with pytest.raises(InputError, match="clockwise from outside"):
+        ModelBuilder().add_shape_mesh(-1, ring().vertex, ring().face[:, ::-1], cfg=cfg)

@@ -282,10 +282,8 @@ POINTS = "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (mesh("m", approximation="sdf"), ["signed distance field", "sdf"]),
         (mesh("m", approximation="sphereFill"), ["filling of spheres", "sphereFill"]),
         (mesh("m", approximation="bogus"), ["'bogus'"]),
-        (mesh("m", apis=APIS.replace("]", ', "NewtonSDFCollisionAPI"]')), ["NewtonSDFCollisionAPI"]),
         (BROKEN % FACES, ["no points"]),
         (BROKEN % POINTS, ["no faceVertexCounts"]),
         (BROKEN % (POINTS + "int[] faceVertexCounts = []\nint[] faceVertexIndices = []"), ["no faceVertexCounts"]),

@@ -1,0 +1,218 @@
+"""A sphere, capsule or triangle of a shape against the field of another: the contacts of its points, edges and inside."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import SPHERE
+from collidecli.engine.geometry.support import core_is_curved
+from collidecli.engine.narrow_phase.sdf.fields import Fields
+from collidecli.engine.narrow_phase.sdf.join import RANK
+from collidecli.engine.narrow_phase.sdf.search import COARSE_VOXELS, Found, Probe, found_at, least_along, least_over
+from collidecli.engine.narrow_phase.staging import StagedContact
+
+LOWER = wp.constant(Real(0.1))
+"""Voxels by which an edge or a triangle must be lower inside than at its vertices."""
+BENDS = wp.constant(Real(0.1))
+"""Sine of an angle between facets of round shapes, and a little more: the corners about the lowest point all count."""
+LOOKS_AWAY = wp.constant(Real(0.05))
+"""Cosine between a normal and the field's gradient from which on a surface looks away."""
+
+
+@wp.func(inline=False)
+def put(
+    contact: wp.array[StagedContact],
+    row: int,
+    probe: Probe,
+    of_a: bool,
+    radius: Real,
+    found: Found,
+    feature: int,
+    looks_away: bool,
+):
+    """Writes the contact of a point of the probe. The field's shape has no parts."""  # fmt: skip
+    result = StagedContact()
+    result.separation = found.value - radius
+    result.feature_a = -1
+    result.feature_b = feature
+    result.point = wp.transform_point(probe.pose, found.point) - found.value * found.gradient
+    result.normal = found.gradient
+    if of_a:
+        # The field is b's: its gradient points from b to a.
+        way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+        result.normal = -way
+        result.point = found.point - radius * way
+        result.feature_a = feature
+        result.feature_b = -1
+    if looks_away:
+        result.kind = RANK
+    contact[row] = result
+
+
+@wp.func(inline=False)
+def collide_core(
+    rows: ShapeRows, fields: Fields, probe: Probe, of_a: bool, reach: Real, contact: wp.array[StagedContact], row: int
+) -> int:
+    """A sphere or capsule against a grid: the ends, and the least between them. Returns how many contacts."""
+    size = rows.size[probe.row]
+    voxel = probe.spacing / COARSE_VOXELS
+    if rows.type[probe.row] == SPHERE or size[1] == Real(0.0):
+        found = found_at(rows, fields, probe, Vec3())
+        if found.value - size[0] >= reach:
+            return 0
+        put(contact, row, probe, of_a, size[0], found, -1, False)
+        return 1
+    top = Vec3(Real(0.0), Real(0.0), size[1])
+    count = int(0)
+    least = Real(wp.inf)
+    for k in range(2):
+        end = wp.where(k == 0, -top, top)
+        found = found_at(rows, fields, probe, end)
+        least = wp.min(least, found.value)
+        if found.value - size[0] < reach:
+            put(contact, row + count, probe, of_a, size[0], found, k, False)
+            count += 1
+    found = least_along(rows, fields, probe, -top, top)
+    if found.value < least - LOWER * voxel and found.value - size[0] < reach:
+        put(contact, row + count, probe, of_a, size[0], found, 2, False)
+        count += 1
+    return count
+
+
+@wp.func
+def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: Found) -> bool:
+    """Whether a surface with this normal, the shape's frame, looks the way out of the field."""
+    if not closed:
+        return False
+    along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
+    return along > LOOKS_AWAY * wp.length(normal)
+
+
+@wp.func(inline=False)
+def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: Found) -> bool:
+    """Whether no neighbour of a vertex is lower by more than the facets of a round shape bend."""
+    way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+    for at in range(meshes.ring[vertex], meshes.ring[vertex + 1]):
+        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
+        if wp.dot(way, along) < -BENDS * wp.length(along):
+            return False
+    return True
+
+
+@wp.struct
+class OnTriangle:
+    """What is found of a triangle so far. value: of the field at its corners; least: of all places looked at [m].
+
+    count: contacts that are written.
+    """
+
+    value: Vec3
+    least: Real
+    count: int
+
+
+@wp.func(inline=False)
+def collide_corners(
+    rows: ShapeRows,
+    fields: Fields,
+    probe: Probe,
+    of_a: bool,
+    reach: Real,
+    face: int,
+    contact: wp.array[StagedContact],
+    row: int,
+) -> OnTriangle:
+    """The corners of a triangle; those that belong to it have contacts."""  # fmt: skip
+    mesh = fields.facet[probe.row]
+    head = mesh * wp.static(HEADER)
+    closed = fields.meshes.header[head + 6] == 1
+    owned = fields.meshes.owned[face]
+    result = OnTriangle()
+    result.least = Real(wp.inf)
+    for k in range(3):
+        vertex = fields.meshes.corner[3 * face + k]
+        found = found_at(rows, fields, probe, fields.meshes.point[vertex])
+        result.value[k] = found.value
+        result.least = wp.min(result.least, found.value)
+        if (owned >> k) & 1 == 1 and found.value < reach:
+            away = looks_away(fields, probe, closed, fields.meshes.vertex_normal[vertex], found)
+            if core_is_curved(rows.type[probe.row]):
+                away = away or not is_lowest(fields.meshes, probe, vertex, found)
+            code = 3 * (vertex - fields.meshes.header[head])
+            put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
+            result.count += 1
+    return result
+
+
+@wp.func(inline=False)
+def collide_sides(
+    rows: ShapeRows,
+    fields: Fields,
+    probe: Probe,
+    of_a: bool,
+    reach: Real,
+    face: int,
+    corners: OnTriangle,
+    contact: wp.array[StagedContact],
+    row: int,
+) -> OnTriangle:
+    """The sides of a triangle, after its corners."""  # fmt: skip
+    head = fields.facet[probe.row] * wp.static(HEADER)
+    closed = fields.meshes.header[head + 6] == 1
+    voxel = probe.spacing / COARSE_VOXELS
+    result = corners
+    for k in range(3):
+        first = fields.meshes.corner[3 * face + k]
+        second = fields.meshes.corner[3 * face + (k + 1) % 3]
+        ends = wp.min(corners.value[k], corners.value[(k + 1) % 3])
+        p = fields.meshes.point[wp.min(first, second)]
+        q = fields.meshes.point[wp.max(first, second)]
+        # A field falls by no more than the way between.
+        bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
+        if bound < reach and bound < ends - LOWER * voxel and wp.length(q - p) > Real(2.0) * voxel:
+            found = least_along(rows, fields, probe, p, q)
+            result.least = wp.min(result.least, found.value)
+            if found.value < ends - LOWER * voxel and found.value < reach:
+                edge = fields.meshes.side[3 * face + k]
+                away = looks_away(fields, probe, closed, fields.meshes.edge_normal[edge], found)
+                code = 3 * (edge - fields.meshes.header[head + 1]) + 1
+                put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
+                result.count += 1
+    return result
+
+
+@wp.func(inline=False)
+def collide_triangle(
+    rows: ShapeRows,
+    fields: Fields,
+    probe: Probe,
+    of_a: bool,
+    reach: Real,
+    face: int,
+    contact: wp.array[StagedContact],
+    row: int,
+) -> int:
+    """A triangle of a shape against a field: its corners, its sides, its inside. Returns how many contacts."""
+    corners = collide_corners(rows, fields, probe, of_a, reach, face, contact, row)
+    if fields.grid[probe.of] < 0:
+        return corners.count
+    sides = collide_sides(rows, fields, probe, of_a, reach, face, corners, contact, row)
+    head = fields.facet[probe.row] * wp.static(HEADER)
+    closed = fields.meshes.header[head + 6] == 1
+    voxel = probe.spacing / COARSE_VOXELS
+    p = fields.meshes.point[fields.meshes.corner[3 * face]]
+    q = fields.meshes.point[fields.meshes.corner[3 * face + 1]]
+    r = fields.meshes.point[fields.meshes.corner[3 * face + 2]]
+    longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
+    count = sides.count
+    if sides.least - longest < reach and longest > Real(2.0) * voxel:
+        found = least_over(rows, fields, probe, p, q, r)
+        if found.value < sides.least - LOWER * voxel and found.value < reach:
+            away = looks_away(fields, probe, closed, fields.meshes.face_normal[face], found)
+            code = 3 * (face - fields.meshes.header[head + 2]) + 2
+            put(contact, row + count, probe, of_a, Real(0.0), found, code, away)
+            count += 1
+    return count

@@ -1,0 +1,39 @@
+"""A USD scene with a signed distance field: built in the first run, found in the cache by the second."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from collidecli.cli import main as cli
+from collidecli.engine.signed_distance import source
+from tests.support.field_scenes import RING
+from tests.support.usd_meshes import BODY_APIS, mesh
+from tests.support.usd_scenes import sphere, write_usda
+
+
+def test_the_second_run_finds_the_field(tmp_path, capsys, monkeypatch):
+    ring = mesh("ring", *RING, "sdf", "uniform int physxSDFMeshCollision:sdfResolution = 40", BODY_APIS)
+    place = 'double3 xformOp:translate = (1, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    scene = str(write_usda(tmp_path, ring + sphere("ball", f"double radius = 0.1\n{place}")))
+    cache = ["--cache-dir", str(tmp_path / "cache")]
+    built = []
+    build = source.build_sdf
+    monkeypatch.setattr(source, "build_sdf", lambda *words: built.append(words) or build(*words))
+    hashes, load, facts = [], [], {}
+    for name in ("a.h5", "b.h5"):
+        words = ["run", scene, "-o", str(tmp_path / name), "--device", "cpu", "--json", *cache]
+        assert cli.main(words) == 0
+        facts = json.loads(capsys.readouterr().out)
+        hashes.append(facts["content_sha256"])
+        load += [stage["calls"] for stage in facts["stages"] if stage["stage"] == "load"]
+    assert len(built) == 1
+    assert hashes[0] == hashes[1]
+    assert load == [2, 2]  # the scene, and its fields
+    assert cli.main(["cache", "--json", *cache]) == 0
+    assert len(json.loads(capsys.readouterr().out)["entries"]) == 1
+    deepest = facts["deepest"]["distance"]
+    # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg) of it at least.
+    voxel = 2.7 / 40
+    assert -0.45 - voxel <= deepest <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
