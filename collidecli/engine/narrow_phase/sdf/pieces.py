@@ -1,4 +1,4 @@
-"""A sphere, capsule or triangle of a shape against the field of another: the contacts of its points, edges and inside."""
+"""A sphere, capsule or triangle of a shape against the field of another: contacts of its points, edges and inside."""
 
 from __future__ import annotations
 
