@@ -11,7 +11,7 @@ from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrow_phase.convex.features import feature_at
 from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
-from collidecli.engine.narrow_phase.heightfield.mid_phase import middle_of_hull
+from collidecli.engine.narrow_phase.heightfield.near import middle_of_hull
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
 from collidecli.engine.narrow_phase.staging import Staging, stage

@@ -13,106 +13,33 @@ import warp as wp
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import OUTWARD, bounding_box
 from collidecli.engine.geometry.heightfields import (
     FIRST,
     Field,
     border_vertex,
     col_under,
     field_of,
-    field_triangle,
     height_at,
     perimeter_of,
     row_under,
-    top_triangle,
     x_of,
     y_of,
 )
-from collidecli.engine.geometry.hulls import HullShape
-from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import CONVEX_MESH, SPHERE
-from collidecli.engine.geometry.support import Primitive, support_point
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.heightfield.near import Near, extent_along, may_meet, near_field
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part, square_to_square
-from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
-from collidecli.engine.narrow_phase.mesh.surface import spot_at
-from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
 
 # What asks for much comes after what asks for little: an `and` may work out both.
 # ruff: noqa: SIM102
 
-TRIES = wp.constant(4)
-"""Directions that are looked along: measured, one more costs more than the triangles that it leaves out."""
 FEW = wp.constant(8)
 """Triangles of a candidate that are kept when they are counted: most have no more, and are then found once."""
 BURIED = wp.constant(1 << 30)
 """Added to the number of the triangle that a shape is nearest to whose middle is inside the solid."""
-
-
-@wp.struct
-class Near:
-    """What a shape can reach, in the frame of a heightfield [m]. middle: a point within the shape itself.
-
-    beneath: 1 where the middle is under the base. center, ball: of the shape's own frame, and how far from there it can
-    reach. shape, pose: the shape itself, and its frame in the heightfield's; reach: how far it reaches beyond its
-    surface. room_end: pieces are written before this place.
-    """
-
-    shape: Primitive
-    pose: Pose
-    reach: Real
-    lower: Vec3
-    upper: Vec3
-    middle: Vec3
-    center: Vec3
-    ball: Real
-    beneath: int
-    candidate: int
-    room_end: int
-
-
-@wp.func
-def middle_of_hull(shape: HullShape) -> Vec3:
-    """A point within a hull, which the middle of its box need not be [m]."""
-    total = Vec3()
-    for axis in range(3):
-        way = Vec3()
-        way[axis] = Real(1.0)
-        total += support_point(shape, way) + support_point(shape, -way)
-    return total / Real(6.0)
-
-
-@wp.func
-def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int, field: Field) -> Near:
-    """What the other shape of a candidate can reach."""
-    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
-    near = Near()
-    near.candidate = candidate
-    reach = wp.max(query.reach, Real(0.0))
-    pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
-    shape_type = rows.type[query.row_a]
-    box = bounding_box(shape_type, rows.size[query.row_a], pose_a_to_b, reach)
-    near.middle = wp.transform_get_translation(pose_a_to_b)
-    # Grown by more than the rounding of the pose.
-    slack = Real(1.0e-12) * (
-        wp.abs(near.middle[0]) + wp.abs(near.middle[1]) + wp.abs(near.middle[2]) + field.half_x + field.half_y
-    )
-    near.lower = box.lower - Vec3(slack, slack, slack)
-    near.upper = box.upper + Vec3(slack, slack, slack)
-    near.shape = primitive_of(rows, query.row_a)
-    near.pose = pose_a_to_b
-    near.reach = reach + slack
-    near.center = near.middle
-    near.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + near.reach
-    if shape_type == CONVEX_MESH:
-        near.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
-    if near.middle[2] < field.bottom:
-        near.beneath = 1
-    return near
 
 
 @wp.func
@@ -121,32 +48,6 @@ def takes(near: Near, piece: wp.array[wp.vec2i], slot: int, number: int) -> int:
     if slot < near.room_end:
         piece[slot] = wp.vec2i(near.candidate, number)
     return slot + 1
-
-
-@wp.func
-def is_clear(triangle: TriangleShape, near: Near, normal: Vec3) -> bool:
-    """Whether some of a few directions shows that a triangle is farther from the shape than its reach.
-
-    They are the triangle's normal, and then the way to the middle, and to what of the shape was farthest against it,
-    from the triangle's point that is nearest to these: the triangle is behind the plane there.
-    """
-    rotation = wp.transform_get_rotation(near.pose)
-    triangle.normal = normal
-    foot = triangle.p
-    way = normal
-    point = near.middle
-    for step in range(TRIES):
-        lowest = wp.transform_point(near.pose, support_point(near.shape, -wp.quat_rotate_inv(rotation, way)))
-        if wp.dot(way, lowest - foot) > near.reach:
-            return True
-        if step > 0:
-            point = lowest
-        foot = nearest_on_triangle(triangle, point)
-        length = wp.length(point - foot)
-        if length <= AT_SURFACE * wp.length(triangle.q - triangle.p):
-            return False
-        way = (point - foot) / length
-    return False
 
 
 @wp.func
@@ -175,37 +76,10 @@ def sides_near(field: Field, near: Near, row: int, col: int) -> int:
         # Both planes go through the low corner; their slopes, times the cell's sides.
         rise_x = field.scale * Real(wp.where(side == 0, h_x - h, h_far - h_y)) * y
         rise_y = field.scale * Real(wp.where(side == 0, h_far - h_x, h_y - h)) * x
-        above = x * y * middle[2] - rise_x * middle[0] - rise_y * middle[1]
-        is_near = above <= x * y * half[2] + wp.abs(rise_x) * half[0] + wp.abs(rise_y) * half[1]
-        if is_near and wp.where(side == 0, across, -across) <= spread:
+        normal = Vec3(-rise_x, -rise_y, x * y)
+        if wp.dot(normal, middle) <= extent_along(near, normal) and wp.where(side == 0, across, -across) <= spread:
             sides = sides | (1 << side)
     return sides
-
-
-@wp.func
-def sphere_meets(field: Field, near: Near, number: int) -> bool:
-    """Whether a sphere has a contact with a triangle: of the many within reach few have the nearest point as theirs."""
-    triangle = field_triangle(field, number)
-    foot = nearest_on_triangle(triangle, near.middle)
-    distance = wp.length(near.middle - foot)
-    radius = near.shape.size[0]
-    if distance - radius >= near.reach:
-        return False
-    if distance <= AT_SURFACE * radius:
-        return True
-    return spot_at(field, triangle, foot, (near.middle - foot) / distance).belongs == 1
-
-
-@wp.func
-def may_meet(field: Field, near: Near, number: int) -> bool:
-    """Whether a triangle that the box meets may have a contact with the shape."""
-    if near.shape.type == SPHERE:
-        return sphere_meets(field, near, number)
-    if near.shape.type == CONVEX_MESH:
-        return True
-    triangle = top_triangle(field, number)
-    normal = wp.cross(triangle.q - triangle.p, triangle.r - triangle.p)
-    return not is_clear(triangle, near, wp.normalize(normal))
 
 
 @wp.func
@@ -353,6 +227,23 @@ def count_field_triangles(
 
 
 @wp.kernel(module="unique", enable_backward=False)
+def copy_field_triangles(
+    end: wp.array[wp.int32], few: wp.array[wp.vec2i], piece: wp.array[wp.vec2i], most: wp.array[wp.int32]
+):
+    """One thread a candidate: the triangles that were kept when they were counted; most: the largest count."""
+    thread = wp.tid()
+    slot = int(0)
+    if thread > 0:
+        slot = end[thread - 1]
+    count = end[thread] - slot
+    if count <= FEW:
+        for k in range(count):
+            piece[slot + k] = few[thread * FEW + k]
+    else:
+        wp.atomic_max(most, 0, count)
+
+
+@wp.kernel(module="unique", enable_backward=False)
 def write_field_triangles(
     rows: ShapeRows,
     instances: Instances,
@@ -360,10 +251,9 @@ def write_field_triangles(
     order: wp.array[wp.int32],
     start: int,
     end: wp.array[wp.int32],
-    few: wp.array[wp.vec2i],
     piece: wp.array[wp.vec2i],
 ):
-    """One thread a candidate: its number and each triangle, in an order that the heightfield alone determines."""
+    """One thread a candidate with more: its number and each triangle, in an order that the field alone determines."""
     thread = wp.tid()
     slot = int(0)
     if thread > 0:
@@ -371,9 +261,6 @@ def write_field_triangles(
     count = end[thread] - slot
     if count > FEW:
         pieces_of(rows, instances, candidates, order[start + thread], piece, slot, count)
-    else:
-        for k in range(count):
-            piece[slot + k] = few[thread * FEW + k]
 
 
 def find_field_triangles(
@@ -382,9 +269,13 @@ def find_field_triangles(
     """As `mesh.mid_phase.find_triangles`, for the rooms of heightfields."""
     end = workspace.array(f"{name}_end", size, wp.int32)
     few = workspace.array(f"{name}_few", size * int(FEW), wp.vec2i)
-    arguments = [*shared, order, start, end, few]
-    workspace.launch(count_field_triangles, size, arguments)
+    workspace.launch(count_field_triangles, size, [*shared, order, start, end, few])
     count = scan_counts(workspace, end, size)
     piece = workspace.array(f"{name}_piece", count, wp.vec2i)
-    workspace.launch(write_field_triangles, size, [*arguments, piece])
+    most = workspace.array("field_most", 1, wp.int32)
+    most.zero_()
+    workspace.launch(copy_field_triangles, size, [end, few, piece, most])
+    # Seldom: even to pass over all candidates would take a tenth of what counting takes.
+    if workspace.last(most, 1) > int(FEW):
+        workspace.launch(write_field_triangles, size, [*shared, order, start, end, piece])
     return Pieces(piece, end, count)

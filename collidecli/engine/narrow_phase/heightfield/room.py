@@ -12,7 +12,12 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import field_of, field_triangle
 from collidecli.engine.narrow_phase.heightfield.buried import collide_buried
-from collidecli.engine.narrow_phase.heightfield.mid_phase import BURIED, count_field_triangles, write_field_triangles
+from collidecli.engine.narrow_phase.heightfield.mid_phase import (
+    BURIED,
+    copy_field_triangles,
+    count_field_triangles,
+    write_field_triangles,
+)
 from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_triangle
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.triangle import INEXACT, MAX_CONTACTS, collide_convex_triangle
@@ -20,7 +25,7 @@ from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging
 from collidecli.model.shape_types import ShapeType
 
-FIELD_KERNELS = (count_field_triangles, write_field_triangles, join_contacts)
+FIELD_KERNELS = (count_field_triangles, copy_field_triangles, write_field_triangles, join_contacts)
 
 
 def field_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
