@@ -7,10 +7,11 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import OUTWARD, bounding_box, quat_x, quat_y, quat_z
 from collidecli.engine.geometry.heightfields import Field, field_triangle, top_triangle
 from collidecli.engine.geometry.hulls import HullShape
-from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.meshes import TriangleShape, shares_of, square_to_segment, square_to_triangle
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
+from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.mesh.surface import spot_at
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
@@ -153,10 +154,60 @@ def sphere_meets(field: Field, near: Near, number: int) -> bool:
 
 
 @wp.func
+def square_between(start: Vec3, end: Vec3, p: Vec3, q: Vec3) -> Real:
+    """Squared distance of two segments whose nearest points are inside both [m^2]; else infinite: an end has it."""
+    u = end - start
+    v = q - p
+    off = p - start
+    across = wp.cross(u, v)
+    square = wp.length_sq(across)
+    s = wp.dot(wp.cross(off, v), across)
+    t = wp.dot(wp.cross(off, u), across)
+    if s <= Real(0.0) or s >= square or t <= Real(0.0) or t >= square:
+        return Real(wp.inf)
+    height = wp.dot(off, across)
+    return height * height / square
+
+
+@wp.func
+def capsule_meets(field: Field, near: Near, number: int) -> bool:
+    """Whether a capsule is within reach of a triangle.
+
+    Its segment is nearest with an end, or to a side, or crosses the triangle. Parallel to a side: at an end of either.
+    """
+    triangle = top_triangle(field, number)
+    normal = wp.normalize(wp.cross(triangle.q - triangle.p, triangle.r - triangle.p))
+    start = near.center - near.z
+    end = near.center + near.z
+    most = near.rounding * near.rounding
+    low = wp.dot(normal, start - triangle.p)
+    high = wp.dot(normal, end - triangle.p)
+    if wp.min(low, high) > near.rounding or wp.max(low, high) < -near.rounding:
+        return False
+    if square_to_triangle(triangle.p, triangle.q, triangle.r, normal, start) <= most:
+        return True
+    if square_to_triangle(triangle.p, triangle.q, triangle.r, normal, end) <= most:
+        return True
+    for k in range(3):
+        p = corner_of(triangle, k)
+        if (
+            square_to_segment(start, end, p) <= most
+            or square_between(start, end, p, corner_of(triangle, k + 1)) <= most
+        ):
+            return True
+    if low * high >= Real(0.0):
+        return False
+    shares = shares_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
+    return wp.min(shares[0], wp.min(shares[1], shares[2])) >= Real(0.0)
+
+
+@wp.func
 def may_meet(field: Field, near: Near, number: int) -> bool:
     """Whether a triangle that the box meets may have a contact with the shape."""
     if near.shape.type == SPHERE:
         return sphere_meets(field, near, number)
+    if near.shape.type == CAPSULE:
+        return capsule_meets(field, near, number)
     if near.shape.type == CONVEX_MESH:
         return True
     triangle = top_triangle(field, number)
