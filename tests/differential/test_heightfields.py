@@ -10,14 +10,13 @@ import pytest
 import collidecli
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_types import ShapeType
+from tests.support.contact_contract import ROUNDING, check_contract
 from tests.support.heightfields import Terrain, rough, smooth
 from tests.support.meshes import point_distances
 from tests.support.oracle import rotation_of
 
 FRAMES = 80
 SIZES = [1e-3, 1.0, 1e3]
-ROUNDING = 3e-7
-"""Distances are written in float32; of the size."""
 TERRAINS = {"rough": rough(0), "smooth": smooth(), "one cell": rough(3, 2, 2)}
 
 
@@ -49,15 +48,6 @@ def scene(terrain: Terrain, shape_type: ShapeType, sizes, as_mesh: bool = False)
 def in_terrain(body_q: np.ndarray, points: np.ndarray) -> np.ndarray:
     """World points in the frame of body 0."""
     return (points - body_q[0, :3]) @ rotation_of(body_q[:1])[0]
-
-
-def check_contract(cell, size: float) -> None:
-    """The equation that every contact obeys, unit normals, and no two of one name."""
-    apart = np.einsum("ij,ij->i", cell.point1 - cell.point0, cell.normal)
-    np.testing.assert_allclose(apart, cell.distance, atol=10 * ROUNDING * size)
-    np.testing.assert_allclose(np.linalg.norm(cell.normal, axis=1), 1.0, atol=1e-6)
-    names = list(zip(cell.feature0.tolist(), cell.feature1.tolist(), strict=True))
-    assert names == sorted(set(names))
 
 
 @pytest.mark.parametrize(("name", "size"), list(zip(TERRAINS, SIZES, strict=True)))

@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.model.builder import ModelBuilder
-from tests.differential.test_triangle_meshes import ROUNDING, check_contract, columns
+from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
 from tests.support.meshes import blob, grid, point_distances, torus
 from tests.support.oracle import rotation_of

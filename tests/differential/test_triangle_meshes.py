@@ -11,13 +11,12 @@ import pytest
 import collidecli
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_types import ShapeType
+from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.meshes import blob, grid, point_distances, segment_distances, torus, winding
 from tests.support.oracle import rotation_of
 
 FRAMES = 60
 SIZES = [1e-3, 1.0, 1e3]
-ROUNDING = 3e-7
-"""Distances are written in float32, points in the recording's type; of the size."""
 SURFACES = {
     "blob": blob(np.random.default_rng(0)),
     "torus": torus(),
@@ -55,15 +54,6 @@ def scene(surface: str, size: float, shape_type: ShapeType, sizes, **options):
 def world_corners(surface: str, size: float, pose: np.ndarray) -> np.ndarray:
     vertices, faces = SURFACES[surface]
     return (size * vertices @ rotation_of(pose[None])[0].T + pose[:3])[faces]
-
-
-def check_contract(cell, size: float) -> None:
-    """The equation that every contact obeys, unit normals, and no two of one name."""
-    apart = np.einsum("ij,ij->i", cell.point1 - cell.point0, cell.normal)
-    np.testing.assert_allclose(apart, cell.distance, atol=10 * ROUNDING * size)
-    np.testing.assert_allclose(np.linalg.norm(cell.normal, axis=1), 1.0, atol=1e-6)
-    names = list(zip(cell.feature0.tolist(), cell.feature1.tolist(), strict=True))
-    assert names == sorted(set(names))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -355,11 +345,6 @@ def crowd():
     body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
     body_q[..., :3] = rng.uniform(-0.6, 0.6, (12, 1, 8, 3))
     return builder.finalize(), body_q
-
-
-def columns(contacts) -> dict[str, bytes]:
-    names = ("distance", "normal", "point0", "point1", "feature0", "feature1", "shape0", "shape1", "kind", "cell_start")
-    return {name: np.ascontiguousarray(getattr(contacts, name)).tobytes() for name in names}
 
 
 def test_the_answer_does_not_depend_on_how_it_is_found():
