@@ -26,6 +26,7 @@ VERBS = {
     "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
     "report": "Write a contact set as one page to read: over time, pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
+    "view": "Show scene, motion and contacts in a browser, or write them as a page.",
     "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
     "merge": "Join contact sets of disjoint frames or disjoint worlds to one.",

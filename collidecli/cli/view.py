@@ -1,0 +1,79 @@
+"""collide view: scene, motion and contacts in a browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.settings import option
+
+DRAWN, SERVER, OUTPUT = "What is drawn", "Server", "Output"
+EPILOG = """\b
+collide view out.h5
+collide view out.h5 -t motion.h5 --scene scene.usda
+collide view out.h5 --export page.html
+"""
+
+
+@click.command("view", cls=Verb, epilog=EPILOG)
+@click.argument("file", metavar="OUT.h5")
+@option("-t", "--trajectory", default="", metavar="FILE", section=DRAWN, help="The run's recording. [default: found]")
+@option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found]")
+@option("--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number.")
+@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene and a motion that are not the run's.")
+@option("--points-only", is_flag=True, section=DRAWN, help="Draw contacts alone.")
+@option("--host", default="localhost", show_default=True, section=SERVER, help="Address to serve at.")
+@option("--port", type=WholeNumber(0), section=SERVER, help="[default: the first free one from 8080 on]")
+@option("--no-browser", is_flag=True, section=SERVER, help="Open no browser.")
+@option("--export", default="", metavar="FILE", section=OUTPUT, help="Write a page that needs no server, and end.")
+@option("--world", type=WholeNumber(0), default=0, show_default=True, metavar="N", section=OUTPUT, help="Of the page.")
+@force_option
+@click.pass_context
+def verb(ctx: click.Context, file: str, **values: Any) -> int:
+    """Show a contact set in a browser: the scene as it moves, contacts with normals and depths, when pairs touch.
+
+    Needs the extra packages of `pip install 'collidecli[view]'`.
+    """
+    from collidecli.app.outputs import check_output
+    from collidecli.app.view import ViewRequest, export_view, opened_view, serve_view, wait
+    from collidecli.report.view.server import require_viser
+    from collidecli.report.view_table import view_table
+
+    streams = streams_of(ctx)
+    host, port, no_browser = values.pop("host"), values.pop("port"), values.pop("no_browser")
+    export, world, force = values.pop("export"), values.pop("world"), values.pop("force")
+    if port is not None and port > 65535:
+        raise click.BadParameter(f"{port} is no port: give one from 0 to 65535", ctx, param_hint="'--port'")
+    if world and not export:
+        raise click.UsageError("--world is of the page that --export writes; in the browser it is chosen there.")
+    if export:
+        check_output(export, force, (file, values["scene"], values["trajectory"]))
+    require_viser()
+    with streams.progress("reading") as progress, opened_view(ViewRequest(file, **values), progress) as view:
+        for note in view.facts["notes"]:
+            streams.warn(note)
+        if export:
+            streams.result(export_view(view, export, world, force), view_table)
+            return 0
+        served = serve_view(view, host, port)
+        try:
+            streams.result({**view.facts, "url": served.url}, view_table)
+            if not no_browser:
+                open_browser(served.url)
+            wait(served)
+        finally:
+            served.stop()
+    return 0
+
+
+def open_browser(url: str) -> None:
+    """Where there is a screen: a browser within the terminal would take it over."""
+    import os
+    import sys
+    import webbrowser
+
+    if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(url)

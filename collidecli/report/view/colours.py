@@ -1,0 +1,48 @@
+"""What is drawn in which colour: cool greys and blues for shapes, so that the warm colours of contacts stand out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+STATIC = (150, 157, 168)
+BODIES = (
+    (74, 118, 168),
+    (84, 148, 140),
+    (116, 108, 178),
+    (64, 100, 130),
+    (120, 158, 190),
+    (78, 140, 110),
+    (104, 90, 150),
+    (58, 128, 158),
+)
+"""Of bodies, one after another."""
+PICKED = ((29, 90, 200), (12, 140, 110))
+"""Of the two shapes of the pair that was picked."""
+GAP = (20, 190, 235)
+"""Of contacts that do not touch."""
+DEPTHS = ((255, 214, 64), (250, 140, 30), (226, 55, 40), (146, 10, 70))
+"""Of contacts that touch, from depth 0 to the deepest of all."""
+
+
+def depth_colours(depth: np.ndarray, deepest: float) -> np.ndarray:
+    """uint8[n, 3] of depths [m]; all in the first colour where the deepest is 0."""
+    place = np.clip(depth / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(depth))
+    stops = np.linspace(0.0, 1.0, len(DEPTHS))
+    return np.stack([np.interp(place, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1).astype(
+        np.uint8
+    )
+
+
+def shape_colours(body: np.ndarray) -> np.ndarray:
+    """uint8[n, 3] of shapes by their bodies, -1 for static ones."""
+    palette = np.array([*BODIES, STATIC], np.uint8)
+    return palette[np.where(body < 0, len(BODIES), body % len(BODIES))]
+
+
+def css(colour: tuple[int, int, int]) -> str:
+    return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
+
+
+def depth_gradient() -> str:
+    """The colours of depths from left to right, for CSS."""
+    return f"linear-gradient(90deg, {', '.join(map(css, DEPTHS))})"

@@ -1,0 +1,183 @@
+"""The panel beside the picture: time, the pairs that touch and their events, what is drawn, the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING
+
+from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
+from collidecli.report.view.player import Player
+from collidecli.report.view.stage import Frames, Stage
+from collidecli.report.view.touch_list import MOST_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
+from collidecli.report.words import length, plural
+
+if TYPE_CHECKING:
+    import viser
+
+EVERY = "all pairs"
+SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
+SMALL = "font-size: 0.85em; line-height: 1.45; padding: 0 0.75em"
+
+
+class Panel:
+    """What a person can do with a view; every change goes to the player."""
+
+    def __init__(self, server: viser.ViserServer, frames: Frames, stage: Stage, touches: TouchList, title: str) -> None:
+        self._gui, self._frames, self._stage, self._touches = server.gui, frames, stage, touches
+        self.player = Player(frames, stage, self._shown)
+        self._pairs: dict[str, TouchingPair] = {}
+        self._pair: TouchingPair | None = None
+        self._gui.set_panel_label(title)
+        self._gui.configure_theme(show_logo=False, show_share_button=False, control_width="large")
+        self._status = self._gui.add_html("")
+        self._add_time()
+        with self._gui.add_folder("Touching pairs"):
+            self._add_pairs()
+        with self._gui.add_folder("Drawn"):
+            self._add_look()
+        self._gui.add_html(legend(touches.deepest))
+        self._list_pairs()
+        stage.clicked = self._shape_clicked
+
+    def _add_time(self) -> None:
+        last = len(self._frames) - 1
+        self._slider = self._gui.add_slider("Frame", 0, max(1, last), 1, 0, disabled=last < 1)
+        self._steps = self._gui.add_button_group("Step", ("|<", "<", ">", ">|"))
+        self._play = self._gui.add_button("Play", disabled=last < 1)
+        self._speed = self._gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
+        _on_user(self._slider.on_update, lambda: self._go(self._slider.value))
+        _on_user(self._speed.on_update, lambda: setattr(self.player, "speed", float(self._speed.value[:-1])))
+        self._steps.on_click(lambda _: self._stepped(self._steps.value))
+        self._play.on_click(lambda _: self.player.play(not self.player.playing))
+        if self._frames.world_count > 1:
+            self._world = self._gui.add_number("World", 0, min=0, max=self._frames.world_count - 1, step=1)
+            _on_user(self._world.on_update, self._world_changed)
+
+    def _add_pairs(self) -> None:
+        self._find = self._gui.add_text("Find", "", hint="Part of a shape's path, or a pattern. Or click on a shape.")
+        self._choice = self._gui.add_dropdown("Pair", (EVERY,))
+        self._told = self._gui.add_html("")
+        self._event = self._gui.add_dropdown("Touch", ("-",), visible=False)
+        self._jump = self._gui.add_button_group("Go to", ("begin", "deepest", "end"), visible=False)
+        self._only = self._gui.add_checkbox("Only its contacts", False, visible=False)
+        _on_user(self._find.on_update, self._list_pairs)
+        _on_user(self._choice.on_update, self._picked)
+        _on_user(self._event.on_update, lambda: self._go_to("begin"))
+        self._jump.on_click(lambda _: self._go_to(self._jump.value))
+        _on_user(self._only.on_update, lambda: self.player.set_look(only_pair=self._only.value))
+
+    def _add_look(self) -> None:
+        look = self.player.look
+        controls = {
+            "opacity": self._gui.add_slider("Shapes", 0.0, 1.0, 0.05, look.opacity, hint="How solid shapes are."),
+            "size": self._gui.add_slider("Size", 0.2, 5.0, 0.1, look.size, hint="Of points and arrows."),
+            "arrows": self._gui.add_checkbox("Normals", look.arrows),
+            "gaps": self._gui.add_checkbox("Contacts in the gap", look.gaps),
+        }
+
+        def bind(name: str, control) -> None:
+            _on_user(control.on_update, lambda: self.player.set_look(**{name: control.value}))
+
+        for name, control in controls.items():
+            bind(name, control)
+
+    def _go(self, place: int) -> None:
+        self.player.playing = False
+        self.player.go(place)
+
+    def _stepped(self, sign: str) -> None:
+        last = len(self._frames) - 1
+        self._go({"|<": 0, "<": self.player.place - 1, ">": self.player.place + 1, ">|": last}[sign])
+
+    def _world_changed(self) -> None:
+        self.player.go(world=int(self._world.value))
+        self._list_pairs()
+
+    def _list_pairs(self) -> None:
+        """Offers the pairs of the world that hold what is looked for; the pair that was picked is let go."""
+        found = self._touches.of(self.player.world, self._find.value.strip())
+        self._pairs = {pair.label: pair for pair in found[:MOST_LISTED]}
+        self._choice.options = (EVERY, *self._pairs)
+        self._choice.value = EVERY
+        more = f"The {MOST_LISTED} deepest of {plural(len(found), 'pair')}." if len(found) > MOST_LISTED else ""
+        said = more or (f"{plural(len(found), 'pair')}." if found else "No pair touches.")
+        self._pick(None)
+        self._told.content = _small(said)
+
+    def _picked(self) -> None:
+        self._pick(self._pairs.get(self._choice.value))
+        if self._pair is not None:
+            self._go_to("begin")
+
+    def _pick(self, pair: TouchingPair | None) -> None:
+        self._pair = pair
+        for control in (self._event, self._jump, self._only):
+            control.visible = pair is not None
+        self.player.set_look(pair=None if pair is None else pair.shapes)
+        if pair is None:
+            self._told.content = _small(f"{plural(len(self._pairs), 'pair')}.")
+            return
+        self._event.options = [touch_label(n, touch, self._frames.number) for n, touch in enumerate(pair.touches, 1)]
+        self._event.value = self._event.options[0]
+        names = "".join(
+            f'<div><span style="{_swatch(css(colour))}"></span>{escape(path)}</div>'
+            for path, colour in zip(pair.paths, PICKED, strict=True)
+        )
+        self._told.content = f'<div style="{SMALL}">{names}{escape(pair_words(pair))}</div>'
+
+    def _touch(self) -> Touch | None:
+        if self._pair is None or self._event.value not in self._event.options:
+            return None
+        return self._pair.touches[self._event.options.index(self._event.value)]
+
+    def _go_to(self, what: str) -> None:
+        touch = self._touch()
+        if touch is not None:
+            self._go({"begin": touch.first, "deepest": touch.deepest, "end": touch.last}[what])
+
+    def _shape_clicked(self, path: str) -> None:
+        self._find.value = path
+        self._list_pairs()
+
+    def _shown(self, place: int) -> None:
+        """What the panel says of the frame that was drawn."""
+        player, frames = self.player, self._frames
+        if place == player.place:  # else a newer one is wanted: the slider would jump back under a person's hand
+            self._slider.value = place
+        label = "Pause" if player.playing else "Play"
+        if self._play.label != label:
+            self._play.label = label
+        touching, near = self._stage.seen
+        parts = [f"<b>frame {int(frames.number[place])}</b> of {int(frames.number[-1])}"]
+        parts.append(f"{frames.time[place]:.4g} s")
+        parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
+        self._status.content = f'<div id="collide-status" style="{SMALL}; font-size: 0.95em">{" · ".join(parts)}</div>'
+
+
+def legend(deepest: float) -> str:
+    """What the colours mean, as HTML."""
+    bar = f"height: 0.7em; border-radius: 0.2em; background: {depth_gradient()}"
+    ends = f"<span>0</span><span>depth</span><span>{length(deepest)}</span>"
+    return (
+        f'<div style="{SMALL}; padding-bottom: 0.75em"><div style="{bar}"></div>'
+        f'<div style="display: flex; justify-content: space-between">{ends}</div>'
+        f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: near, not touching</div></div>'
+    )
+
+
+def _swatch(colour: str) -> str:
+    return f"display: inline-block; width: 0.7em; height: 0.7em; border-radius: 50%; background: {colour}; margin-right: 0.4em"
+
+
+def _small(text: str) -> str:
+    return f'<div style="{SMALL}">{escape(text)}</div>'
+
+
+def _on_user(register: Callable, action: Callable[[], None]) -> None:
+    """Calls `action` where a person changed the control, not this program."""
+
+    @register
+    def _(event: viser.GuiEvent) -> None:
+        if event.client_id is not None:
+            action()

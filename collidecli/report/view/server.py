@@ -1,0 +1,93 @@
+"""The view in a browser: a viser server that sends what a frame needs, and takes what a person does."""
+
+from __future__ import annotations
+
+import socket
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from collidecli.errors import InputError, missing_extra
+from collidecli.report.view.panel import Panel
+from collidecli.report.view.stage import Frames, Stage
+from collidecli.report.view.touch_list import TouchList
+
+if TYPE_CHECKING:
+    import viser
+
+FIRST_PORT, PORTS = 8080, 100
+
+
+class Served:
+    """A running view. url: where it is. failure: what the drawing died of."""
+
+    def __init__(self, server: viser.ViserServer, panel: Panel, host: str) -> None:
+        self._server, self._panel = server, panel
+        shown = "localhost" if host in ("0.0.0.0", "::", "") else host
+        self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.get_port()}"
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._panel.player.failure
+
+    def stop(self) -> None:
+        self._panel.player.stop()
+        self._server.stop()
+
+
+def require_viser() -> ModuleType:
+    """The package. Raises InputError where it is not installed."""
+    try:
+        import viser
+    except ImportError as error:
+        raise missing_extra("viser", "view", "collide view") from error
+    return viser
+
+
+def serve(frames: Frames, touches: TouchList, title: str, up_axis: str, host: str, port: int | None) -> Served:
+    """Begins to serve. port: None is the first free one from 8080 on, 0 any.
+
+    Raises InputError where viser is not installed, and for a host or port that cannot be had.
+    """
+    server = start_server(host, _free_port(host, port))
+    panel = Panel(server, frames, Stage(server, frames, up_axis, touches.deepest), touches, title)
+    panel.player.start()
+    return Served(server, panel, host)
+
+
+def start_server(host: str, port: int) -> viser.ViserServer:
+    """Quietly: viser speaks on stdout, which belongs to results."""
+    import rich
+
+    package = require_viser()
+    rich.get_console().quiet = True
+    server = package.ViserServer(host=host, port=port, verbose=False)
+    if port and server.get_port() != port:
+        server.stop()
+        raise _taken(host, port)
+    return server
+
+
+def _free_port(host: str, port: int | None) -> int:
+    """Raises InputError; viser would take another port than the one that was asked for, and say nothing."""
+    for tried in range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,):
+        try:
+            found = socket.getaddrinfo(host, tried, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        except OSError as error:
+            raise InputError(f"there is no host '{host}'", "--host", "give localhost, or an address of this machine") from error
+        try:
+            for family, kind, protocol, _, address in found:
+                with socket.socket(family, kind, protocol) as tester:
+                    tester.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    tester.bind(address)
+        except PermissionError as error:
+            raise InputError(f"port {tried} may not be used", "--port", "give one above 1023") from error
+        except OSError as error:
+            if error.errno == 99:
+                raise InputError(f"'{host}' is no address of this machine", "--host", "leave it out") from error
+            continue
+        return tried
+    raise _taken(host, port or FIRST_PORT)
+
+
+def _taken(host: str, port: int) -> InputError:
+    return InputError(f"port {port} of {host} is taken", "--port", "give another, or leave it out")

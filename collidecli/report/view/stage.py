@@ -1,0 +1,285 @@
+"""The 3D picture: shapes as meshes, contacts as points and arrows, brought to what a frame is by what changed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from collidecli.model.model import Model
+from collidecli.model.placement import compose
+from collidecli.report.view.colours import GAP, PICKED, depth_colours, shape_colours
+from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
+
+if TYPE_CHECKING:
+    import viser
+
+FAINT = 0.1
+"""Opacity of shapes beside those of the pair that was picked."""
+FAR = 1e3
+"""Scenes farther than that from their origin [m] are drawn about their own middle: browsers count in float32."""
+NONE = np.zeros((0, 3), np.float32)
+
+
+class Frames(Protocol):
+    """What is shown, by place and world; see `app.view_frames.ViewFrames`."""
+
+    model: Model | None
+    world_count: int
+    number: np.ndarray
+    time: np.ndarray
+
+    def __len__(self) -> int: ...
+    def rows(self, world: int) -> np.ndarray: ...
+    def shape_poses(self, place: int, world: int) -> np.ndarray: ...
+    def contacts(self, place: int, world: int) -> dict[str, np.ndarray]: ...
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is drawn, and how. pair: the shapes that were picked. size: of points and arrows, 1 is what suits the scene.
+
+    opacity: of shapes. gaps: draw contacts that do not touch? arrows: draw normals? only_pair: contacts of the pair only?
+    """
+
+    pair: tuple[int, int] | None = None
+    opacity: float = 0.5
+    gaps: bool = True
+    arrows: bool = True
+    only_pair: bool = False
+    size: float = 1.0
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Of what is looked at. center: float64[3], in the world. radius: of all [m]. part: of a usual shape [m]."""
+
+    center: np.ndarray
+    radius: float
+    part: float
+
+
+class Stage:
+    """The nodes of a viser scene. extent: of the first frame. deepest: of all contacts, what the last colour means [m].
+
+    seen: contacts of the frame drawn last: all that touch, and all in the gap. clicked(path): called when a person clicks
+    on a shape.
+    """
+
+    def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float) -> None:
+        self._server, self._frames, self._deepest = server, frames, deepest
+        self.extent = _extent(frames)
+        self._origin = self.extent.center if np.linalg.norm(self.extent.center) > FAR else np.zeros(3)
+        self.seen = (0, 0)
+        self.clicked: Callable[[str], None] = lambda path: None
+        self._groups: list[_Group] = []
+        self._world = self._template = -1
+        self._all_groups = shape_groups(frames.model) if frames.model is not None else []
+        scene = server.scene
+        scene.set_up_direction({"X": "+x", "Y": "+y", "Z": "+z"}[up_axis])
+        # viser's own lights and its environment together leave pale colours white.
+        scene.configure_environment_map(None)
+        scene.configure_default_lights(False)
+        scene.add_light_ambient("/lights/ambient", intensity=1.1)
+        up = np.roll([-0.35, 0.2, 1.0], ("XYZ".index(up_axis) + 1) % 3)
+        scene.add_light_directional("/lights/sun", intensity=1.9, position=tuple(up.tolist()), cast_shadow=False)
+        self._points = scene.add_point_cloud(
+            "/contacts/touching", NONE, GAP, point_size=1.0, point_shape="circle", precision="float32"
+        )
+        self._gaps = scene.add_point_cloud(
+            "/contacts/gap", NONE, GAP, point_size=1.0, point_shape="circle", precision="float32"
+        )
+        self._arrows: viser.ArrowsHandle | None = None
+        self._look_at("XYZ".index(up_axis))
+
+    def _look_at(self, up: int) -> None:
+        """Where the camera begins: above, and aside."""
+        away = np.array([-1.0, -1.0, -1.0])
+        away[up] = 0.75
+        away[(up + 2) % 3] *= 1.3
+        camera = self._server.initial_camera
+        center = self.extent.center - self._origin
+        camera.fov = np.radians(45.0)
+        camera.near, camera.far = self.extent.radius / 500.0, self.extent.radius * 500.0
+        camera.look_at = center
+        camera.position = center + 2.2 * self.extent.radius * away / np.linalg.norm(away)
+
+    def show(self, place: int, world: int, look: Look) -> None:
+        """Draws a frame; what has not changed since the last one is not sent."""
+        with self._server.atomic():
+            if self._frames.model is not None:
+                if world != self._world:
+                    self._set_world(world)
+                poses = self._frames.shape_poses(place, world)
+                for group in self._groups:
+                    group.show(poses, look)
+            self._show_contacts(self._frames.contacts(place, world), look)
+
+    def _set_world(self, world: int) -> None:
+        rows = self._frames.rows(world)
+        model = self._frames.model
+        assert model is not None
+        template = int(model.world_template[world])
+        self._world = world
+        if template == self._template:
+            return
+        self._template = template
+        for group in self._groups:
+            group.remove()
+        self._groups = []
+        for number, group in enumerate(self._all_groups):
+            held = np.isin(group.rows, rows)
+            if held.any():
+                part = ShapeGroup(group.mesh, group.rows[held], group.scale[held], group.planes)
+                name = f"/shapes/{number:03d}"
+                drawn = _Group(self._server, name, part, model, self.extent, self._origin)
+                drawn.on_click(lambda row: self.clicked(model.shapes.path[row]))
+                self._groups.append(drawn)
+
+    def _show_contacts(self, held: dict[str, np.ndarray], look: Look) -> None:
+        touching = held["distance"] <= 0.0
+        self.seen = (int(touching.sum()), int((~touching).sum()))
+        wanted = np.ones(len(touching), bool)
+        if look.pair is not None and look.only_pair:
+            wanted = (held["shape0"] == look.pair[0]) & (held["shape1"] == look.pair[1])
+        touch, gap = touching & wanted, ~touching & wanted & look.gaps
+        at = (0.5 * (held["point0"].astype(float) + held["point1"]) - self._origin).astype(np.float32)
+        colours = depth_colours(-held["distance"], self._deepest)
+        size = self.extent.part * look.size
+        self._points.point_size = 0.16 * size
+        self._gaps.point_size = 0.1 * size
+        _set_points(self._points, at[touch], colours[touch])
+        _set_points(self._gaps, at[gap], np.array(GAP, np.uint8))
+        colours[gap] = GAP
+        self._show_arrows(at[touch | gap], held["normal"][touch | gap], colours[touch | gap], look, size)
+
+    def _show_arrows(self, at: np.ndarray, normal: np.ndarray, colours: np.ndarray, look: Look, size: float) -> None:
+        length = 0.75 * size
+        ends = np.stack([at, at + length * normal], axis=1).astype(np.float32)
+        drawn = look.arrows and len(at) > 0
+        if self._arrows is None:
+            if drawn:
+                self._arrows = self._server.scene.add_arrows("/contacts/normals", ends, colours)
+                self._set_arrow_size(length)
+            return
+        if drawn:
+            self._set_arrow_size(length)
+            self._arrows.points, self._arrows.colors = ends, colours
+        self._arrows.visible = drawn
+
+    def _set_arrow_size(self, length: float) -> None:
+        assert self._arrows is not None
+        self._arrows.shaft_radius, self._arrows.head_radius = 0.022 * length, 0.07 * length
+        self._arrows.head_length = 0.25 * length
+
+
+def _set_points(cloud: viser.PointCloudHandle, points: np.ndarray, colours: np.ndarray) -> None:
+    cloud.points, cloud.colors = points, colours
+    cloud.visible = len(points) > 0
+
+
+class _Group:
+    """The node of a group of shapes."""
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        name: str,
+        group: ShapeGroup,
+        model: Model,
+        extent: Extent,
+        origin: np.ndarray,
+    ) -> None:
+        self._group, self._origin, self._extent = group, origin, extent
+        self._static = model.shapes.body[group.rows] < 0
+        self._colours = shape_colours(model.shapes.body[group.rows])
+        scale = group.scale * (1.6 * extent.radius if group.planes else 1.0)
+        count = len(group.rows)
+        resting = np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1))
+        self._look: tuple | None = None
+        self._node = server.scene.add_batched_meshes_simple(
+            name,
+            group.mesh.vertex,
+            group.mesh.face,
+            resting,
+            np.zeros((count, 3), np.float32),
+            batched_scales=scale,
+            batched_colors=self._colours,
+            batched_opacities=np.ones(count, np.float32),
+            flat_shading=group.mesh.flat,
+            side="double" if group.mesh.open else "front",
+            lod="off",
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+
+    def remove(self) -> None:
+        self._node.remove()
+
+    def on_click(self, action: Callable[[int], None]) -> None:
+        """action(row of the shape that was clicked)."""
+
+        @self._node.on_click
+        def _(event: viser.SceneNodePointerEvent) -> None:
+            if event.instance_index is not None:
+                action(int(self._group.rows[event.instance_index]))
+
+    def show(self, poses: np.ndarray, look: Look) -> None:
+        """poses: float64[S, 7], xyzw, of all shapes."""
+        held = poses[self._group.rows]
+        if self._group.planes:
+            held = _below(held, self._extent.center)
+        sent = np.concatenate([held[:, :3] - self._origin, held[:, 6:], held[:, 3:6]], axis=1).astype(np.float32)
+        # What is the same as before is not sent.
+        self._node.batched_positions, self._node.batched_wxyzs = sent[:, :3], sent[:, 3:]
+        if self._look != (look.pair, look.opacity):
+            self._look = (look.pair, look.opacity)
+            self._show_look(look)
+
+    def _show_look(self, look: Look) -> None:
+        colours = self._colours.copy()
+        # Walls and floors stand before what moves: they are drawn thinner.
+        opacity = np.where(self._static & ~np.array(self._group.planes), 0.5, 1.0) * look.opacity
+        if look.pair is not None:
+            opacity[:] = np.minimum(opacity, FAINT)
+            for shape, colour in zip(look.pair, PICKED, strict=True):
+                colours[self._group.rows == shape] = colour
+                opacity[self._group.rows == shape] = max(look.opacity, 0.45)
+        self._node.batched_colors = colours
+        self._node.batched_opacities = opacity.astype(np.float32)
+
+
+def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Poses of planes, each moved within itself to where it is nearest to the middle of the scene."""
+    normal = compose(np.concatenate([np.zeros((len(planes), 3)), planes[:, 3:]], 1), np.array([0, 0, 1.0, 0, 0, 0, 1]))
+    height = ((center - planes[:, :3]) * normal[:, :3]).sum(axis=1)
+    moved = planes.copy()
+    moved[:, :3] = center - height[:, None] * normal[:, :3]
+    return moved
+
+
+def _extent(frames: Frames) -> Extent:
+    """Of the moving shapes of the first world in some frames, or of the contacts where there is no scene."""
+    points, radii = [], []
+    for place in np.unique(np.linspace(0, len(frames) - 1, 5).astype(int)).tolist() if len(frames) else []:
+        if frames.model is None:
+            held = frames.contacts(place, 0)
+            points.append(held["point0"])
+            continue
+        shapes, rows = frames.model.shapes, frames.rows(0)
+        size = np.linalg.norm(shapes.size[rows], axis=1)
+        sized = (size > 0.0) & ((shapes.body[rows] >= 0) | ~(shapes.body[rows] >= 0).any())
+        points.append(frames.shape_poses(place, 0)[rows[sized], :3])
+        radii.append(size[sized])
+    found = np.concatenate(points).astype(float) if points else np.zeros((0, 3))
+    if not len(found):
+        return Extent(np.zeros(3), 1.0, 0.2)
+    # What flies off is not what is looked at.
+    low, high = np.percentile(found, 3, axis=0), np.percentile(found, 97, axis=0)
+    center = 0.5 * (low + high)
+    largest = float(np.max(np.concatenate(radii), initial=0.0)) if radii else 0.0
+    radius = 0.5 * float(np.linalg.norm(high - low)) + min(largest, float(np.linalg.norm(high - low)) or largest)
+    part = float(np.median(np.concatenate(radii))) if radii and len(np.concatenate(radii)) else 0.1 * radius
+    return Extent(center, radius or 1.0, min(part or 1.0, 0.2 * radius or 1.0))
