@@ -61,9 +61,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         if not contacts.cell_count:
             raise InputError("it has no frames: there is nothing to look at", request.file)
-        sources = find_sources(
-            contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only
-        )
+        sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
             frames = ViewFrames(contacts, sources, request.frames)
             stream = EventStream(contacts, EventOptions(frames=request.frames))

@@ -160,7 +160,9 @@ def _loaded(
 def _options(config: dict[str, Any], kind: type[Options]) -> Options:
     """Options of the run, of one kind, as the contact set has them."""
     known = {each.name for each in fields(kind)} - {"motion_layer"}
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in config.items() if name in known}
+    given: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in config.items() if name in known
+    }
     return kind(**given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import click
@@ -52,11 +53,15 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     if export:
         check_output(export, force, (file, values["scene"], values["trajectory"]))
     require_viser()
-    with streams.progress("reading") as progress, opened_view(ViewRequest(file, **values), progress) as view:
+    with ExitStack() as stack:
+        with streams.progress("reading") as progress:
+            view = stack.enter_context(opened_view(ViewRequest(file, **values), progress))
         for note in view.facts["notes"]:
             streams.warn(note)
         if export:
-            streams.result(export_view(view, export, world, force), view_table)
+            with streams.progress("recording") as progress:
+                facts = export_view(view, export, world, force, progress)
+            streams.result(facts, view_table)
             return 0
         served = serve_view(view, host, port)
         try:

@@ -53,6 +53,8 @@ def _with_list(page: str, frames: Frames, touches: TouchList, title: str, world:
     # In a script, "</" would end it.
     data = json.dumps({"pairs": held, "more": more}).replace("<", "\\u003c")
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
+    # Where nothing moves, viser's one button is in that corner.
+    panel = panel.replace("$TOP", "1rem" if len(frames) > 1 else "4rem")
     panel = panel.replace("$TITLE", escape(title)).replace("$LEGEND", legend(touches.deepest)).replace("$DATA", data)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from collidecli.report.words import length, plural
 if TYPE_CHECKING:
     import viser
 
-EVERY = "all pairs"
+EVERY: str = "all pairs"
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 SMALL = "font-size: 0.85em; line-height: 1.45; padding: 0 0.75em"
 
@@ -56,9 +56,9 @@ class Panel:
 
     def _add_pairs(self) -> None:
         self._find = self._gui.add_text("Find", "", hint="Part of a shape's path, or a pattern. Or click on a shape.")
-        self._choice = self._gui.add_dropdown("Pair", (EVERY,))
+        self._choice = self._gui.add_dropdown("Pair", _texts(EVERY))
         self._told = self._gui.add_html("")
-        self._event = self._gui.add_dropdown("Touch", ("-",), visible=False)
+        self._event = self._gui.add_dropdown("Touch", _texts("-"), visible=False)
         self._jump = self._gui.add_button_group("Go to", ("begin", "deepest", "end"), visible=False)
         self._only = self._gui.add_checkbox("Only its contacts", False, visible=False)
         _on_user(self._find.on_update, self._list_pairs)
@@ -167,7 +167,13 @@ def legend(deepest: float) -> str:
 
 
 def _swatch(colour: str) -> str:
-    return f"display: inline-block; width: 0.7em; height: 0.7em; border-radius: 50%; background: {colour}; margin-right: 0.4em"
+    round_ = "display: inline-block; width: 0.7em; height: 0.7em; border-radius: 50%; margin-right: 0.4em"
+    return f"{round_}; background: {colour}"
+
+
+def _texts(*options: str) -> Sequence[str]:
+    """Options that are not these alone, to a checker of types."""
+    return options
 
 
 def _small(text: str) -> str:

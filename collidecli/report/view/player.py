@@ -95,7 +95,7 @@ class Player:
         reached = min(place + 1, last)
         while reached < last and self._seconds(place, reached + 1) <= passed * self.speed + 1e-4:
             reached += 1
-        self.place, self.playing = reached, reached < last
+        self.place, self.playing, self._changed = reached, reached < last, True
 
     def _seconds(self, first: int, last: int) -> float:
         return seconds_between(self._frames, first, last)

@@ -56,10 +56,13 @@ def serve(frames: Frames, touches: TouchList, title: str, up_axis: str, host: st
 
 def start_server(host: str, port: int) -> viser.ViserServer:
     """Quietly: viser speaks on stdout, which belongs to results."""
+    import logging
+
     import rich
 
     package = require_viser()
     rich.get_console().quiet = True
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a browser that hangs up is no news
     server = package.ViserServer(host=host, port=port, verbose=False)
     if port and server.get_port() != port:
         server.stop()
@@ -73,7 +76,9 @@ def _free_port(host: str, port: int | None) -> int:
         try:
             found = socket.getaddrinfo(host, tried, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         except OSError as error:
-            raise InputError(f"there is no host '{host}'", "--host", "give localhost, or an address of this machine") from error
+            raise InputError(
+                f"there is no host '{host}'", "--host", "give localhost, or an address of this machine"
+            ) from error
         try:
             for family, kind, protocol, _, address in found:
                 with socket.socket(family, kind, protocol) as tester:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -154,7 +155,7 @@ def _box() -> DrawnMesh:
 
 
 def _hull(hull: ConvexHull) -> DrawnMesh:
-    faces = [(face[0], *pair) for face in hull.face for pair in zip(face[1:-1], face[2:], strict=True)]
+    faces = [(face[0], *pair) for face in hull.face for pair in pairwise(face[1:])]
     return _drawn(hull.vertex, np.array(faces), flat=True)
 
 
@@ -165,7 +166,9 @@ def _heightfield(field: Heightfield) -> DrawnMesh:
     y = np.linspace(-field.half_y, field.half_y, field.data.shape[0])[rows]
     top = np.stack([*np.meshgrid(x, y), field.heights[np.ix_(rows, cols)]], axis=-1).reshape(-1, 3)
     number = np.arange(len(top)).reshape(len(rows), len(cols))
-    low, right, up, far = (part.ravel() for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:]))
+    low, right, up, far = (
+        part.ravel() for part in (number[:-1, :-1], number[:-1, 1:], number[1:, :-1], number[1:, 1:])
+    )
     faces = [np.column_stack([low, right, far]), np.column_stack([low, far, up])]
     border = np.concatenate([number[0, :-1], number[:-1, -1], number[-1, :0:-1], number[:0:-1, 0]])
     base = top[border].copy()

@@ -20,7 +20,8 @@ FAINT = 0.1
 """Opacity of shapes beside those of the pair that was picked."""
 FAR = 1e3
 """Scenes farther than that from their origin [m] are drawn about their own middle: browsers count in float32."""
-NONE = np.zeros((0, 3), np.float32)
+DOT = np.zeros((1, 3), np.float32)
+"""What a cloud without points holds, unseen: clients complain of an empty one."""
 
 
 class Frames(Protocol):
@@ -39,13 +40,14 @@ class Frames(Protocol):
 
 @dataclass(frozen=True)
 class Look:
-    """What is drawn, and how. pair: the shapes that were picked. size: of points and arrows, 1 is what suits the scene.
+    """What is drawn, and how. pair: the shapes that were picked. only_pair: draw its contacts only?
 
-    opacity: of shapes. gaps: draw contacts that do not touch? arrows: draw normals? only_pair: contacts of the pair only?
+    opacity: of shapes. size: of points and arrows, 1 is what suits the scene. gaps: draw contacts that do not touch?
+    arrows: draw normals?
     """
 
     pair: tuple[int, int] | None = None
-    opacity: float = 0.5
+    opacity: float = 0.4
     gaps: bool = True
     arrows: bool = True
     only_pair: bool = False
@@ -64,8 +66,8 @@ class Extent:
 class Stage:
     """The nodes of a viser scene. extent: of the first frame. deepest: of all contacts, what the last colour means [m].
 
-    seen: contacts of the frame drawn last: all that touch, and all in the gap. clicked(path): called when a person clicks
-    on a shape.
+    seen: contacts of the frame drawn last: all that touch, and all in the gap. clicked(path): called when a person
+    clicks on a shape.
     """
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float) -> None:
@@ -78,18 +80,18 @@ class Stage:
         self._world = self._template = -1
         self._all_groups = shape_groups(frames.model) if frames.model is not None else []
         scene = server.scene
-        scene.set_up_direction({"X": "+x", "Y": "+y", "Z": "+z"}[up_axis])
+        scene.set_up_direction(np.eye(3)["XYZ".index(up_axis)])
         # viser's own lights and its environment together leave pale colours white.
         scene.configure_environment_map(None)
         scene.configure_default_lights(False)
-        scene.add_light_ambient("/lights/ambient", intensity=1.1)
+        scene.add_light_ambient("/lights/ambient", intensity=1.0)
         up = np.roll([-0.35, 0.2, 1.0], ("XYZ".index(up_axis) + 1) % 3)
-        scene.add_light_directional("/lights/sun", intensity=1.9, position=tuple(up.tolist()), cast_shadow=False)
+        scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(up.tolist()), cast_shadow=False)
         self._points = scene.add_point_cloud(
-            "/contacts/touching", NONE, GAP, point_size=1.0, point_shape="circle", precision="float32"
+            "/contacts/touching", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
         )
         self._gaps = scene.add_point_cloud(
-            "/contacts/gap", NONE, GAP, point_size=1.0, point_shape="circle", precision="float32"
+            "/contacts/gap", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
         )
         self._arrows: viser.ArrowsHandle | None = None
         self._look_at("XYZ".index(up_axis))
@@ -104,7 +106,7 @@ class Stage:
         camera.fov = np.radians(45.0)
         camera.near, camera.far = self.extent.radius / 500.0, self.extent.radius * 500.0
         camera.look_at = center
-        camera.position = center + 2.2 * self.extent.radius * away / np.linalg.norm(away)
+        camera.position = center + 2.8 * self.extent.radius * away / np.linalg.norm(away)
 
     def show(self, place: int, world: int, look: Look) -> None:
         """Draws a frame; what has not changed since the last one is not sent."""
@@ -148,8 +150,8 @@ class Stage:
         at = (0.5 * (held["point0"].astype(float) + held["point1"]) - self._origin).astype(np.float32)
         colours = depth_colours(-held["distance"], self._deepest)
         size = self.extent.part * look.size
-        self._points.point_size = 0.16 * size
-        self._gaps.point_size = 0.1 * size
+        self._points.point_size = 0.2 * size
+        self._gaps.point_size = 0.13 * size
         _set_points(self._points, at[touch], colours[touch])
         _set_points(self._gaps, at[gap], np.array(GAP, np.uint8))
         colours[gap] = GAP
@@ -176,7 +178,8 @@ class Stage:
 
 
 def _set_points(cloud: viser.PointCloudHandle, points: np.ndarray, colours: np.ndarray) -> None:
-    cloud.points, cloud.colors = points, colours
+    if len(points):
+        cloud.points, cloud.colors = points, colours
     cloud.visible = len(points) > 0
 
 
@@ -246,7 +249,7 @@ class _Group:
             opacity[:] = np.minimum(opacity, FAINT)
             for shape, colour in zip(look.pair, PICKED, strict=True):
                 colours[self._group.rows == shape] = colour
-                opacity[self._group.rows == shape] = max(look.opacity, 0.45)
+                opacity[self._group.rows == shape] = max(look.opacity, 0.75)
         self._node.batched_colors = colours
         self._node.batched_opacities = opacity.astype(np.float32)
 
@@ -279,7 +282,7 @@ def _extent(frames: Frames) -> Extent:
     # What flies off is not what is looked at.
     low, high = np.percentile(found, 3, axis=0), np.percentile(found, 97, axis=0)
     center = 0.5 * (low + high)
-    largest = float(np.max(np.concatenate(radii), initial=0.0)) if radii else 0.0
-    radius = 0.5 * float(np.linalg.norm(high - low)) + min(largest, float(np.linalg.norm(high - low)) or largest)
-    part = float(np.median(np.concatenate(radii))) if radii and len(np.concatenate(radii)) else 0.1 * radius
+    sizes = np.concatenate(radii) if radii else np.zeros(0)
+    radius = 0.5 * float(np.linalg.norm(high - low)) + (float(np.percentile(sizes, 90)) if len(sizes) else 0.0)
+    part = float(np.median(sizes)) if len(sizes) else 0.1 * radius
     return Extent(center, radius or 1.0, min(part or 1.0, 0.2 * radius or 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -73,7 +73,7 @@ class TouchList:
         pattern = wanted if any(sign in wanted for sign in "*?[") else f"*{wanted}*"
         return [pair for pair in pairs if any(fnmatchcase(path, pattern) for path in pair.paths)]
 
-    def __iter__(self) -> Iterable[TouchingPair]:
+    def __iter__(self) -> Iterator[TouchingPair]:
         return (pair for world in sorted(self._of_world) for pair in self._of_world[world])
 
 

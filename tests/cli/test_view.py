@@ -1,0 +1,183 @@
+"""collide view without a browser: what it finds, refuses and says; poses against contacts; how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.app.view import ViewRequest, opened_view
+from collidecli.errors import InputError
+from tests.support.contact_edits import made_up
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def out(here, collide) -> str:
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu", "--gap", "0.02").code == 0
+    return "out.h5"
+
+
+def test_shapes_stand_where_their_contacts_say(out):
+    with opened_view(ViewRequest(out)) as view:
+        assert (view.facts["scene"], view.facts["trajectory"]) == (["scene.xml"], "motion.h5")
+        radius, seen = view.frames.model.shapes.size[:, 0], 0
+        for place in range(len(view.frames)):
+            held, poses = view.frames.contacts(place, 0), view.frames.shape_poses(place, 0)
+            for one, other, distance in zip(held["shape0"], held["shape1"], held["distance"], strict=True):
+                apart = np.linalg.norm(poses[one, :3] - poses[other, :3]) - radius[one] - radius[other]
+                assert apart == pytest.approx(distance, abs=1e-6), "float32 of the column"
+                seen += 1
+        assert seen > 5
+        (pair,) = view.touches.of(0)
+        assert (pair.paths, len(pair.touches)) == (("base", "ball"), 1)
+        touch = pair.touches[0]
+        assert (touch.first, touch.deepest, touch.last) == (11, 19, 19), "0.105 - 0.01 n is below 0 from frame 11 on"
+        assert touch.distance == pytest.approx(0.105 - 0.19, abs=1e-6)
+
+
+def test_worlds_move_by_themselves(here, collide):
+    with h5py.File("motion.h5", "r+") as file:
+        poses = np.repeat(file["body_q"][:], 2, axis=1)
+        poses[:, 1, 0, 0] += 0.25
+        del file["body_q"]
+        file["body_q"] = poses
+    assert collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu").code == 0
+    with opened_view(ViewRequest("out.h5")) as view:
+        ball = view.frames.model.shapes.path.index("ball")
+        places = [view.frames.shape_poses(7, world)[ball, :3] for world in (0, 1)]
+        np.testing.assert_allclose(places, poses[7, :, 0, :3], atol=1e-12)
+
+
+def test_a_slice_of_a_slice(here, collide):
+    assert (
+        collide("run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--frames", "3::2", "--device", "cpu").code == 0
+    )
+    with opened_view(ViewRequest("out.h5", frames="2:5")) as view, h5py.File("motion.h5") as file:
+        ball = view.frames.model.shapes.path.index("ball")
+        held = [view.frames.shape_poses(place, 0)[ball, 2] for place in range(3)]
+        np.testing.assert_allclose(held, file["body_q"][[7, 9, 11], 0, 0, 2], atol=1e-12)
+        assert view.frames.number.tolist() == [2, 3, 4]
+
+
+def test_what_is_found_elsewhere(out, here, monkeypatch):
+    (here / "sub").mkdir()
+    shutil.copy("out.h5", "sub/copy.h5")
+    with opened_view(ViewRequest("sub/copy.h5")) as view:
+        assert (view.facts["scene"], view.facts["trajectory"]) == (["scene.xml"], "motion.h5"), "in this folder"
+    for name in ("scene.xml", "motion.h5"):
+        shutil.move(name, f"sub/{name}")
+    with opened_view(ViewRequest("sub/copy.h5")) as view:
+        assert view.facts["trajectory"] == "sub/motion.h5", "beside the contact set"
+    with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
+        assert view.facts["trajectory"] == "sub/motion.h5", "beside the scene"
+    with opened_view(ViewRequest("out.h5")) as view:
+        assert view.frames.model is None
+        assert "scene.xml is not in this folder: give it with --scene; contacts are" in view.facts["notes"][0]
+    os.unlink("sub/motion.h5")
+    with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
+        assert view.frames.model is None
+        assert "give it with -t" in view.facts["notes"][0]
+
+
+def test_what_is_another(out, here):
+    with h5py.File("motion.h5", "r") as file, h5py.File("other.h5", "w") as other:
+        for name in file.attrs:
+            other.attrs[name] = file.attrs[name]
+        for name in file:
+            file.copy(name, other)
+        other["body_q"][..., 0] += 0.5
+    with (
+        pytest.raises(InputError, match=r"not the recording of out\.h5"),
+        opened_view(ViewRequest(out, "", "other.h5")),
+    ):
+        pass
+    with opened_view(ViewRequest(out, "", "other.h5", allow_mismatch=True)) as view:
+        note = "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be wrong"
+        assert note in view.facts["notes"]
+    text = Path("scene.xml").read_text()
+    Path("scene.xml").write_text(text.replace('size="0.5"', 'size="0.6"'))
+    with pytest.raises(InputError, match=r"not the scene of out\.h5") as told, opened_view(ViewRequest(out)):
+        pass
+    assert "--allow-mismatch" in told.value.fix
+    with opened_view(ViewRequest(out, allow_mismatch=True)) as view:
+        assert any("scene.xml: this is not the scene of out.h5" in note for note in view.facts["notes"])
+    with opened_view(ViewRequest(out, points_only=True)) as view:
+        assert view.frames.model is None
+        assert view.facts["notes"] == []
+    Path("scene.xml").write_text(text.replace('name="far" type', 'name="near" type'))
+    with pytest.raises(InputError, match="other names"), opened_view(ViewRequest(out, allow_mismatch=True)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["none.h5"], 2, "none.h5"),
+        (["scene.xml"], 2, "scene.xml"),
+        (["a.h5", "--frames", "99:"], 2, "'99:' picks no frames of 9"),
+        (["a.h5", "--scene", "none.usda"], 2, "none.usda: there is no such file"),
+        (["a.h5", "-t", "none.h5", "--scene", "scene.xml"], 2, "none.h5"),
+        (["a.h5", "--points-only", "--scene", "scene.xml"], 2, "--points-only draws neither scene nor motion"),
+        (["a.h5", "--port", "99999"], 2, "99999 is no port"),
+        (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
+        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is no address of this machine"),
+        (["a.h5", "--world", "1"], 2, "--world is of the page"),
+        (["a.h5", "--export", "p.html", "--world", "7"], 2, "world 7 is not there"),
+        (["a.h5", "--export", "none/p.html"], 3, "the folder"),
+        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is an input too"),
+    ],
+)
+def test_refusals(here, collide, words, code, told):
+    made_up(frames=9, worlds=2).write(here / "a.h5")
+    answer = collide("view", *words, "--no-browser")
+    assert (answer.code, answer.out) == (code, "")
+    assert told in answer.err
+    assert len([line for line in answer.err.splitlines() if line.startswith("error")]) == 1
+    assert "Traceback" not in answer.err
+
+
+def test_a_port_that_is_taken(here, collide):
+    made_up().write(here / "a.h5")
+    with socket.create_server(("localhost", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        answer = collide("view", "a.h5", "--no-browser", "--port", port)
+    assert answer.code == 2
+    assert f"port {port} of localhost is taken" in answer.err
+
+
+def test_without_viser(here, collide, monkeypatch):
+    made_up().write(here / "a.h5")
+    monkeypatch.setitem(sys.modules, "viser", None)
+    answer = collide("view", "a.h5")
+    assert answer.code == 2
+    assert "pip install 'collidecli[view]'" in answer.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(here, number):
+    made_up().write(here / "a.h5")
+    command = [sys.executable, "-m", "collidecli.cli.main", "view", "a.h5", "--port", "0", "--no-browser", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=here
+    ) as running:
+        assert running.stdout is not None
+        facts = json.loads(running.stdout.readline())
+        assert facts["schema"] == "collide.view/1"
+        socket.create_connection(("localhost", int(facts["url"].rsplit(":", 1)[1]))).close()
+        running.send_signal(number)
+        rest, said = running.communicate(timeout=20)
+    assert (running.returncode, rest) == (130, "")
+    assert said.splitlines()[-1] == "error: interrupted"
+    assert "Traceback" not in said

@@ -1,0 +1,177 @@
+"""collide view as Chromium shows it, WebGL in software: pixels of shapes and contacts, a slider, a click; the page."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.app.view import ViewRequest, export_view, opened_view, serve_view
+from collidecli.cli.main import main
+
+sync_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("viser")
+image = pytest.importorskip("PIL.Image")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+]  # fmt: skip
+FRAMES, TOUCH = 12, 6
+SCENE = """<mujoco>
+  <worldbody>
+    <geom name="base" type="box" size="0.5 0.5 0.2"/>
+    <body name="ball" pos="0 0 1"><freejoint/><geom name="ball" type="sphere" size="0.3" gap="0.03"/></body>
+  </worldbody>
+</mujoco>
+"""
+WAIT = 15_000.0
+"""[ms] for what a busy machine draws in software."""
+QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message")
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each."""
+    folder = tmp_path_factory.mktemp("view")
+    poses = np.zeros((FRAMES, 1, 1, 7))
+    poses[..., 2] = (0.5 + 0.055 - 0.01 * np.arange(FRAMES))[:, None, None]
+    poses[..., 6] = 1.0
+    (folder / "scene.xml").write_text(SCENE)
+    with h5py.File(folder / "motion.h5", "w") as file:
+        file.attrs["format"] = "collide-trajectory"
+        file.attrs["format_version"] = np.array((1, 0), np.int32)
+        file["time"] = np.arange(FRAMES) / 10.0
+        file["body_q"] = poses
+        file.create_dataset("body_name", data=["ball"], dtype=h5py.string_dtype())
+    os.environ.pop("COLLIDE_CONFIG", None)
+    names = [str(folder / name) for name in ("scene.xml", "motion.h5", "out.h5")]
+    assert main(["run", names[0], "-t", names[1], "-o", names[2], "-q", "--device", "cpu"]) == 0
+    with opened_view(ViewRequest(names[2])) as opened:
+        export_view(opened, str(folder / "page.html"), 0, False)
+        yield opened, folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+class Seen:
+    """A page, and what it asked for and said."""
+
+    def __init__(self, browser, url: str) -> None:
+        self.asked, self.said = [], []
+        self.page = browser.new_page(viewport={"width": 1000, "height": 420}, device_scale_factor=0.5)
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on(
+            "console", lambda message: self.said.append(message.text) if message.type in ("error", "warning") else None
+        )
+        self.page.goto(url)
+
+    def pixels(self) -> np.ndarray:
+        """int[h, w, 3] of the picture, without panels beside it."""
+        shot = image.open(io.BytesIO(self.page.locator("canvas").first.screenshot(timeout=WAIT)))
+        return np.asarray(shot.convert("RGB")).astype(int)[70:, 160:300]
+
+    def until(self, test) -> np.ndarray:
+        """The picture for which test(pixels) holds; the last one where none does in time."""
+        end = time.monotonic() + WAIT / 1000
+        while not test(held := self.pixels()) and time.monotonic() < end:
+            self.page.wait_for_timeout(100)
+        return held
+
+    def complaints(self) -> list[str]:
+        return [text for text in self.said if not any(quiet in text for quiet in QUIET)]
+
+
+def cold(pixels: np.ndarray) -> int:
+    """How many pixels have the colour of contacts in the gap: far less red than others, through a shape too."""
+    return int((pixels[..., 1] + pixels[..., 2] - 2 * pixels[..., 0] > 150).sum())
+
+
+def warm(pixels: np.ndarray) -> int:
+    """How many pixels have a colour of depths: far more red than blue."""
+    return int((pixels[..., 0] - pixels[..., 2] > 60).sum())
+
+
+def test_shapes_contacts_slider_and_pairs(view, browser):
+    served = serve_view(view[0], "localhost", None)
+    try:
+        seen = Seen(browser, served.url)
+        page = seen.page
+        page.wait_for_selector("#collide-status", timeout=WAIT)
+        first = seen.until(lambda held: (np.ptp(held, axis=-1) > 15).sum() > 200)
+        assert (np.ptp(first, axis=-1) > 15).sum() > 200, "blue shapes on white"
+        assert (warm(first), cold(first)) == (0, 0), "nothing is near yet"
+        slider = page.get_by_role("slider").first
+        slider.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        near = seen.until(lambda held: cold(held) > 4)
+        assert cold(near) > 4
+        assert warm(near) == 0
+        assert "1 in the gap" in page.inner_text("#collide-status")
+
+        page.get_by_role("textbox", name="Pair").or_(page.locator("input[value='all pairs']")).first.click()
+        page.get_by_role("option").nth(1).click()
+        deep = seen.until(lambda held: warm(held) > 4)
+        assert warm(deep) > 4, "the pair's first touch"
+        assert f"frame {TOUCH} of {FRAMES - 1}" in page.inner_text("#collide-status")
+        page.get_by_role("button", name="deepest").click()
+        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+        moved = seen.until(lambda held: np.abs(held - deep).max() > 60)
+        assert np.abs(moved - deep).max() > 60
+        page.get_by_role("button", name="|<").click()
+        page.get_by_text("frame 0 of").wait_for(timeout=WAIT)
+        page.get_by_role("button", name="Play").click()
+        page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+        assert seen.complaints() == []
+        assert all("localhost" in url or url.startswith(("data:", "blob:")) for url in seen.asked), seen.asked
+        assert served.failure is None
+        page.close()
+    finally:
+        served.stop()
+
+
+def test_the_page_needs_nothing(view, browser):
+    path: Path = view[1]
+    assert path.stat().st_size < 2_000_000
+    seen = Seen(browser, path.as_uri())
+    page = seen.page
+    page.locator("input[inputmode=decimal]").wait_for(timeout=WAIT)
+    page.select_option("#collide-pair", index=1)  # the player pauses there
+    touch = seen.until(lambda held: warm(held) > 4)
+    assert warm(touch) > 4
+    assert page.locator("input[inputmode=decimal]").input_value() == "0.6"
+    page.click("#collide [data-event='1']")
+    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1.1'", timeout=WAIT)
+    moved = seen.until(lambda held: np.abs(held - touch).max() > 60)
+    assert np.abs(moved - touch).max() > 60
+    assert "ball" in page.inner_text("#collide-words")
+    assert seen.complaints() == []
+    assert [url for url in seen.asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+    page.close()
+
+
+def test_no_thread_is_left(view):
+    before = threading.active_count()
+    served = serve_view(view[0], "localhost", 0)
+    served.stop()
+    end = time.monotonic() + 5.0
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
