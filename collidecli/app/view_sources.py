@@ -138,8 +138,8 @@ def _loaded(
         worlds if isinstance(worlds, int) and len(files) < 2 else None,
         bool(config.get("static_pairs", False)),
         motion_file or None,
-        _options(config, SceneOptions),
-        _options(config, RecordingOptions),
+        _options(contacts, SceneOptions),
+        _options(contacts, RecordingOptions),
     )
     model, where = scene.model, " ".join(files) or motion_file
     notes = []
@@ -157,19 +157,27 @@ def _loaded(
     return scene, notes
 
 
-def _options(config: dict[str, Any], kind: type[Options]) -> Options:
-    """Options of the run, of one kind, as the contact set has them."""
-    known = {each.name for each in fields(kind)} - {"motion_layer"}
-    given: dict[str, Any] = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in config.items() if name in known
-    }
-    return kind(**given)
+def _options(contacts: ContactSet, kind: type[Options]) -> Options:
+    """Options of the run, of one kind, as the contact set has them; a motion laid over the scene is given anew."""
+    found: dict[str, Any] = {}
+    for each in fields(kind):
+        value = contacts.config.get(each.name, each.default)
+        value = tuple(value) if isinstance(value, list) else value
+        texts = value if isinstance(each.default, tuple) else (value,)
+        fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
+            what = f"the option {each.name} is {value!r}"
+            raise InputError(what, f"{contacts.path}: config", "make the contact set again")
+        found[each.name] = value
+    if "motion_layer" in found:
+        found["motion_layer"] = ""
+    return kind(**found)
 
 
 def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    motion = scene.motion(motion_file or None, _options(contacts.config, RecordingOptions))
+    motion = scene.motion(_options(contacts, RecordingOptions))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(getattr(motion, "warnings", ()))

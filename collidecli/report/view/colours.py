@@ -40,6 +40,7 @@ def shape_colours(body: np.ndarray) -> np.ndarray:
 
 
 def css(colour: tuple[int, int, int]) -> str:
+    """A colour as CSS has it."""
     return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
 
 

@@ -249,7 +249,7 @@ class _Group:
             opacity[:] = np.minimum(opacity, FAINT)
             for shape, colour in zip(look.pair, PICKED, strict=True):
                 colours[self._group.rows == shape] = colour
-                opacity[self._group.rows == shape] = max(look.opacity, 0.75)
+                opacity[self._group.rows == shape] = max(look.opacity, 0.45)
         self._node.batched_colors = colours
         self._node.batched_opacities = opacity.astype(np.float32)
 

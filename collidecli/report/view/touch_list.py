@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Intervals
-from collidecli.report.words import length, plural
+from collidecli.report.words import length
 
 MOST_LISTED = 500
 """Pairs that are offered at a time."""
@@ -104,4 +104,5 @@ def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
 
 
 def pair_words(pair: TouchingPair) -> str:
-    return f"{plural(len(pair.touches), 'touch').replace('touchs', 'touches')}, {length(-pair.deepest.distance)} deep"
+    """How often a pair touches, and how deep."""
+    return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"
