@@ -16,6 +16,7 @@ from collidecli.engine.narrow_phase.mesh.join import join_contacts
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, find_pieces, join_mesh_contacts
 from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
+from collidecli.engine.narrow_phase.sdf.room import collide_field_pieces, find_field_pieces
 from collidecli.engine.signed_distance.exact import fill_rows_of_mesh
 from collidecli.model.shape_types import ShapeType
 
@@ -34,6 +35,8 @@ KERNELS = {
     "reduce_contacts": reduce_contacts,
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,
+    "find_field_pieces": find_field_pieces,
+    "collide_field_pieces": collide_field_pieces,
     "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
     "count_triangles": count_triangles,
@@ -56,6 +59,8 @@ HEAVY = {
     "reduce_contacts",
     "convex_triangles",
     "find_pieces",
+    "find_field_pieces",
+    "collide_field_pieces",
     "collide_meshes",
     "convex_field",
     "hull_field",
