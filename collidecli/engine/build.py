@@ -18,6 +18,7 @@ from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
 from collidecli.engine.contact.reduction import reduction_of
 from collidecli.engine.device_model import KINDS_WITH_FIELD, DeviceModel, kinds_of, upload_model
+from collidecli.engine.geometry.clearance import measure_clearance
 from collidecli.engine.narrow_phase.dispatch import needed_rooms
 from collidecli.engine.narrow_phase.sdf.fields import Fields, upload_fields
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
@@ -141,6 +142,8 @@ def build_pipeline(
         field_seconds,
     )
     compile_kernels(pipeline.kernels(), device)
+    if any(room.of_meshes for room in table.rooms):
+        device_model.rows.meshes = measure_clearance(device_model.rows.meshes, device_model.model.meshes, device)
     return pipeline, choice
 
 

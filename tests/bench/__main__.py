@@ -25,6 +25,7 @@ BENCHES = (
     "newton",
     "fields",
     "heightfield",
+    "meshes",
 )
 
 

@@ -38,7 +38,7 @@ class Measured:
 class Ours:
     """A model and its motion set up in this engine; `measure` times a pass over every frame.
 
-    clock: CLOCKS["wall"] or CLOCKS["cpu"].
+    clock: CLOCKS["wall"] or CLOCKS["cpu"]. contact: in place of those that `narrow_phase` alone says.
     """
 
     def __init__(
@@ -50,9 +50,10 @@ class Ours:
         chunk_cells: int = 0,
         narrow_phase: str = "gjk",
         clock: Callable[[], float] = time.perf_counter,
+        contact: ContactOptions | None = None,
     ) -> None:
         motion, timing = ArrayMotion(poses), TimingReport()
-        contact = ContactOptions(narrow_phase=narrow_phase)
+        contact = contact or ContactOptions(narrow_phase=narrow_phase)
         engine = EngineOptions(broad_phase=broad_phase, threads=threads, chunk_cells=chunk_cells)
         made = prepare_collision(model, motion, contact, engine, find_device("cpu"), timing)
         self.choice = made.choice

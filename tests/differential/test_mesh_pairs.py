@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance
 from tests.support.meshes import blob, grid, point_distances, torus
 from tests.support.oracle import rotation_of
 
-FRAMES = 40
+FRAMES = 28
 SIZES = [1e-3, 1.0, 1e3]
 MESHES = {
     "blob": blob(np.random.default_rng(0), 7, 9),
@@ -78,7 +78,7 @@ def test_distance_and_depth(first, second):
             else:
                 assert distances[size, frame] < 0.0
                 assert distances[size, frame] <= -max(inside, default=0.0) + ROUNDING
-    assert 5 < sum(kinds.values()) < FRAMES - 5
+    assert 3 < sum(kinds.values()) < FRAMES - 3
 
 
 @pytest.mark.parametrize(("first", "second"), [("blob", "torus"), ("torus", "open")])
@@ -287,7 +287,7 @@ def test_coincident_meshes_touch():
 
 
 def test_every_pair_that_crosses_says_so():
-    for first, second in product(MESHES, repeat=2):
+    for first, second in combinations_with_replacement(MESHES, 2):
         body_q = poses(np.random.default_rng(13), 1.5)[:10]
         contacts = collidecli.collide(pair_scene(first, second), body_q, gap=0.0)
         for frame in range(len(body_q)):

@@ -24,6 +24,21 @@ def blob(
     rng: np.random.Generator, rings: int = 12, spokes: int = 16, bump: float = 0.5
 ) -> tuple[np.ndarray, np.ndarray]:
     """A closed surface around the origin that is not convex, its triangles outwards; half extents of about 1."""
+    directions, faces = _globe(rings, spokes)
+    return (1.0 - bump * rng.uniform(size=len(directions)))[:, None] * directions, faces
+
+
+def bumpy(rng: np.random.Generator, rings: int, spokes: int, size: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """The same with smooth bumps and hollows, of 2 spokes (rings - 1) triangles; half extents of about `size`."""
+    directions, faces = _globe(rings, spokes)
+    radius = np.ones(len(directions))
+    for _ in range(6):
+        radius += 0.07 * np.sin(directions @ (2.5 * rng.normal(size=3)) + rng.uniform(0.0, 6.0))
+    return size * radius[:, None] * directions, faces
+
+
+def _globe(rings: int, spokes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors, and triangles that join them to a ball."""
     polar = np.linspace(0.0, np.pi, rings + 1)[1:-1]
     around = np.arange(spokes) / spokes * 2.0 * np.pi
     directions = np.stack(
@@ -35,7 +50,6 @@ def blob(
         axis=-1,
     ).reshape(-1, 3)
     directions = np.concatenate([directions, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]])
-    radius = 1.0 - bump * rng.uniform(size=len(directions))
     top, bottom = len(directions) - 2, len(directions) - 1
     faces = []
     for k in range(spokes):
@@ -44,7 +58,7 @@ def blob(
         for ring in range(rings - 2):
             a, b = ring * spokes + k, ring * spokes + following
             faces += [(a, a + spokes, b + spokes), (a, b + spokes, b)]
-    return radius[:, None] * directions, np.array(faces)
+    return directions, np.array(faces)
 
 
 def torus(major: int = 24, minor: int = 12, thick: float = 0.35) -> tuple[np.ndarray, np.ndarray]:

@@ -91,14 +91,14 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
-    """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
+def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> Place:
+    """As `nearest_place`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
     head = mesh * wp.static(HEADER)
     waiting = wp.zeros(shape=wp.static(TREE_ROOM), dtype=int)
     waiting_square = wp.zeros(shape=wp.static(TREE_ROOM), dtype=Real)
     best = Place()
     best.face = -1
-    best.square = Real(wp.inf)
+    best.square = square
     count = int(0)
     node = meshes.header[head + 3]
     while node >= 0:
@@ -131,6 +131,12 @@ def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
                 following = waiting[count]
         node = following
     return best
+
+
+@wp.func
+def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
+    """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
+    return nearest_place_within(meshes, mesh, point, Real(wp.inf))
 
 
 @wp.func

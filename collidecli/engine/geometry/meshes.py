@@ -17,6 +17,10 @@ SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
 
+GRIDS = ("clear", "grid_box", "grid")
+"""Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
+
+
 @wp.struct
 class Meshes:
     """Every mesh of a model; all numbers of vertices, edges and triangles count through all meshes.
@@ -30,6 +34,8 @@ class Meshes:
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
     header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
     it is closed.
+    clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
+    mesh's grid; and where its cells begin in `clear`, and how many there are along x, y and z.
     """
 
     point: wp.array[Vec3]
@@ -48,6 +54,9 @@ class Meshes:
     skip: wp.array[int]
     leaf: wp.array[int]
     header: wp.array[int]
+    clear: wp.array[wp.float32]
+    grid_box: wp.array[Vec3]
+    grid: wp.array[int]
 
 
 @wp.struct
@@ -150,7 +159,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """The meshes' arrays on a device."""
-    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars}
+    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:

@@ -10,11 +10,13 @@ from collidecli.engine.build import find_device
 from collidecli.engine.cells import place_shapes
 from collidecli.engine.contact.compact import COMPACT, count_cells
 from collidecli.engine.contact.reduction import reduce_contacts
+from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.heightfield.mid_phase import count_field_triangles
 from collidecli.engine.narrow_phase.mesh.join import join_contacts
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, find_pieces, join_mesh_contacts
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, join_mesh_contacts
 from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles
+from collidecli.engine.narrow_phase.mesh.pieces import find_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
 from collidecli.engine.narrow_phase.sdf.room import collide_field_pieces, find_field_pieces
 from collidecli.engine.signed_distance.exact import fill_rows_of_mesh
@@ -42,6 +44,7 @@ KERNELS = {
     "count_triangles": count_triangles,
     "join_contacts": join_contacts,
     "convex_triangles": room(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
+    "measure_grid": measure_grid,
     "find_pieces": find_pieces,
     "collide_meshes": collide_meshes,
     "join_mesh_contacts": join_mesh_contacts,

@@ -2,12 +2,13 @@
 
 import warp as wp
 
+from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import (
     EDGE_PLACE,
     feature_of_place,
     goes_through,
     mesh_corner,
-    nearest_place,
+    nearest_place_within,
     outward_at,
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
@@ -82,7 +83,7 @@ def depth_of_chord(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) 
     """How deep the middle of that part of a segment around share `at` is inside a closed mesh [m]."""
     chord = chord_of(meshes, mesh, start, end, at)
     middle = Real(0.5) * (wp.max(chord[0], Real(0.0)) + wp.min(chord[1], Real(1.0)))
-    return depth_inside(meshes, mesh, start + middle * (end - start))
+    return depth_inside(meshes, mesh, start + middle * (end - start), Real(0.0))
 
 
 @wp.func(inline=False)
@@ -97,8 +98,10 @@ def edges_overlap(
     into_own = wp.transform_inverse(view.pose)
     own_start = wp.transform_point(into_own, from_other)
     own_end = wp.transform_point(into_own, to_other)
-    inside = depth_inside(meshes, view.other, start + s * (end - start))
-    if wp.min(inside, depth_inside(meshes, view.own, own_start + t * (own_end - own_start))) < -view.touch:
+    inside = depth_inside(meshes, view.other, start + s * (end - start), view.touch)
+    if inside < -view.touch:
+        return False
+    if depth_inside(meshes, view.own, own_start + t * (own_end - own_start), view.touch) < -view.touch:
         return False
     if depth <= view.touch or depth_of_chord(meshes, view.other, start, end, s) >= SHALLOWEST * depth:
         return True
@@ -108,12 +111,12 @@ def edges_overlap(
 @wp.func
 def edges_are_apart(view: View, meshes: Meshes, on_own: Vec3, on_other: Vec3) -> bool:
     """Whether points of two edges are outside of the meshes that are closed."""
-    if view.other_closed == 1 and depth_inside(meshes, view.other, on_own) > view.touch:
+    if view.other_closed == 1 and depth_inside(meshes, view.other, on_own, Real(0.0)) > view.touch:
         return False
     if view.own_closed == 0:
         return True
     own_point = wp.transform_point(wp.transform_inverse(view.pose), on_other)
-    return depth_inside(meshes, view.own, own_point) <= view.touch
+    return depth_inside(meshes, view.own, own_point, Real(0.0)) <= view.touch
 
 
 @wp.func(inline=False)
@@ -192,7 +195,7 @@ def edge_through_sheet(
     if leaves <= Real(1.0):
         point = front + Real(0.5) * (through + leaves) * (point - front)
         code = feature_of_place(meshes, view.own, face, EDGE_PLACE + k)
-    place = nearest_place(meshes, view.other, point)
+    place = nearest_place_within(meshes, view.other, point, clearance_at(meshes, view.other, point).square)
     depth = wp.sqrt(place.square)
     if depth > view.touch:
         way = (point - place.point) / depth
@@ -209,7 +212,7 @@ def chord_contact(
     if chord[1] > Real(1.0):
         return count
     middle = start + Real(0.5) * (enters + chord[1]) * (end - start)
-    place = nearest_place(meshes, view.other, middle)
+    place = nearest_place_within(meshes, view.other, middle, clearance_at(meshes, view.other, middle).square)
     depth = wp.sqrt(place.square)
     off = middle - place.point
     if depth <= view.touch or wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):

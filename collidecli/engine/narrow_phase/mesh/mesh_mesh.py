@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
@@ -9,22 +10,28 @@ import warp as wp
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.clearance import clearance_at, measure_grid
 from collidecli.engine.geometry.mesh_nearest import goes_through, mesh_corner
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.mesh.edge import chord_contact, edge_on_edge, edge_through_sheet, share_through
 from collidecli.engine.narrow_phase.mesh.join import finish_contacts
-from collidecli.engine.narrow_phase.mesh.mid_phase import Near, Pieces, box_of_shape, meets
+from collidecli.engine.narrow_phase.mesh.pieces import (
+    EDGE_OWNED,
+    EDGE_SALIENT,
+    VERTEX_OWNED,
+    VERTEX_SALIENT,
+    find_mesh_triangles,
+    find_pieces,
+)
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import Rows, View, view_of
 from collidecli.engine.narrow_phase.query import query_of
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 from collidecli.engine.workspace import Workspace
 
-VERTEX_OWNED = wp.constant(0)
-EDGE_OWNED = wp.constant(3)
-VERTEX_SALIENT = wp.constant(6)
-EDGE_SALIENT = wp.constant(9)
+HELD = wp.constant(2)
+"""Contacts of a piece that are kept when they are counted; of pieces with more, all are sought again."""
 
 
 @wp.func
@@ -33,86 +40,23 @@ def has_bits(bits: int, first: int, second: int, k: int) -> bool:
     return ((bits >> (first + k)) & (bits >> (second + k)) & 1) == 1
 
 
-@wp.func(inline=False)
-def near_mesh(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int, of_a: bool) -> Near:
-    """Which triangles of one mesh of a candidate may meet the other: a box, in its own frame, and its tree.
-
-    All of them where the other is open and anywhere near: what is behind a sheet may be far from it.
-    """
-    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
-    own = query.row_b
-    other = query.row_a
-    pose_other_to_own = wp.transform_inverse(query.pose_b_to_a)
-    if of_a:
-        own = query.row_a
-        other = query.row_b
-        pose_other_to_own = query.pose_b_to_a
-    near = box_of_shape(rows.type[other], rows.size[other], pose_other_to_own, wp.max(query.reach, Real(0.0)))
-    head = rows.mesh[own] * wp.static(HEADER)
-    near.first = rows.meshes.header[head + 3]
-    near.end = rows.meshes.header[head + 4]
-    if rows.meshes.header[rows.mesh[other] * wp.static(HEADER) + 6] == 0 and meets(near, rows.meshes, near.first):
-        near.upper = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
-        near.lower = -near.upper
-    return near
-
-
-@wp.func
-def has_work(bits: int) -> bool:
-    """Whether a triangle is the first with a salient corner or side."""
-    return ((bits >> VERTEX_OWNED) & (bits >> VERTEX_SALIENT) & 63) != 0
-
-
-@wp.kernel(module="unique", enable_backward=False)
-def find_pieces(
-    rows: ShapeRows,
-    instances: Instances,
-    candidates: Candidates,
-    order: wp.array[wp.int32],
-    start: int,
-    end: wp.array[wp.int32],
-    piece: wp.array[wp.vec2i],
-    writes: int,
-):
-    """One thread a candidate: how many triangles of its meshes have work, or, once that is scanned, which.
-
-    piece: the candidate's number, and a triangle of a; ~triangle of b. In the order of the trees, a's first.
-    """
-    thread = wp.tid()
-    slot = int(0)
-    if writes == 1 and thread > 0:
-        slot = end[thread - 1]
-    found = int(0)
-    for turn in range(2):
-        near = near_mesh(rows, instances, candidates, order[start + thread], turn == 0)
-        node = near.first
-        while node < near.end:
-            if not meets(near, rows.meshes, node):
-                node = rows.meshes.skip[node]
-                continue
-            face = rows.meshes.leaf[node]
-            if face >= 0 and has_work(rows.meshes.owned[face]):
-                if writes == 1:
-                    piece[slot + found] = wp.vec2i(order[start + thread], wp.where(turn == 0, face, ~face))
-                found += 1
-            node += 1
-    if writes == 0:
-        end[thread] = found
-
-
 @wp.struct
 class Work:
     """What of an own triangle is asked of the other mesh. bits: as of `Meshes`; corners in other's frame.
 
-    behind: bit k where corner k is behind the other's surface. through: for each side how many of the other's triangles
-    it goes through. enters: share of the side where it first goes in.
+    asks: bit k where corner k, 3 + k where side k may meet the other's surface, which is in front of that corner.
+    low, high: box around these [m]. grown: how far they reach [m]. through: for each side how many of the other's
+    triangles it goes through. enters: share of the side where it first goes in.
     """
 
     bits: int
     p: Vec3
     q: Vec3
     r: Vec3
-    behind: int
+    asks: int
+    low: Vec3
+    high: Vec3
+    grown: Real
     through: wp.vec3i
     enters: Vec3
 
@@ -148,28 +92,29 @@ def meet_triangle(
     sides = int(3)
     for side in range(sides):
         if ((meshes.owned[target] >> (EDGE_SALIENT + side)) & 1) == 1:
-            if view.is_a == 1:
+            if view.is_a == 1 and ((meshes.owned[target] >> (EDGE_OWNED + side)) & 1) == 1:
                 count = edge_on_edge(view, meshes, face, k, start, end, target, side, False, rows, count)
             if overlaps:
                 count = edge_on_edge(view, meshes, face, k, start, end, target, side, True, rows, count)
     return wp.vec2d(Real(count), share)
 
 
+@wp.func
+def square_between(lower: Vec3, upper: Vec3, low: Vec3, high: Vec3) -> Real:
+    """Squared distance of two boxes [m^2]."""
+    return wp.length_sq(wp.max(Vec3(), wp.max(lower - high, low - upper)))
+
+
 @wp.func(inline=False)
 def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Rows, count: int) -> int:
-    """Contacts of an own triangle's salient corners and sides with all of other's surface that is within reach."""
-    grown = wp.max(view.reach, Real(0.0)) + view.touch
-    low = wp.min(work.p, wp.min(work.q, work.r)) - Vec3(grown, grown, grown)
-    high = wp.max(work.p, wp.max(work.q, work.r)) + Vec3(grown, grown, grown)
+    """Contacts of what an own triangle asks with all of other's surface that is within reach."""
+    square = work.grown * work.grown
     node = meshes.header[view.other * wp.static(HEADER) + 3]
     stop = meshes.header[view.other * wp.static(HEADER) + 4]
     while node < stop:
         lower = meshes.lower[node]
         upper = meshes.upper[node]
-        apart = bool(False)
-        for axis in range(3):
-            apart = apart or lower[axis] > high[axis] or upper[axis] < low[axis]
-        if apart:
+        if square_between(lower, upper, work.low, work.high) > square:
             node = meshes.skip[node]
             continue
         target = meshes.leaf[node]
@@ -177,9 +122,13 @@ def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Rows, 
         if target < 0:
             continue
         for k in range(3):
-            if has_bits(work.bits, VERTEX_OWNED, VERTEX_SALIENT, k) and ((work.behind >> k) & 1) == 0:
-                count = vertex_on_triangle(view, meshes, face, k, corner_of_work(work, k), target, rows, count)
-            if has_bits(work.bits, EDGE_OWNED, EDGE_SALIENT, k):
+            start = corner_of_work(work, k)
+            if ((work.asks >> k) & 1) == 1 and square_between(lower, upper, start, start) <= square:
+                count = vertex_on_triangle(view, meshes, face, k, start, target, rows, count)
+            if ((work.asks >> (EDGE_OWNED + k)) & 1) == 0:
+                continue
+            end = corner_of_work(work, k + 1)
+            if square_between(lower, upper, wp.min(start, end), wp.max(start, end)) <= square:
                 met = meet_triangle(view, meshes, face, work, target, k, rows, count)
                 count = int(met[0])
                 if met[1] <= Real(1.0):
@@ -204,12 +153,28 @@ def contacts_of_piece(view: View, meshes: Meshes, face: int, rows: Rows) -> int:
     work.q = wp.transform_point(view.pose, mesh_corner(meshes, face, 1))
     work.r = wp.transform_point(view.pose, mesh_corner(meshes, face, 2))
     work.enters = Vec3(Real(2.0), Real(2.0), Real(2.0))
+    work.grown = wp.max(view.reach, Real(0.0)) + view.touch
+    work.low = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
+    work.high = -work.low
     count = int(0)
     for k in range(3):
+        start = corner_of_work(work, k)
         if has_bits(work.bits, VERTEX_OWNED, VERTEX_SALIENT, k):
-            found = vertex_behind(view, meshes, face, k, corner_of_work(work, k), rows, count)
+            found = vertex_behind(view, meshes, face, k, start, rows, count)
             count = found[0]
-            work.behind = work.behind | (found[1] << k)
+            if found[1] == 0 and clearance_at(meshes, view.other, start).free < work.grown:
+                work.asks = work.asks | (1 << k)
+                work.low = wp.min(work.low, start)
+                work.high = wp.max(work.high, start)
+        if has_bits(work.bits, EDGE_OWNED, EDGE_SALIENT, k):
+            end = corner_of_work(work, k + 1)
+            free = clearance_at(meshes, view.other, Real(0.5) * (start + end)).free
+            if free - Real(0.5) * wp.length(end - start) < work.grown:
+                work.asks = work.asks | (1 << (EDGE_OWNED + k))
+                work.low = wp.min(work.low, wp.min(start, end))
+                work.high = wp.max(work.high, wp.max(start, end))
+    if work.asks == 0:
+        return count
     return meet_surface(view, meshes, face, work, rows, count)
 
 
@@ -220,22 +185,31 @@ def collide_meshes(
     candidates: Candidates,
     piece: wp.array[wp.vec2i],
     end: wp.array[wp.int32],
+    held: wp.array[StagedContact],
     contact: wp.array[StagedContact],
     first_row: int,
     writes: int,
 ):
-    """One thread a piece: counts its contacts, or, once the counts are scanned, writes them from first_row on."""
+    """One thread a piece: counts its contacts, or, once the counts are scanned, writes them from first_row on.
+
+    held: the first HELD of each piece, from the pass that counts.
+    """
     thread = wp.tid()
     out = Rows()
-    out.writes = writes
+    out.contact = held
+    out.first = thread * HELD
+    out.end = out.first + HELD
     if writes == 1:
         begin = int(0)
         if thread > 0:
             begin = end[thread - 1]
-        if begin == end[thread]:
+        if end[thread] - begin <= HELD:
+            for i in range(end[thread] - begin):
+                contact[first_row + begin + i] = held[thread * HELD + i]
             return
         out.contact = contact
         out.first = first_row + begin
+        out.end = first_row + end[thread]
     candidate = piece[thread][0]
     face = piece[thread][1]
     query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
@@ -256,46 +230,65 @@ def join_mesh_contacts(
     order: wp.array[wp.int32],
     start: int,
     limit: int,
+    parts: int,
     piece_end: wp.array[wp.int32],
     row_end: wp.array[wp.int32],
     contact: wp.array[StagedContact],
     first_row: int,
 ):
-    """One thread a candidate: its pieces' contacts, which stand together, as those of the pair."""
+    """One thread a candidate: its pieces' contacts, which stand together, as those of the pair.
+
+    piece_end: where the pieces of each thread of `find_pieces` end, `parts` of them a candidate.
+    """
     thread = wp.tid()
     begin = int(0)
-    if thread > 0 and piece_end[thread - 1] > 0:
-        begin = row_end[piece_end[thread - 1] - 1]
+    if thread > 0 and piece_end[thread * parts - 1] > 0:
+        begin = row_end[piece_end[thread * parts - 1] - 1]
     count = int(0)
-    if piece_end[thread] > 0:
-        count = row_end[piece_end[thread] - 1] - begin
+    last = piece_end[(thread + 1) * parts - 1]
+    if last > 0:
+        count = row_end[last - 1] - begin
     finish_contacts(candidates, order[start + thread], contact, first_row + begin, count, False, -Real(wp.inf), limit)
 
 
-MESH_PAIR_KERNELS = (find_pieces, join_mesh_contacts)
+MESH_PAIR_KERNELS = (find_pieces, join_mesh_contacts, measure_grid)
 """Besides the room's own, `collide_meshes`."""
 
 
-def find_mesh_pieces(shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace) -> Pieces:
+@dataclass(frozen=True)
+class MeshPieces:
+    """A bucket's candidates with an own triangle each.
+
+    piece: vec2i, see `find_pieces`. end: where the pieces of each of its threads end, `parts` of them a candidate.
+
+    rows, row_end: how many rows the contacts take, and where those of each piece end. held: the first of each.
+    """
+
+    piece: wp.array
+    end: wp.array
+    count: int
+    parts: int
+    rows: int
+    row_end: wp.array
+    held: wp.array
+
+
+def find_mesh_pieces(shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace) -> MeshPieces:
     """The pieces of the bucket order[start:start + size], and how many rows their contacts take, duplicates included.
 
     shared: rows, instances, candidates.
     """
-    end = workspace.array("mesh_pair_end", size, wp.int32)
-    piece = workspace.array("mesh_pair_piece", 1, wp.vec2i)
-    workspace.launch(find_pieces, size, [*shared, order, start, end, piece, 0])
-    count = scan_counts(workspace, end, size)
-    piece = workspace.array("mesh_pair_piece", count, wp.vec2i)
-    workspace.launch(find_pieces, size, [*shared, order, start, end, piece, 1])
+    piece, end, count, parts = find_mesh_triangles(shared, order, start, size, workspace)
     row_end = workspace.array("mesh_pair_row_end", count, wp.int32)
+    held = workspace.array("mesh_pair_held", count * int(HELD), StagedContact)
     contact = workspace.array("staged_contact", 1, StagedContact)
-    workspace.launch(collide_meshes, count, [*shared, piece, row_end, contact, 0, 0])
-    return Pieces(piece, end, count, scan_counts(workspace, row_end, count), row_end)
+    workspace.launch(collide_meshes, count, [*shared, piece, row_end, held, contact, 0, 0])
+    return MeshPieces(piece, end, count, parts, scan_counts(workspace, row_end, count), row_end, held)
 
 
 def collide_mesh_pairs(
     shared: list[Any],
-    pieces: Pieces,
+    pieces: MeshPieces,
     order: wp.array,
     bucket: tuple[int, int, int],
     staged: tuple[wp.array, int],
@@ -304,6 +297,7 @@ def collide_mesh_pairs(
     """Contacts of a bucket of mesh pairs. bucket: as in `room.collide_pieces`. staged: the contacts, the first row."""
     start, size, limit = bucket
     contact, first_row = staged
-    workspace.launch(collide_meshes, pieces.count, [*shared, pieces.piece, pieces.row_end, contact, first_row, 1])
-    arguments = [shared[2], order, start, limit, pieces.end, pieces.row_end, contact, first_row]
+    arguments = [*shared, pieces.piece, pieces.row_end, pieces.held, contact, first_row, 1]
+    workspace.launch(collide_meshes, pieces.count, arguments)
+    arguments = [shared[2], order, start, limit, pieces.parts, pieces.end, pieces.row_end, contact, first_row]
     workspace.launch(join_mesh_contacts, size, arguments)

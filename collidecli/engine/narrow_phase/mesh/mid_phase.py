@@ -153,16 +153,11 @@ def write_triangles(
 @dataclass(frozen=True)
 class Pieces:
     """A bucket's candidates with a triangle each. piece: vec2i, candidate and triangle, or ~triangle of `way_out`.
-    end: of each candidate's.
-
-    rows, row_end: of two meshes, how many rows their contacts take, and where those of each piece end.
-    """
+    end: of each candidate's."""
 
     piece: wp.array
     end: wp.array
     count: int
-    rows: int = 0
-    row_end: wp.array | None = None
 
 
 def find_triangles(

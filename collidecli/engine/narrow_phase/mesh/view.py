@@ -5,7 +5,8 @@ Everything is in the frame of the other mesh. `way` is a unit direction from the
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place, outward_at
+from collidecli.engine.geometry.clearance import clearance_at, is_free
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place_within, outward_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.staging import StagedContact
@@ -38,11 +39,11 @@ class View:
 
 @wp.struct
 class Rows:
-    """Where a piece's contacts go: rows `first` and up; writes 0: they are counted only."""
+    """Where a piece's contacts go: rows from `first` to before `end`; more are counted only."""
 
     contact: wp.array[StagedContact]
     first: int
-    writes: int
+    end: int
 
 
 @wp.func
@@ -83,7 +84,7 @@ def put(
     kind: int,
 ) -> int:
     """Writes contact `count` of a piece, or counts it; returns how many there are then."""
-    if rows.writes == 0:
+    if rows.first + count >= rows.end:
         return count + 1
     contact = StagedContact()
     contact.separation = separation
@@ -127,11 +128,17 @@ def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
 
 
 @wp.func(inline=False)
-def depth_inside(meshes: Meshes, mesh: int, point: Vec3) -> Real:
-    """How deep a point is inside a closed mesh, negative outside [m]; -inf without a search where it is far outside."""
+def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
+    """How deep a point is inside a closed mesh, negative outside [m]; -inf without a search where it is far outside.
+
+    touch: how far outside is not called far at least [m].
+    """
     if not is_in_box(meshes, mesh, point):
         return -Real(wp.inf)
-    place = nearest_place(meshes, mesh, point)
+    clearance = clearance_at(meshes, mesh, point)
+    if clearance.free > touch:
+        return -Real(wp.inf)
+    place = nearest_place_within(meshes, mesh, point, clearance.square)
     depth = wp.sqrt(place.square)
     if wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) >= Real(0.0):
         return -depth
@@ -159,14 +166,16 @@ def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
     """
     result = Behind()
     parted = bool(False)
+    clearance = clearance_at(meshes, view.other, point)
     if view.other_closed == 1:
-        if not is_in_box(meshes, view.other, point):
+        if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
             return result
     else:
-        parted = is_parted(meshes, view.other, point, view.origin)
-        if view.other_front == 0 and not parted:
+        parted = not is_free(meshes, view.other, point, Real(0.0), view.origin)
+        parted = parted and is_parted(meshes, view.other, point, view.origin)
+        if not parted and (view.other_front == 0 or clearance.free >= view.reach):
             return result
-    place = nearest_place(meshes, view.other, point)
+    place = nearest_place_within(meshes, view.other, point, clearance.square)
     result.depth = wp.sqrt(place.square)
     if result.depth <= view.touch:
         return result

@@ -1,0 +1,261 @@
+"""A pile of meshes against Newton, and pairs of hulls against coal and MuJoCo: computing alone, one core each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from collidecli.app.api import collide
+from collidecli.engine.build import find_device
+from collidecli.files.mujoco.compile import compile_mjcf
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.model import Model
+from collidecli.model.options import ContactOptions
+from tests.bench.result import BenchTable, interleaved, ratio, spread_time
+from tests.bench.scenes import FOLDER, BenchScene
+from tests.bench.timing import CLOCKS, Mujoco, Ours
+from tests.support.meshes import bumpy
+from tests.support.oracle import rotation_of
+
+BODIES, FORMS, FRAMES = 100, 5, 3
+GAP = 0.002
+"""What all of them look ahead in a pair of the pile [m]."""
+ROUNDS = 25
+"""Of pulling the pile together and pushing apart what overlaps."""
+HULL_VERTICES, HULL_FRAMES = (162, 1000), 1000
+HULL_GAP = 0.03
+HULL_DISTANCES = {"overlapping": -0.06, "near": 0.005}
+"""What is meant by it: how far apart the hulls' bounding balls are [m]; a hull is some 1 m wide."""
+
+
+def measure(repeats: int, clock: str) -> BenchTable:
+    """Seconds a frame or a pair of each peer and of this engine, and how many times as fast this is."""
+    table = BenchTable(
+        "meshes",
+        "Meshes and hulls, one core each",
+        ["scene", "peer", "contacts a frame", "peer, a frame", "ours, a frame", "times as fast"],
+        notes=[
+            f"The pile: {BODIES} closed bodies of 5000 triangles each, not convex, of {FORMS} forms, pulled together "
+            f"and pushed apart until they rest on each other; {FRAMES} frames. Without reduction ours gives every "
+            "place where a vertex or an edge meets the other surface, Newton what each edge finds. "
+            f"A pair's gap is {GAP * 1e3:g} mm there for both; Newton adds the gaps of two shapes, so each has half. "
+            f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm.",
+        ],
+    )
+    find_device("cpu")  # silences Warp before Newton speaks
+    _measure_pile(table, repeats, CLOCKS[clock])
+    _measure_hulls(table, repeats, CLOCKS[clock])
+    return table
+
+
+def pile_of_meshes() -> tuple[Model, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
+    """The pile as a model, float64[FRAMES, 1, BODIES, 7], and its forms."""
+    forms = [bumpy(np.random.default_rng(seed), 51, 50, 0.1) for seed in range(FORMS)]
+    builder = ModelBuilder()
+    for k in range(BODIES):
+        builder.add_shape_mesh(builder.add_body(), *forms[k % FORMS])
+    model = builder.finalize()
+    path = FOLDER / "mesh_pile.npy"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, _settled(model))
+    return model, np.load(path), forms
+
+
+def _settled(model: Model) -> np.ndarray:
+    """Poses of frames: from a lattice, pulled to the middle; each pair is pushed apart by its deepest contact."""
+    rng = np.random.default_rng(0)
+    pose = np.zeros((BODIES, 7))
+    pose[:, :3] = 0.23 * (np.stack(np.unravel_index(np.arange(BODIES), (5, 5, 4)), axis=1) - [2.0, 2.0, 1.5])
+    pose[:, 3:] = rng.normal(size=(BODIES, 4))
+    pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1)[:, None]
+    frames = []
+    for turn in range(ROUNDS):
+        pose[:, :3] *= 0.985 if turn < ROUNDS - FRAMES - 8 else 0.9995
+        cell = collide(model, pose[None, None], gap=0.0).cell(0)
+        pairs, place = np.unique(np.stack([cell.shape0, cell.shape1], axis=1), axis=0, return_inverse=True)
+        for k, (a, b) in enumerate(pairs):
+            here = np.flatnonzero(place.reshape(-1) == k)
+            deepest = here[np.argmin(cell.distance[here])]
+            push = 0.4 * cell.distance[deepest] * cell.normal[deepest]
+            pose[a, :3] += push
+            pose[b, :3] -= push
+        frames.append(pose.copy())
+    return np.array(frames[-FRAMES:])[:, None]
+
+
+def _measure_pile(table: BenchTable, repeats: int, clock: Callable[[], float]) -> None:
+    model, poses, forms = pile_of_meshes()
+    try:
+        import newton
+    except ImportError:
+        table.notes.append("Newton is not installed: the pile was not measured.")
+        return
+    table.notes.append(
+        f"Newton {newton.__version__} by its trees of boxes, in float32; its signed distance fields need a CUDA device "
+        "to be built, so that path has no figure on the CPU."
+    )
+    for reduced in (False, True):
+        ours = Ours(model, poses, clock=clock, contact=ContactOptions(gap=GAP, reduce_contacts=reduced))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = NewtonMeshes(forms, poses, reduced, clock)
+            sides = {"newton": theirs.measure, "ours": lambda ours=ours: ours.measure().seconds}
+            times = interleaved(sides, repeats)
+        what = "reduced contacts" if reduced else "all contacts"
+        counts = f"{theirs.contacts / FRAMES:.0f}, ours {ours.measure().contacts / FRAMES:.0f}"
+        _add(table, f"pile of meshes, {what}", "newton", counts, times, FRAMES)
+
+
+def _add(table: BenchTable, scene: str, peer: str, counts: str, times: dict[str, np.ndarray], frames: int) -> None:
+    """A row of the table. times: seconds of `peer` and of "ours"."""
+    label = {"newton": "Newton", "coal": "coal", "mujoco": "MuJoCo"}[peer]
+    each = [spread_time(times[side] / frames) for side in (peer, "ours")]
+    table.add(scene, label, counts, *each, ratio(times[peer], times["ours"]))
+    for side in (peer, "ours"):
+        table.keep(f"{scene} {label} {side} seconds", times[side])
+
+
+class NewtonMeshes:
+    """The pile in Newton, a frame at a time, on pairs listed beforehand. contacts: found in the last pass.
+
+    Raises where a buffer was too small: then contacts were lost.
+    """
+
+    def __init__(
+        self,
+        forms: list[tuple[np.ndarray, np.ndarray]],
+        poses: np.ndarray,
+        reduced: bool,
+        clock: Callable[[], float],
+    ) -> None:
+        import newton
+
+        builder = newton.ModelBuilder()
+        builder.default_shape_cfg.gap = 0.5 * GAP
+        meshes = [newton.Mesh(v.astype(np.float32), f.reshape(-1).astype(np.int32)) for v, f in forms]
+        for k in range(BODIES):
+            builder.add_shape_mesh(builder.add_body(), mesh=meshes[k % FORMS])
+        model = builder.finalize(device="cpu")
+        self._pipeline = newton.CollisionPipeline(
+            model, broad_phase="explicit", reduce_contacts=reduced, rigid_contact_max=200_000
+        )
+        self._buffer = self._pipeline.contacts()
+        self._state = model.state()
+        self._poses = [wp.array(pose.astype(np.float32), dtype=wp.transform, device="cpu") for pose in poses[:, 0]]
+        self._clock = clock
+        self.contacts = 0
+
+    def measure(self) -> float:
+        seconds, self.contacts = 0.0, 0
+        for pose in self._poses:
+            self._state.body_q = pose
+            start = self._clock()
+            self._pipeline.collide(self._state, self._buffer)
+            seconds += self._clock() - start
+            found = int(self._buffer.rigid_contact_count.numpy()[0])
+            if found > self._buffer.rigid_contact_max:
+                raise RuntimeError(f"{found} contacts, room for {self._buffer.rigid_contact_max}")
+            self.contacts += found
+        return seconds
+
+
+def hull_points(count: int) -> np.ndarray:
+    """float64[count, 3]: points of a ball of half a metre, all of them corners of their hull."""
+    points = np.random.default_rng(count).normal(size=(count, 3))
+    return 0.5 * points / np.linalg.norm(points, axis=1)[:, None]
+
+
+def hull_poses(distance: float) -> np.ndarray:
+    """float64[HULL_FRAMES, 1, 2, 7]: two bodies turned at random, their balls `distance` apart [m]."""
+    rng = np.random.default_rng(1)
+    poses = rng.normal(size=(HULL_FRAMES, 1, 2, 7))
+    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+    poses[..., 0, :3] = 0.0
+    away = poses[:, 0, 1, :3]
+    poses[:, 0, 1, :3] = (1.0 + distance) * away / np.linalg.norm(away, axis=1)[:, None]
+    return poses
+
+
+def _measure_hulls(table: BenchTable, repeats: int, clock: Callable[[], float]) -> None:
+    table.notes.append(
+        "coal is called from Python, a pair at a time, and the time of such a call on two far balls is taken off; it "
+        "gives one contact a pair, MuJoCo up to four, ours the corners of the faces that meet."
+    )
+    for count in HULL_VERTICES:
+        points = hull_points(count)
+        builder = ModelBuilder()
+        for _ in range(2):
+            builder.add_shape_convex_hull(builder.add_body(), points)
+        model = builder.finalize()
+        for name, distance in HULL_DISTANCES.items():
+            poses = hull_poses(distance)
+            ours = Ours(model, poses, clock=clock, contact=ContactOptions(gap=HULL_GAP))
+            mujoco = Mujoco(_hull_scene(points, poses), clock)
+            sides = {"ours": lambda o=ours: o.measure().seconds, "mujoco": lambda m=mujoco: m.measure().seconds}
+            contacts = {"ours": ours.measure().contacts, "mujoco": mujoco.measure().contacts}
+            try:
+                coal = CoalHulls(points, poses, clock)
+                sides["coal"] = coal.measure
+                coal.measure()
+                contacts["coal"] = coal.contacts
+            except ImportError:
+                table.notes.append("coal is not installed: it was not measured.")
+            times = interleaved(sides, repeats)
+            for peer in ("coal", "mujoco"):
+                if peer in times:
+                    counts = f"{contacts[peer] / HULL_FRAMES:.2f}, ours {contacts['ours'] / HULL_FRAMES:.2f}"
+                    _add(table, f"hulls of {count} vertices, {name}", peer, counts, times, HULL_FRAMES)
+
+
+def _hull_scene(points: np.ndarray, poses: np.ndarray) -> BenchScene:
+    """The same pair in MuJoCo."""
+    path = FOLDER / f"hulls_{len(points)}.xml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    vertices = " ".join(f"{x:.17g}" for x in points.reshape(-1))
+    body = f'<body><freejoint/><geom type="mesh" mesh="hull" margin="{0.5 * HULL_GAP}"/></body>'
+    path.write_text(
+        f'<mujoco><asset><mesh name="hull" vertex="{vertices}"/></asset><worldbody>{2 * body}</worldbody></mujoco>'
+    )
+    model = compile_mjcf(path).mj_model
+    # MuJoCo moves a mesh to its own middle and axes, and the geom with it: the bodies' poses are the same.
+    qpos = np.concatenate([poses[:, 0, :, :3], poses[:, 0][..., [6, 3, 4, 5]]], axis=-1).reshape(len(poses), -1)
+    return BenchScene(path.stem, path, model, qpos)
+
+
+class CoalHulls:
+    """A pair of hulls in coal. contacts: found in the last pass."""
+
+    def __init__(self, points: np.ndarray, poses: np.ndarray, clock: Callable[[], float]) -> None:
+        import coal
+
+        vertices = coal.StdVec_Vec3s()
+        for point in points:
+            vertices.append(point)
+        self._coal, self._clock = coal, clock
+        self._hull = coal.Convex.convexHull(vertices, True, "Qt")
+        self._places = [
+            [coal.Transform3s(rotation_of(pose[None])[0], pose[:3]) for pose in cell] for cell in poses[:, 0]
+        ]
+        self.contacts = 0
+
+    def measure(self) -> float:
+        ball = self._coal.Sphere(1e-3)
+        idle, _ = self._pass(ball)
+        seconds, self.contacts = self._pass(self._hull)
+        return seconds - idle
+
+    def _pass(self, shape: object) -> tuple[float, int]:
+        coal, clock = self._coal, self._clock
+        request, result = coal.CollisionRequest(), coal.CollisionResult()
+        request.security_margin = HULL_GAP
+        contacts = 0
+        start = clock()
+        for first, second in self._places:
+            result.clear()
+            coal.collide(shape, first, shape, second, request, result)
+            contacts += result.numContacts()
+        return clock() - start, contacts

@@ -1,0 +1,122 @@
+"""What a coarse grid knows of the room around a mesh, against distances and winding numbers by brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.build import find_device
+from collidecli.engine.geometry.clearance import clearance_at, is_free, measure_clearance
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.model.triangle_mesh import triangle_mesh
+from tests.support.mesh_pairs import box, points_to_triangles
+from tests.support.meshes import blob, grid, torus, winding
+
+POINTS = 200
+SIZES = (1e-3, 1.0, 1e3)
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def ask(
+    meshes: Meshes,
+    mesh: int,
+    point: wp.array[Vec3],
+    radius: Real,
+    end: Vec3,
+    square: wp.array[Real],
+    free: wp.array[Real],
+    open_way: wp.array[int],
+):
+    k = wp.tid()
+    clearance = clearance_at(meshes, mesh, point[k])
+    square[k] = clearance.square
+    free[k] = clearance.free
+    open_way[k] = wp.where(is_free(meshes, mesh, point[k], radius, end), 1, 0)
+
+
+def joined(*meshes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in meshes[:-1])])
+    faces = [f + start for (_, f), start in zip(meshes, starts, strict=True)]
+    return np.concatenate([vertices for vertices, _ in meshes]), np.concatenate(faces)
+
+
+def shell() -> tuple[np.ndarray, np.ndarray]:
+    """A box with a hollow inside."""
+    vertices, faces = box(0.5, 0.4, 0.3)
+    return joined(box(1.0, 0.9, 0.8), (vertices, faces[:, ::-1]))
+
+
+def crossing() -> tuple[np.ndarray, np.ndarray]:
+    """Two closed boxes in each other: the surface crosses itself."""
+    vertices, faces = box(0.3, 1.2, 0.3)
+    return joined(box(1.0, 0.4, 0.4), (vertices + np.array([0.2, 0.1, 0.1]), faces))
+
+
+MESHES = {
+    "blob": blob(np.random.default_rng(0), 7, 9),
+    "torus": torus(12, 7),
+    "shell": shell(),
+    "crossing": crossing(),
+    "sheet": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
+}
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[tuple[str, float], dict[str, np.ndarray]]:
+    """By mesh and size: points, what is known of them, and what is true; lengths in parts of the size."""
+    device = find_device("cpu")
+    result = {}
+    rng = np.random.default_rng(3)
+    names = [(name, size) for name in MESHES for size in SIZES]
+    shapes = [triangle_mesh(size * MESHES[name][0], MESHES[name][1], name) for name, size in names]
+    meshes = measure_clearance(upload_meshes(shapes, device), shapes, device)
+    for number, (name, size) in enumerate(names):
+        offset = shapes[number].vertex.mean(axis=0) / size - MESHES[name][0].mean(axis=0)
+        points = rng.uniform(-1.6, 1.6, (POINTS, 3))
+        square, free = (wp.zeros(POINTS, dtype=Real, device=device) for _ in range(2))
+        way = wp.zeros(POINTS, dtype=int, device=device)
+        end = Vec3(*(size * np.array([1.5, 0.2, 0.9])))
+        inputs = [meshes, number, wp.array(size * points, dtype=Vec3, device=device), Real(0.1 * size), end]
+        wp.launch(ask, POINTS, [*inputs, square, free, way], device=device)
+        corners = MESHES[name][0][MESHES[name][1]] + offset
+        result[name, size] = {
+            "points": points,
+            "corners": corners,
+            "bound": np.sqrt(square.numpy()) / size,
+            "free": free.numpy() / size,
+            "way": way.numpy() == 1,
+            "distance": points_to_triangles(points, corners),
+            "inside": np.array([winding(corners, p) > 0.5 for p in points]) & (name != "sheet"),
+        }
+    return result
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", list(MESHES))
+def test_what_is_known_is_true(known, name, size):
+    """Never more room than there is, none inside; and the bound of the distance holds, within a cell."""
+    facts = known[name, size]
+    assert np.all(facts["free"] <= np.where(facts["inside"], 0.0, facts["distance"]))
+    assert np.all(facts["bound"] > facts["distance"])
+    width = 2.4 / 16
+    near = np.max(np.abs(facts["points"]), axis=1) < 0.8
+    assert np.all(facts["bound"][near] < facts["distance"][near] + 2.0 * width)
+    # What is farther than two cells' diagonals, and not shut in, is known to be free.
+    far = ~facts["inside"] & (facts["distance"] > 2.0 * np.sqrt(3.0) * width)
+    if name == "shell":
+        far &= np.max(np.abs(facts["points"]), axis=1) > 1.0
+    assert far.sum() > 20
+    assert np.all(facts["free"][far] > 0.0)
+
+
+@pytest.mark.parametrize("name", list(MESHES))
+def test_a_way_that_is_free_meets_no_surface(known, name):
+    """The cone from a ball of radius 0.1 to a point, sampled densely: nowhere nearer to the surface than it is wide."""
+    facts = known[name, 1.0]
+    end, found = np.array([1.5, 0.2, 0.9]), np.flatnonzero(facts["way"])
+    assert 20 < len(found) < POINTS - 20
+    for share in np.linspace(0.0, 1.0, 9):
+        places = facts["points"][found] + share * (end - facts["points"][found])
+        assert np.all(points_to_triangles(places, facts["corners"]) > 0.1 * (1.0 - share))
