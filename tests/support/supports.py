@@ -6,15 +6,30 @@ Directions are float64[P, D, 3] in the shape's frame, sizes [P, 3].
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from collidecli.model.shape_types import ShapeType
 
+HULL = np.array(
+    [[1.0, -0.2, -1.0], [-0.6, 1.0, -0.7], [-1.0, -0.5, -0.4], [0.1, -1.0, 0.2], [0.5, 0.7, 0.6], [-0.3, 0.1, 1.0]]
+)
+"""The corners that a convex mesh of half extents 1 has here; for others they are scaled."""
 _Z = np.array([[0.0, 0.0, 1.0]])
 _NONE = np.zeros((0, 3))
 ISOLATED = dict.fromkeys(ShapeType, _NONE)
 """Directions whose support face has dimension two and that no two circles cross at."""
 ISOLATED[ShapeType.CYLINDER] = np.concatenate([_Z, -_Z])
 ISOLATED[ShapeType.CONE] = -_Z
+
+
+def hull_faces() -> np.ndarray:
+    """int[F, 3]: the triangles around HULL, counterclockwise from outside."""
+    hull = ConvexHull(HULL)
+    corners = HULL[hull.simplices]
+    inwards = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * hull.equations[:, :3]).sum(
+        1
+    ) < 0
+    return np.where(inwards[:, None], hull.simplices[:, ::-1], hull.simplices)
 
 
 def _columns(size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -37,6 +52,8 @@ def support_height(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np
         return (np.abs(n) * size[:, None]).sum(-1)
     if shape_type == ShapeType.ELLIPSOID:
         return np.linalg.norm(n * size[:, None], axis=-1)
+    if shape_type == ShapeType.CONVEX_MESH:
+        return ((n * size[:, None]) @ HULL.T).max(-1)
     side = r * np.hypot(n[..., 0], n[..., 1])
     if shape_type == ShapeType.CYLINDER:
         return side + h * np.abs(n[..., 2])
@@ -58,6 +75,8 @@ def support_point(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> np.
     if shape_type == ShapeType.ELLIPSOID:
         scaled = n * size[:, None]
         return scaled * size[:, None] / np.linalg.norm(scaled, axis=-1, keepdims=True)
+    if shape_type == ShapeType.CONVEX_MESH:
+        return HULL[((n * size[:, None]) @ HULL.T).argmax(-1)] * size[:, None]
     flat = n * [1.0, 1.0, 0.0]
     length = np.linalg.norm(flat, axis=-1, keepdims=True)
     rim = r * flat / np.where(length > 0, length, 1.0)
@@ -72,7 +91,7 @@ def support_hessian(shape_type: ShapeType, size: np.ndarray, n: np.ndarray) -> n
     """Second derivatives of `support_height` at unit n, where they exist: float64[P, D, 3, 3]."""
     eye = np.eye(3)
     r = size[:, None, 0, None, None]
-    if shape_type == ShapeType.BOX:
+    if shape_type in (ShapeType.BOX, ShapeType.CONVEX_MESH):
         return np.zeros((*n.shape, 3))
     if shape_type in (ShapeType.SPHERE, ShapeType.CAPSULE):
         return r * (eye - n[..., :, None] * n[..., None, :])
@@ -96,10 +115,20 @@ def circles(shape_type: ShapeType, size: np.ndarray) -> tuple[np.ndarray, np.nda
         axis = np.eye(3)
     elif shape_type in (ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.CONE):
         axis = _Z
+    elif shape_type == ShapeType.CONVEX_MESH:
+        return _edges(size)
     height = np.zeros((len(size), len(axis)))
     if shape_type == ShapeType.CONE:
         height[:, 0] = size[:, 0] / np.hypot(size[:, 0], 2 * size[:, 1])
     return np.broadcast_to(axis, (len(size), *axis.shape)), height
+
+
+def _edges(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The circles of a convex mesh: all directions perpendicular to an edge."""
+    faces = hull_faces()
+    ends = np.unique(np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0)
+    along = (HULL[ends[:, 1]] - HULL[ends[:, 0]])[None] * size[:, None]
+    return along / np.linalg.norm(along, axis=-1, keepdims=True), np.zeros(along.shape[:2])
 
 
 def extents(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:

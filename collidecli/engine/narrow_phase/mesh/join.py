@@ -11,6 +11,13 @@ from collidecli.engine.geometry.support import core_radius
 from collidecli.engine.narrow_phase.mesh.triangle import BURIED, LAST_RESORT, RANK
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
+DEEPER = wp.constant(Real(2.0))
+"""How many times as deep as the others a last resort must be. Leaving a small triangle sideways is no longer a way than
+leaving the surface around it, but for the surface's bends."""
+
+TOUCHING = wp.constant(Real(1.0e-6))
+"""Of a convex shape's size: what is no deeper than this touches, and is left along the surface's normal."""
+
 
 @wp.func
 def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
@@ -50,11 +57,12 @@ def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swap
 
 
 @wp.func
-def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real) -> int:
-    """Drops contacts of the last rank, but keeps the deepest of them where no other's separation is below `deep` [m].
+def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real, least: Real) -> int:
+    """Drops contacts of the last ranks, but keeps the deepest of them where no other's separation is below `deep` [m],
+    or where it is DEEPER than those, and by more than `least` [m].
 
-    So a pair whose cores cross never has contacts of its rounding alone. A `deep` of -inf: where it is the deepest of
-    all; so is a BURIED one always.
+    So a pair whose cores cross never has contacts of its rounding alone, nor is it much less deep than what crosses.
+    A `deep` of -inf: where it is the deepest of all; so is a BURIED one always.
     """
     kept = int(0)
     deepest = Real(wp.inf)
@@ -63,21 +71,18 @@ def without_last_resorts(contact: wp.array[StagedContact], first: int, count: in
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
-    # Where others are deep enough, only what is BURIED may still be deeper.
-    least_rank = wp.where(deepest < deep, BURIED, LAST_RESORT)
     held = int(-1)
     for i in range(kept, count):
-        if contact[first + i].kind >= least_rank * RANK:
-            is_deeper = held < 0
-            if held >= 0:
-                is_deeper = contact[first + i].separation < contact[first + held].separation
-            if is_deeper:
-                held = i
+        limit = Real(wp.inf)
+        if deep == -Real(wp.inf) or contact[first + i].kind >= BURIED * RANK:
+            limit = deepest
+        elif deepest < deep:
+            limit = wp.min(deepest * DEEPER, deepest - least)
+        if held >= 0:
+            limit = wp.min(limit, contact[first + held].separation)
+        if contact[first + i].separation < limit:
+            held = i
     if held < 0:
-        return kept
-    if deepest < deep and contact[first + held].separation >= deepest:
-        return kept
-    if deep == -Real(wp.inf) and contact[first + held].separation >= deepest:
         return kept
     swap_contacts(contact, first + kept, first + held)
     return kept + 1
@@ -92,10 +97,11 @@ def finish_contacts(
     count: int,
     swapped: bool,
     deep: Real,
+    least: Real,
     limit: int,
 ):
     """Makes the contacts of a candidate's pieces, `count` rows from `first` on, those of the pair, and notes them."""
-    count = without_last_resorts(contact, first, count, deep)
+    count = without_last_resorts(contact, first, count, deep, least)
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
@@ -150,4 +156,5 @@ def join_contacts(
     swapped = rows.type[row[0]] > rows.type[row[1]]
     convex = wp.where(swapped, row[1], row[0])
     deep = -core_radius(rows.type[convex], rows.size[convex])
-    finish_contacts(candidates, candidate, contact, first, count, swapped, deep, limit)
+    least = TOUCHING * wp.length(rows.size[convex])
+    finish_contacts(candidates, candidate, contact, first, count, swapped, deep, least, limit)

@@ -248,7 +248,9 @@ def join_mesh_contacts(
     last = piece_end[(thread + 1) * parts - 1]
     if last > 0:
         count = row_end[last - 1] - begin
-    finish_contacts(candidates, order[start + thread], contact, first_row + begin, count, False, -Real(wp.inf), limit)
+    finish_contacts(
+        candidates, order[start + thread], contact, first_row + begin, count, False, -Real(wp.inf), Real(0.0), limit
+    )
 
 
 MESH_PAIR_KERNELS = (find_pieces, join_mesh_contacts, measure_grid)

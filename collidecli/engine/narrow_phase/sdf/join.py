@@ -13,13 +13,19 @@ from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 MOST = 7
 """Contacts of a triangle: three vertices, three edges, one inside."""
 RANK = wp.constant(8)
-"""Added to the kind of a contact whose surface looks away from the other shape, until a pair's are joined."""
+"""Added to a contact's kind, once for each rank, until a pair's are joined."""
+LOOKS_OUT = wp.constant(1)
+"""Rank of a contact whose surface looks away from the other shape: it counts where it overlaps deepest."""
+NOT_LOWEST = wp.constant(2)
+"""Rank of a corner of a round shape's facets that go on down beside it: it counts where it is nearest."""
 
 
 @wp.func
 def without_those_that_look_away(contact: wp.array[StagedContact], first: int, count: int) -> int:
-    """Drops contacts that look away, but keeps the deepest of them where no other is as deep and it overlaps, or where
-    there is no other."""
+    """Drops contacts of a rank, but keeps the deepest of them where no other is as deep, or where there is no other.
+
+    One that looks away must overlap for that.
+    """
     kept = int(0)
     deepest = Real(wp.inf)
     for i in range(count):
@@ -27,13 +33,15 @@ def without_those_that_look_away(contact: wp.array[StagedContact], first: int, c
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
-    if kept == count:
-        return kept
-    held = kept
+    held = int(-1)
+    nearest = deepest
     for i in range(kept, count):
-        if contact[first + i].separation < contact[first + held].separation:
+        here = contact[first + i].separation
+        may = kept == 0 or here < Real(0.0) or contact[first + i].kind >= NOT_LOWEST * RANK
+        if may and here < nearest:
+            nearest = here
             held = i
-    if kept > 0 and contact[first + held].separation >= wp.min(deepest, Real(0.0)):
+    if held < 0:
         return kept
     swap_contacts(contact, first + kept, first + held)
     return kept + 1

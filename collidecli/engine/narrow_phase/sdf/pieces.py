@@ -10,7 +10,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
 from collidecli.engine.narrow_phase.sdf.fields import Fields
-from collidecli.engine.narrow_phase.sdf.join import RANK
+from collidecli.engine.narrow_phase.sdf.join import LOOKS_OUT, NOT_LOWEST, RANK
 from collidecli.engine.narrow_phase.sdf.search import COARSE_VOXELS, Found, Probe, found_at, least_along, least_over
 from collidecli.engine.narrow_phase.staging import StagedContact
 
@@ -31,9 +31,9 @@ def put(
     radius: Real,
     found: Found,
     feature: int,
-    looks_away: bool,
+    rank: int,
 ):
-    """Writes the contact of a point of the probe. The field's shape has no parts."""  # fmt: skip
+    """Writes the contact of a point of the probe, with its rank. The field's shape has no parts."""  # fmt: skip
     result = StagedContact()
     result.separation = found.value - radius
     result.feature_a = -1
@@ -47,8 +47,7 @@ def put(
         result.point = found.point - radius * way
         result.feature_a = feature
         result.feature_b = -1
-    if looks_away:
-        result.kind = RANK
+    result.kind = rank * RANK
     contact[row] = result
 
 
@@ -63,7 +62,7 @@ def collide_core(
         found = found_at(rows, fields, probe, Vec3())
         if found.value - size[0] >= reach:
             return 0
-        put(contact, row, probe, of_a, size[0], found, -1, False)
+        put(contact, row, probe, of_a, size[0], found, -1, 0)
         return 1
     top = Vec3(Real(0.0), Real(0.0), size[1])
     count = int(0)
@@ -73,22 +72,22 @@ def collide_core(
         found = found_at(rows, fields, probe, end)
         least = wp.min(least, found.value)
         if found.value - size[0] < reach:
-            put(contact, row + count, probe, of_a, size[0], found, k, False)
+            put(contact, row + count, probe, of_a, size[0], found, k, 0)
             count += 1
     found = least_along(rows, fields, probe, -top, top)
     if found.value < least - LOWER * voxel and found.value - size[0] < reach:
-        put(contact, row + count, probe, of_a, size[0], found, 2, False)
+        put(contact, row + count, probe, of_a, size[0], found, 2, 0)
         count += 1
     return count
 
 
 @wp.func
-def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: Found) -> bool:
-    """Whether a surface with this normal, the shape's frame, looks the way out of the field."""
+def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: Found) -> int:
+    """LOOKS_OUT where a surface with this normal, the shape's frame, looks the way out of the field, else 0."""
     if not closed:
-        return False
+        return 0
     along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
-    return along > LOOKS_AWAY * wp.length(normal)
+    return wp.where(along > LOOKS_AWAY * wp.length(normal), LOOKS_OUT, 0)
 
 
 @wp.func(inline=False)
@@ -139,8 +138,9 @@ def collide_corners(
         result.least = wp.min(result.least, found.value)
         if (owned >> k) & 1 == 1 and found.value < reach:
             away = looks_away(fields, probe, closed, fields.meshes.vertex_normal[vertex], found)
-            if core_is_curved(rows.type[probe.row]):
-                away = away or not is_lowest(fields.meshes, probe, vertex, found)
+            is_curved = core_is_curved(rows.type[probe.row])
+            if away == 0 and is_curved and not is_lowest(fields.meshes, probe, vertex, found):
+                away = NOT_LOWEST
             code = 3 * (vertex - fields.meshes.header[head])
             put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
@@ -172,7 +172,8 @@ def collide_sides(
         q = fields.meshes.point[wp.max(first, second)]
         # A field falls by no more than the way between.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
-        if bound < reach and bound < ends - LOWER * voxel and wp.length(q - p) > Real(2.0) * voxel:
+        # No place on a shorter edge is farther than half a voxel from an end.
+        if bound < reach and bound < ends - LOWER * voxel and wp.length(q - p) > voxel:
             found = least_along(rows, fields, probe, p, q)
             result.least = wp.min(result.least, found.value)
             if found.value < ends - LOWER * voxel and found.value < reach:

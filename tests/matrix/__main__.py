@@ -1,0 +1,38 @@
+"""`python -m tests.matrix --into docs/shape-matrix.md`: every pair of shapes measured, and the tables of that page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tests.matrix.forms import CELLS
+from tests.matrix.measure import measure, measure_depths
+from tests.matrix.page import depth_table, error_table, refreshed
+from tests.matrix.routes import NEVER, refusals, route
+
+POSES = 90
+
+
+@click.command()
+@click.option("--poses", default=POSES, show_default=True, help="Random poses of each cell, at each of three sizes.")
+@click.option("--seed", default=0, show_default=True)
+@click.option(
+    "--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The Markdown file to refresh."
+)
+def main(poses: int, seed: int, into: Path | None) -> None:
+    """Measure the shape matrix, and print its tables or put them INTO a document."""
+    refused = refusals()
+    cells = [cell for cell in CELLS if cell not in refused and route(*cell) != NEVER]
+    tables = {
+        "pairs": error_table(measure(cells, poses, seed), refused),
+        "depths": depth_table(measure_depths(poses, seed + 1)),
+    }
+    if into is None:
+        click.echo("\n\n".join(tables.values()))
+    else:
+        into.write_text(refreshed(into.read_text(), tables))
+
+
+if __name__ == "__main__":
+    main()
