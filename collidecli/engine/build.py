@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -16,20 +17,21 @@ from collidecli.engine.broad_phase.all_pairs import AllPairs
 from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
-from collidecli.engine.contact.reduction import reduction_of
 from collidecli.engine.device_model import KINDS_WITH_FIELD, DeviceModel, kinds_of, upload_model
-from collidecli.engine.geometry.clearance import measure_clearance
 from collidecli.engine.narrow_phase.dispatch import needed_rooms
-from collidecli.engine.narrow_phase.sdf.fields import Fields, upload_fields
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
-from collidecli.engine.signed_distance.grid import SdfGrid
-from collidecli.engine.signed_distance.source import FieldStore, field_of
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.heightfield_pairs import refuse_heightfield_pairs
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions, EngineOptions
+
+if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels takes time
+    from collidecli.engine.contact.reduction import Reduction
+    from collidecli.engine.narrow_phase.sdf.fields import Fields
+    from collidecli.engine.signed_distance.grid import SdfGrid
+    from collidecli.engine.signed_distance.source import FieldStore
 
 ENUMERATED_SHAPES = 3000
 """A template of more shapes than this gets no list of its pairs unless explicit is asked for (36 MB at most)."""
@@ -137,17 +139,30 @@ def build_pipeline(
         table,
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
-        reduction_of(contact_options, types_of(kind_pairs), device),
+        _reduction(contact_options, kind_pairs, device),
         fields,
         field_seconds,
     )
     compile_kernels(pipeline.kernels(), device)
     if any(room.of_meshes for room in table.rooms):
+        from collidecli.engine.geometry.clearance import measure_clearance
+
         device_model.rows.meshes = measure_clearance(device_model.rows.meshes, device_model.model.meshes, device)
     return pipeline, choice
 
 
+def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
+    if not options.reduce_contacts:
+        return None
+    from collidecli.engine.contact.reduction import reduction_of
+
+    return reduction_of(options, types_of(kind_pairs), device)
+
+
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:
+    from collidecli.engine.narrow_phase.sdf.fields import upload_fields
+    from collidecli.engine.signed_distance.source import field_of
+
     model, device = device_model.model, device_model.device
     grids: dict[str, SdfGrid] = {}
     for number, shape in enumerate(model.sdfs):

@@ -5,28 +5,23 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
-from collidecli.engine.contact.reduction import Reduction
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
-from collidecli.engine.narrow_phase.heightfield.mid_phase import find_field_triangles
-from collidecli.engine.narrow_phase.heightfield.room import FIELD_KERNELS
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESH_PAIR_KERNELS, collide_mesh_pairs, find_mesh_pieces
-from collidecli.engine.narrow_phase.mesh.mid_phase import find_triangles
-from collidecli.engine.narrow_phase.mesh.room import SHARED_KERNELS, collide_pieces
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
-from collidecli.engine.narrow_phase.sdf.fields import Fields
-from collidecli.engine.narrow_phase.sdf.room import SDF_KERNELS, find_pieces
-from collidecli.engine.narrow_phase.sdf.room import collide_pieces as collide_field_pieces
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import ContactBlock
+
+if TYPE_CHECKING:
+    from collidecli.engine.contact.reduction import Reduction
+    from collidecli.engine.narrow_phase.sdf.fields import Fields
 
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
@@ -130,14 +125,11 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
-        if any(room.of_mesh and not room.of_meshes for room in self.table.rooms):
-            shared += SHARED_KERNELS
-        if any(room.of_meshes for room in self.table.rooms):
-            shared += MESH_PAIR_KERNELS
-        if any(room.of_field for room in self.table.rooms):
-            shared += FIELD_KERNELS
-        if any(room.of_sdf for room in self.table.rooms):
-            shared += SDF_KERNELS
+        in_pieces = [room for room in self.table.rooms if room.in_pieces]
+        if in_pieces:
+            from collidecli.engine.narrow_phase.in_pieces import kernels_of
+
+            shared += kernels_of(in_pieces)
         if self.reduction is not None:
             shared += self.reduction.kernels()
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
@@ -151,23 +143,15 @@ class CollisionPipeline:
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
         needed = [size * room.max_contacts for size, room in zip(sizes, self.table.rooms, strict=True)]
-        pieces = {}
         shared = [self.device_model.rows, chunk.instances, candidates]
+        pieces = {}
+        if any(room.in_pieces and size for room, size in zip(self.table.rooms, sizes, strict=True)):
+            from collidecli.engine.narrow_phase import in_pieces
         for index, room in enumerate(self.table.rooms):
-            if not sizes[index] or not (room.of_mesh or room.of_field or room.of_sdf):
-                continue
-            where = (shared, order, starts[index], sizes[index], workspace)
-            if room.of_meshes:
-                pieces[index] = find_mesh_pieces(*where)
-                needed[index] = pieces[index].rows
-                continue
-            if room.of_sdf:
-                pieces[index] = find_pieces(shared, self.fields, *where[1:])
-                needed[index] = pieces[index].rows
-                continue
-            find = find_field_triangles if room.of_field else find_triangles
-            pieces[index] = find(room.name, *where)
-            needed[index] = pieces[index].count * room.max_contacts
+            if sizes[index] and room.in_pieces:
+                pieces[index], needed[index] = in_pieces.find(
+                    room, shared, self.fields, order, starts[index], sizes[index], workspace
+                )
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
         inexact = workspace.array("inexact_count", 1, wp.int32)
@@ -179,14 +163,10 @@ class CollisionPipeline:
         for index, room in enumerate(self.table.rooms):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
             if index in pieces:
-                bucket, rows = (start, size, limit), (contact, first_row, room.max_contacts)
-                if room.of_meshes:
-                    collide_mesh_pairs(shared, pieces[index], order, bucket, rows[:2], workspace)
-                    continue
-                if room.of_sdf:
-                    collide_field_pieces(shared, self.fields, pieces[index], order, bucket, rows[:2], workspace)
-                    continue
-                collide_pieces(room.kernel, shared, pieces[index], order, bucket, inexact, rows, workspace)
+                in_pieces.collide(
+                    room, shared, self.fields, pieces[index], order, (start, size, limit), inexact, contact, first_row,
+                    workspace,
+                )  # fmt: skip
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
             staged = workspace.struct(

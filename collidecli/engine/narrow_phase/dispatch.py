@@ -132,6 +132,11 @@ class Room:
     of_meshes: bool = False
     of_sdf: bool = False
 
+    @property
+    def in_pieces(self) -> bool:
+        """Whether its pairs are tested a piece at a time, see `in_pieces`."""
+        return self.of_mesh or self.of_field or self.of_sdf
+
 
 @cache
 def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:

@@ -1,0 +1,32 @@
+"""What a scene of primitives does not pay for: kernels of meshes, heightfields, fields and reduction."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+import numpy as np
+import collidecli
+import collidecli.app.run
+builder = collidecli.ModelBuilder()
+builder.add_ground_plane()
+builder.add_shape_sphere(builder.add_body(), radius=1.0)
+builder.add_shape_box(builder.add_body(), hx=1.0, hy=1.0, hz=1.0)
+builder.add_shape_cylinder(builder.add_body())
+pose = np.zeros((1, 1, 3, 7))
+pose[..., 6] = 1.0
+assert len(collidecli.collide(builder.finalize(), pose).distance)
+rooms = [f"collidecli.engine.{name}" for name in (
+    "narrow_phase.mesh", "narrow_phase.heightfield", "narrow_phase.sdf", "signed_distance", "contact.reduction",
+    "geometry.clearance", "geometry.mesh_nearest", "narrow_phase.in_pieces",
+)]
+print("LOADED", [name for name in sys.modules if name.startswith((*rooms, "scipy"))])
+"""
+
+
+def test_a_scene_of_primitives_imports_no_room_of_other_shapes():
+    """Defining a kernel takes Warp some milliseconds, and there are hundreds of functions."""
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("LOADED []\n"), done.stdout
