@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.h5_input import text_of
+from collidecli.files.h5_input import DAMAGE, text_of
 
 STAGES = ("stage", "seconds", "calls")
 LARGEST = ("peak_memory_bytes",)
@@ -22,11 +22,11 @@ SAME_KIND = ("thread_count", "chunk_cells")
 def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
     """What /timing of the merged set holds; sets without it count for nothing.
 
-    Raises InputError for one whose datasets are not as `collide run` writes them.
+    Raises InputError for one that is damaged, or whose datasets are not as `collide run` writes them.
     """
     try:
         return _merged_timing(sets)
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, *DAMAGE) as error:
         files = ", ".join(one.path for one in sets)
         raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
 

@@ -195,3 +195,28 @@ def test_a_transform_that_overflows(here, capsys):
         assert scaled.count("xformOp:scale") == 2
         (here / "pile.usda").write_text(scaled)
         assert "a scale beyond 1e+100" in told(capsys, "run", "pile.usda")
+
+
+@pytest.mark.parametrize("name", ["points", "faceVertexCounts", "holeIndices"])
+@pytest.mark.parametrize("value", ["nothing[] {} = [(0, 0, 0)]", "float {} = 1", 'string {} = "x"'])
+def test_a_mesh_whose_arrays_are_none(here, capsys, name, value):
+    lines = {
+        "points": "point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]",
+        "faceVertexCounts": "int[] faceVertexCounts = [3, 3, 3, 3]",
+        "holeIndices": "int[] holeIndices = []",
+        "": "int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]",
+    } | {name: value.format(name)}
+    apis = '["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]'
+    text = "\n".join(["#usda 1.0", f'def Mesh "m" (prepend apiSchemas = {apis})', "{", *lines.values(), "}", ""])
+    (here / "mesh.usda").write_text(text)
+    assert told(capsys, "run", "mesh.usda").startswith("error: mesh.usda </m>: ")
+
+
+def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, capsys):
+    """An attribute's name that ends early: HDF5 opens the file, and says so where attributes are gone through."""
+    for name in ("first.h5", "second.h5"):
+        assert main(["run", "robot.xml", "-o", name, "--device", "cpu", "--quiet"]) == 0
+    data = (here / "second.h5").read_bytes()
+    (here / "second.h5").write_bytes(data.replace(b"candidate_count", b"candi\0ate_count"))
+    message = told(capsys, "merge", "first.h5", "second.h5", "--worlds", "-o", "out.h5")
+    assert "second.h5" in message

@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.h5_input import exact_texts
+from collidecli.files.h5_input import DAMAGE, damaged, exact_texts
 
 MODEL = "/model"
 KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
@@ -48,8 +48,11 @@ def model_tables(contacts: ContactSet) -> dict[str, StoredTable]:
 
 
 def model_attributes(contacts: ContactSet) -> dict[str, Any]:
-    """Attributes of the group /model: the rules."""
-    return {str(name): value for name, value in contacts.file[MODEL].attrs.items()}
+    """Attributes of the group /model: the rules. Raises InputError where they are damaged."""
+    try:
+        return {str(name): value for name, value in contacts.file[MODEL].attrs.items()}
+    except DAMAGE as error:
+        raise damaged(contacts.path, error) from error
 
 
 def check_groups(contacts: ContactSet) -> None:

@@ -80,7 +80,7 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     """The array of an attribute; refused where there is none, or where it changes over time."""
     name = attribute.GetName()
     value = _value(attribute, where)
-    if value is None or (not isinstance(value, str) and len(value) == 0):
+    if value is None or _is_empty(value):
         raise InputError(f"the {MESH} has no {name}", where, "give it points and faces, or leave it out")
     array = np.array(value)
     sound = array.dtype.kind == "f" and array.shape[1:] == (3,) if name == "points" else array.dtype == np.int32
@@ -92,10 +92,15 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
 def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
     attribute = mesh.GetHoleIndicesAttr()
     value = _value(attribute, where)
-    array = np.zeros(0, np.int32) if value is None or isinstance(value, str) or not len(value) else np.array(value)
-    if array.dtype != np.int32 or isinstance(value, str):
+    array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
+    if array.dtype != np.int32 or array.ndim != 1:
         raise InputError("holeIndices is no array of the right type", where, "author it as UsdGeomMesh has it")
     return array
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an array has no elements; texts, single numbers and values of unknown types are none."""
+    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
 
 
 def _value(attribute: Usd.Attribute, where: str) -> Any:
