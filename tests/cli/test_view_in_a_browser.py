@@ -157,7 +157,9 @@ def test_the_page_needs_nothing(view, browser):
     page.select_option("#collide-pair", index=1)  # the player pauses there
     touch = seen.until(lambda held: warm(held) > 4)
     assert warm(touch) > 4
-    assert page.locator("input[inputmode=decimal]").input_value() == "0.6"
+    # The player goes on by one picture of the browser before it is paused, if that falls so: not by a frame.
+    shown = float(page.locator("input[inputmode=decimal]").input_value())
+    assert shown == pytest.approx(0.6, abs=0.004)
     page.click("#collide [data-event='1']")
     page.wait_for_function("document.querySelector('input[inputmode=decimal]').value === '1.1'", timeout=WAIT)
     moved = seen.until(lambda held: np.abs(held - touch).max() > 60)

@@ -38,7 +38,9 @@ def load(path: Path) -> tuple[UsdImport, Model]:
 
 
 def our_pairs(model: Model) -> set[frozenset[str]]:
-    paths, templates = model.shapes.path, range(int(model.world_template.max()) + 1)
+    """By path of the prim: Newton, which makes a mesh's convex parts later, has one shape of it."""
+    paths = [path.split("#")[0] for path in model.shapes.path]
+    templates = range(int(model.world_template.max()) + 1)
     return {frozenset((paths[a], paths[b])) for t in templates for a, b in allowed_pairs(model, t)}
 
 
