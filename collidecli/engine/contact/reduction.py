@@ -272,9 +272,10 @@ class Reduction:
 
 
 def reduction_of(options: ContactOptions, type_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
-    """What `options` ask for, of a model whose shapes touch in pairs of these types; None where it is nothing."""
-    if not options.reduce_contacts:
-        return None
+    """What `options`, which ask for a reduction, ask for of a model whose shapes touch in pairs of these types.
+
+    None where it is nothing.
+    """
     types = len(ShapeType)
     reduced = np.zeros((types, types), np.uint8)
     for a, b in type_pairs:
