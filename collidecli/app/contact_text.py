@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from collidecli.analysis.touching import Touches, touches_of
 from collidecli.app.check import file_format
-from collidecli.files.activity import reading
+from collidecli.files.activity import reading, structure
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.schema import FORMAT
 from collidecli.files.h5_input import format_of, open_h5
@@ -80,7 +81,8 @@ def _datasets(path: str) -> Iterator[str]:
     with open_h5(path) as file:
         yield f"{_name(format_of(file)) or 'HDF5'}"
         found: list[h5py.Dataset] = []
-        file.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+        with structure():
+            file.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
         for dataset in sorted(found, key=lambda one: str(one.name)):
             yield f"  {_name(str(dataset.name))}  {dataset.dtype.str} {dataset.shape}  sha256 {_digest(dataset)}"
 
@@ -92,7 +94,8 @@ def _digest(dataset: h5py.Dataset) -> str:
         return hashlib.sha256(repr(dataset[()]).encode()).hexdigest()
     step = max(1, BLOCK_ROWS // max(1, int(np.prod(dataset.shape[1:]))))
     for first in range(0, len(dataset), step):
-        rows = np.asarray(dataset[first : first + step])
+        with structure() if dataset.dtype.kind == "O" else nullcontext():
+            rows = np.asarray(dataset[first : first + step])
         found.update(b"\0".join(map(bytes, rows.ravel())) if rows.dtype.kind == "O" else rows.tobytes())
     return found.hexdigest()
 

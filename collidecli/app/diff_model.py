@@ -15,6 +15,7 @@ from collidecli.errors import InputError
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.shape_rows import check_body_rows
 from collidecli.model.material import PENALTY_PARAMETERS, RULE_FIELDS
+from collidecli.model.options import recorded_option
 
 EITHER = "no shape of either file"
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
@@ -141,10 +142,10 @@ def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]
     notes += [
         f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
     ]
-    options = sorted(key for key in a.config.keys() | b.config.keys() if a.config.get(key) != b.config.get(key))
-    notes += [
-        f"made with another {key}: {_short(a.config.get(key))} and {_short(b.config.get(key))}" for key in options
-    ]
+    for key in sorted(a.config.keys() | b.config.keys()):
+        one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
+        if one != other:
+            notes.append(f"made with another {key}: {_short(one)} and {_short(other)}")
     return notes
 
 

@@ -13,6 +13,7 @@ from collidecli.app.inspect_recording import is_layer_alone, is_recording, recor
 from collidecli.app.inspect_scene import scene_facts
 from collidecli.app.tally import ColumnRanges, Tally
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.schema import FORMAT
 from collidecli.files.h5_input import open_h5, text_of
@@ -143,6 +144,7 @@ def _deepest(contacts: ContactSet, tally: Tally) -> dict[str, Any] | None:
     }
 
 
+@structure()
 def timing_facts(path: str) -> dict[str, Any]:
     """The timing report's attributes and stages; empty where the file has none. Its rows a chunk are left out."""
     with open_h5(path) as file:

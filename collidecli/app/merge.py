@@ -20,6 +20,7 @@ from collidecli.files.contacts.merged_writer import MergedHeader, write_merged
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.stored_tables import StoredTable, check_groups, model_attributes, model_tables
 from collidecli.model.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.model.options import recorded_option
 
 MERGE_SCHEMA = "collide.merge/1"
 WORLD_TEMPLATE = "/model/world/template"
@@ -97,9 +98,9 @@ def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
         _refuse(one, first, "scene_sha256: the scenes are different files")
     allowed = PARTED_BY_WORLDS if worlds else PARTED_BY_FRAMES
     for name in sorted((one.config.keys() | first.config.keys()) - set(allowed)):
-        if one.config.get(name) != first.config.get(name):
-            ours, theirs = (json.dumps(each.config.get(name)) for each in (one, first))
-            _refuse(one, first, f"the option {name}: {ours} and {theirs}")
+        ours, theirs = (recorded_option(each.config, name) for each in (one, first))
+        if ours != theirs:
+            _refuse(one, first, f"the option {name}: {json.dumps(ours)} and {json.dumps(theirs)}")
     tables = [model_tables(each) for each in (one, first)]
     for path in sorted(tables[0].keys() | tables[1].keys()):
         if worlds and path == WORLD_TEMPLATE:

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.h5_input import DAMAGE, text_of
 
@@ -31,6 +32,7 @@ def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
         raise InputError(f"/timing is not as a run writes it: {error}", files, "make the contact sets again") from error
 
 
+@structure()
 def _merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
     groups: list[Any] = [one.file["timing"] for one in sets if isinstance(one.file.get("timing"), h5py.Group)]
     found: dict[str, Any] = {"merged_runs": len(sets)}

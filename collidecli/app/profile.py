@@ -107,7 +107,8 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
 
         def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
             options = replace(request.engine, **engine)
-            return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, cache)
+            with scene.named():
+                return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, cache)
 
         _, choice = build(pipeline="unified", broad_phase="auto")
         measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]

@@ -21,7 +21,7 @@ from collidecli.files.contacts.writer import ContactWriter
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns, check_column_names
 from collidecli.model.motion import Motion
-from collidecli.model.options import EngineOptions
+from collidecli.model.options import REDUCTION_DEFAULTS, EngineOptions
 
 WAITING_WRITES = 2
 
@@ -85,7 +85,8 @@ def _run(
 ) -> RunSummary:
     model = scene.model
     optional = OptionalColumns.of(request.contact.apply(model), request.columns)
-    collision = prepare_collision(model, motion, request.contact, request.engine, device, timing)
+    with scene.named():
+        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing)
     tally = Tally(len(model.shapes))
     attributes = {
         "scene": scene.name,
@@ -140,10 +141,13 @@ def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
 
 
 def result_config(request: RunRequest) -> dict[str, object]:
-    """Every option that can change the contact set."""
+    """Every option that could change the contact set: how contacts are reduced is none where they are not."""
+    contact = asdict(request.contact)
+    if not request.contact.reduce_contacts:
+        contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
     doors = {**asdict(request.scene_options), **asdict(request.recording)}
     given = {name: value for name, value in {**doors, "columns": request.columns}.items() if value}
-    return {**asdict(request.contact), **given, "frames": request.frames, "worlds": request.worlds}
+    return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
 
 
 def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,16 @@ class LoadedScene:
     warnings: tuple[str, ...]
     world_import: tuple[int, ...] = ()
     recording: Recording | None = None
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors about a shape or body of the model say whose it is: the engine knows no files."""
+        try:
+            yield
+        except InputError as error:
+            if not error.where.startswith(("shape ", "body ")):
+                raise
+            raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
 
     def motion(self, options: RecordingOptions | None = None) -> Motion:
         """The recording, or else the scene's own animation or keyframes, or else its one resting pose.

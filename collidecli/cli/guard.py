@@ -85,6 +85,8 @@ def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[in
     show_on(board)
     if not faulthandler.is_enabled():
         faulthandler.enable(trace_write)
+    if hasattr(signal, "SIGVTALRM"):
+        faulthandler.register(signal.SIGVTALRM, trace_write, chain=True)  # and then it ends the process
     for number in ends:
         signal.signal(number, _end_early)
     threading.Thread(target=_end_with_parent, args=(life_read,), name="collide-parent", daemon=True).start()
@@ -162,6 +164,11 @@ def _verdict(status: int, board: Board, trace: str) -> tuple[int, str]:
         return UNUSABLE_INPUT, (
             f"{place}collide was killed while {doing}, most likely because the system ran out of memory\n"
             "  lower --memory-limit, --threads or --worlds, or split the input"
+        )
+    if what and name == "SIGVTALRM":
+        return UNUSABLE_INPUT, (
+            f"{place}{doing} came to no end: HDF5 goes round in circles in the file's structure\n"
+            "  the file is damaged: copy it again, or make it again"
         )
     # Frames are read while others are computed: the crashed thread tells which of the two it was.
     crashed = trace.partition("Current thread")[2].partition("\nThread ")[0]

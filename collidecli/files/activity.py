@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -62,6 +63,37 @@ class Board:
     def _text(self, place: slice) -> bytes:
         first = place.start + _LENGTH_BYTES
         return self._memory[first : first + int.from_bytes(self._memory[place.start : first], "little")]
+
+
+STRUCTURE_SECONDS = 30.0
+"""Of this process's own work, which a slow disk takes none of, and other programs neither. An object of an HDF5 file
+takes some 10 us, the names of a million shapes a second."""
+_structures = 0
+
+
+@contextmanager
+def structure() -> Iterator[None]:
+    """Marks that HDF5 is looking for names, attributes and strings in a file: bytes that were damaged can keep it for
+    ever, and no signal handler of Python's runs meanwhile.
+
+    After STRUCTURE_SECONDS of processor time without a `structure_step` the system ends a process that somebody
+    watches over, by SIGVTALRM; one without a board waits. It is no place for reading data, which takes as long as it
+    takes, nor for computing.
+    """
+    global _structures
+    _structures += 1
+    structure_step()
+    try:
+        yield
+    finally:
+        _structures -= 1
+        structure_step()
+
+
+def structure_step() -> None:
+    """Something was found: the time begins anew."""
+    if _board is not None and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_VIRTUAL, STRUCTURE_SECONDS if _structures else 0.0)
 
 
 DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError)

@@ -13,6 +13,7 @@ import psutil
 from h5py import h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure, structure_step
 
 ZSTD_FILTER = 32015
 MOST_LEVELS = 64
@@ -41,11 +42,13 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
         what = "is a folder, not a file" if os.path.isdir(name) else "there is no such file"
         raise InputError(what, name)
     try:
-        file = h5py.File(name, "r")
+        with structure():
+            file = h5py.File(name, "r")
     except OSError as error:
         raise _cannot_open(name, error) from error
     try:
-        _refuse_what_no_input_has(file, name)
+        with structure():
+            _refuse_what_no_input_has(file, name)
     except DAMAGE as error:
         file.close()
         raise damaged(name, error) from error
@@ -57,7 +60,8 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
 
 def format_of(file: h5py.File) -> str:
     """What an open file calls its format; empty where it does not say."""
-    return text_of(file.attrs.get("format", ""))
+    with structure():
+        return text_of(file.attrs.get("format", ""))
 
 
 def text_of(value: object) -> str:
@@ -95,6 +99,7 @@ def _refuse_what_no_input_has(file: h5py.File, name: str) -> None:
         if depth > MOST_LEVELS:
             raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
         for key in group:
+            structure_step()
             place = f"{path}/{key}"
             link = group.get(key, getlink=True)
             if isinstance(link, h5py.ExternalLink):

@@ -68,7 +68,7 @@ class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
 
     cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and what was chosen of
-    OPTIONAL_COLUMNS.
+    OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; one that was not read raises KeyError.
     """
 
     first_cell: int
@@ -78,3 +78,68 @@ class ContactBlock:
     @property
     def contact_count(self) -> int:
         return int(self.cell_counts.sum())
+
+    @property
+    def shape0(self) -> np.ndarray:
+        """int32[n]: the first shape, a row of the table of shapes; less than shape1."""
+        return self.columns["shape0"]
+
+    @property
+    def shape1(self) -> np.ndarray:
+        """int32[n]: the second shape, a row of the table of shapes."""
+        return self.columns["shape1"]
+
+    @property
+    def distance(self) -> np.ndarray:
+        """float32[n]: signed distance of the surfaces, inflated by their margins [m]; negative is penetration."""
+        return self.columns["distance"]
+
+    @property
+    def normal(self) -> np.ndarray:
+        """float32[n, 3]: unit, in the world, from shape0 to shape1."""
+        return self.columns["normal"]
+
+    @property
+    def point0(self) -> np.ndarray:
+        """float32 or float64[n, 3]: witness point on shape0's plain surface, in the world [m]."""
+        return self.columns["point0"]
+
+    @property
+    def point1(self) -> np.ndarray:
+        """float32 or float64[n, 3]: witness point on shape1's plain surface, in the world [m]."""
+        return self.columns["point1"]
+
+    @property
+    def offset0(self) -> np.ndarray:
+        """float32[n, 3]: point0 in the frame of shape0's body, in the world for a static shape [m]."""
+        return self.columns["offset0"]
+
+    @property
+    def offset1(self) -> np.ndarray:
+        """float32[n, 3]: point1 in the frame of shape1's body, in the world for a static shape [m]."""
+        return self.columns["offset1"]
+
+    @property
+    def feature0(self) -> np.ndarray:
+        """int32[n]: which vertex, edge, face or side of shape0 it is on; -1 none."""
+        return self.columns["feature0"]
+
+    @property
+    def feature1(self) -> np.ndarray:
+        """int32[n]: which vertex, edge, face or side of shape1 it is on; -1 none."""
+        return self.columns["feature1"]
+
+    @property
+    def kind(self) -> np.ndarray:
+        """uint8[n]: 0 point, 1 edge, 2 face, 3 patch."""
+        return self.columns["kind"]
+
+    @property
+    def depth(self) -> np.ndarray:
+        """float32[n]: of penetration [m], max(0, -distance)."""
+        return np.maximum(-self.columns["distance"], np.float32(0.0))
+
+    @property
+    def cell(self) -> np.ndarray:
+        """int64[n]: the cell that each contact is of, frame * world count + world."""
+        return np.repeat(self.first_cell + np.arange(len(self.cell_counts)), self.cell_counts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -183,6 +184,22 @@ class RecordingOptions:
     quaternion_order: str = ""
     state_spec: str = ""
     fps: float | None = None
+
+
+def recorded_option(config: Mapping[str, object], name: str) -> object:
+    """An option of a run as its contact set has it, in JSON's types: one that is not there had its default.
+
+    What is no option of this version is None where it is not there.
+    """
+    value = config.get(name, _DEFAULTS.get(name))
+    return list(value) if isinstance(value, tuple) else value
+
+
+_DEFAULTS = {
+    "frames": "",
+    "columns": (),
+    **{each.name: each.default for kind in (ContactOptions, SceneOptions, RecordingOptions) for each in fields(kind)},
+}
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ pytest loads this module at every start, so it imports pytest and nothing else u
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "contacts_tolerance(atol, rtol, ignore_shallow, ...): what contacts_regression allows, as collide diff has it",
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The list of failures at the end has one line of ours: where CI is set, pytest would say the whole table again."""
+    report = yield
+    asked = sys.modules.get("collidecli.pytest_plugin.regression")  # there where a test asked for the fixture
+    error = call.excinfo.value if call.excinfo is not None else None
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if asked is not None and crash is not None and isinstance(error, asked.ContactsDiffer):
+        crash.message = str(getattr(error, "summary", ""))
+    return report
 
 
 @pytest.fixture

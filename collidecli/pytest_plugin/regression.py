@@ -32,6 +32,15 @@ from collidecli.report.diff_table import diff_table
 PathLike = str | os.PathLike[str]
 WIDTH = 110
 """Columns of the table in a failure."""
+DIFFERENT = "contacts are not those of the baseline"
+
+
+class ContactsDiffer(pytest.fail.Exception):
+    """A failure that says much. summary: one line of it, for pytest's list of failures."""
+
+    def __init__(self, words: str, summary: str) -> None:
+        super().__init__(words, pytrace=False)
+        self.summary = summary
 
 
 class ContactsRegression:
@@ -129,7 +138,8 @@ class ContactsRegression:
                 )
             return
         assert found is not None
-        pytest.fail(self._words(found, baseline, obtained), pytrace=False)
+        reasons = ", ".join(found.facts["reasons"])
+        raise ContactsDiffer(self._words(found, baseline, obtained), f"{DIFFERENT}: {reasons}")
 
     def _allowed(self) -> dict[str, Any]:
         """Fields of DiffRequest from the markers; the nearest one decides each name."""
@@ -178,7 +188,7 @@ class ContactsRegression:
             "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
-        return "\n".join(["contacts are not those of the baseline", "", table_text(found.facts), "", *lines])
+        return "\n".join([DIFFERENT, "", table_text(found.facts), "", *lines])
 
 
 def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:

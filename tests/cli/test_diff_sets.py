@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from xml.etree import ElementTree
 
+import h5py
 import numpy as np
 import pytest
 
+from collidecli.model.options import REDUCTION_DEFAULTS
 from tests.support.contact_edits import Edited, made_up
 from tests.support.diff_facts import counts, nothing_but_contacts, where
 
@@ -233,6 +236,43 @@ def test_golden_files_compare_with_each_other(collide, here, request):
         if one != other:
             assert any("versions" in note for note in facts["notes"])
             assert any("surfaces" in note for note in facts["notes"])
+
+
+SPHERES = """<mujoco><worldbody>
+  <geom name="a" type="sphere" size="1"/>
+  <body><freejoint/><geom name="b" type="sphere" size="1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_options_at_their_defaults_are_no_notes(here, collide):
+    """Versions write more or fewer options; one that is not there had its default."""
+    (here / "scene.xml").write_text(SPHERES)
+    assert collide("run", "scene.xml", "-o", "now.h5", "--device", "cpu").code == 0
+    assert collide("run", "scene.xml", "-o", "r.h5", "--device", "cpu", "--reduce-contacts").code == 0
+    with h5py.File(here / "now.h5") as now, h5py.File(here / "r.h5") as reduced:
+        written, all_of_them = (json.loads(str(file.attrs["config"])) for file in (now, reduced))
+    assert "betas" not in written
+    assert set(all_of_them) - set(written) == set(REDUCTION_DEFAULTS)
+    for name, config in (
+        ("old.h5", {"narrow_phase": "gjk", "frames": "", "worlds": None}),
+        ("more.h5", {**all_of_them, "reduce_contacts": False}),
+        ("other.h5", {"narrow_phase": "mpr", "uneven_demos": "cut", "later": 1}),
+    ):
+        shutil.copyfile(here / "now.h5", here / name)
+        with h5py.File(here / name, "a") as file:
+            file.attrs["config"] = json.dumps(config)
+    for name in ("old.h5", "more.h5"):
+        assert json.loads(collide("diff", "now.h5", name, "--json").out)["notes"] == []
+        # As far as options go, these could be joined.
+        assert "worlds of now.h5 again" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
+    assert "the option reduce_contacts: true and false" in collide("merge", "now.h5", "r.h5", "-o", "m.h5").err
+    assert json.loads(collide("diff", "other.h5", "now.h5", "--json").out)["notes"] == [
+        "made with another later: 1 and none",
+        "made with another narrow_phase: mpr and gjk",
+        "made with another uneven_demos: cut and ",
+    ]
+    notes = json.loads(collide("diff", "r.h5", "now.h5", "--json").out)["notes"]
+    assert notes == ["made with another reduce_contacts: True and False"]
 
 
 def test_what_rests_is_not_called_shifted(diff):

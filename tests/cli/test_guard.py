@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -90,6 +91,56 @@ def test_killed_means_out_of_memory():
         "error: a.xml: collide was killed while reading the scene, most likely because the system ran"
     )
     assert "--memory-limit" in err
+
+
+CIRCLES = """
+with reading('recording', 'a.h5'):
+    with structure():
+        for _ in range(4):
+            structure_step()
+            until = time.process_time() + 0.2
+            while time.process_time() < until:
+                pass
+    print('read', flush=True)
+    until = time.process_time() + 0.6
+    while time.process_time() < until:
+        pass
+print('computed', flush=True)
+with reading('recording', 'b.h5'), structure(), structure():
+    time.sleep(0.6)
+    print('waited', flush=True)
+    while True:
+        pass
+"""
+LIMIT = """
+from collidecli.files import activity
+from collidecli.files.activity import structure, structure_step
+activity.STRUCTURE_SECONDS = 0.4
+"""
+
+
+def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
+    code, out, err = answer(CIRCLES, LIMIT)
+    assert (code, out) == (2, "read\ncomputed\nwaited\n")
+    assert err.startswith("error: b.h5: reading the recording came to no end: HDF5 goes round in circles in the file's")
+    assert len(err.splitlines()) == 2
+    assert "in work" in answer(CIRCLES, LIMIT, args=("-v",))[2]
+
+
+@pytest.mark.parametrize("verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]])
+def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
+    """HDF5's heap of strings without anything in it: the next one begins where this one does."""
+    file = (Path(__file__).parents[1] / "golden" / "contacts_1_1.h5").read_bytes()
+    head = file.index(b"GCOL") + 16
+    (tmp_path / "contacts.h5").write_bytes(file)
+    (tmp_path / "heap.h5").write_bytes(file[:head] + bytes(4096 - 16) + file[head + 4096 - 16 :])
+    (tmp_path / "none.xml").write_text("<mujoco/>")
+    start = f"{LIMIT}\nimport sys\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *verb, "heap.h5"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(r"error: heap.h5: reading the [a-z ]+ came to no end: HDF5 goes round in circles", done.stderr)
 
 
 def test_what_fails_after_the_end_takes_nothing_back():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from collidecli.cli import main as cli
 from collidecli.engine.signed_distance import source
@@ -37,3 +38,14 @@ def test_the_second_run_finds_the_field(tmp_path, capsys, monkeypatch):
     # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg) of it at least.
     voxel = 2.7 / 40
     assert -0.45 - voxel <= deepest <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
+
+
+@pytest.mark.parametrize("verb", [["run", "-o", "o.h5"], ["profile"]])
+def test_too_many_voxels_name_the_file_and_the_prim(tmp_path, capsys, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    ring = mesh("ring", *RING, "sdf", "uniform int physxSDFMeshCollision:sdfResolution = 8192", BODY_APIS)
+    scene = write_usda(tmp_path, ring + sphere("ball", "double radius = 0.1"))
+    assert cli.main([*verb, scene.name, "--device", "cpu", "--cache-limit", "0"]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(f"error: {scene.name}: shape '/ring': the signed distance field would have ")
+    assert "larger than" in message

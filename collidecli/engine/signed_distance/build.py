@@ -55,7 +55,7 @@ def _is_closed(shape: SdfShape) -> bool:
 
 
 def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
-    fix = f"give a larger sdf_target_voxel_size than {shape.voxel:g} m, or a narrower sdf_narrow_band_range"
+    fix = f"ask for voxels larger than {shape.voxel:g} m, that is a lower resolution, or for a narrower band"
     return InputError(f"the signed distance field would have {what}", where, fix)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
 from collidecli.files.contacts.materials import tables_of
@@ -28,12 +30,14 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
         raise InputError("there is no such file", name)
     try:
         with open_h5(name) as file:
-            require_version(file, name)
-            findings = _header_findings(file, name) + _type_findings(file, name)
+            with structure():
+                require_version(file, name)
+                findings = _header_findings(file, name) + _type_findings(file, name)
             if findings:
                 return findings
             findings = _content_findings(file, name)
-            contacts = ContactSet(file, name)
+            with structure():
+                contacts = ContactSet(file, name)
             in_tables = table_findings(contacts)
             return findings + (in_tables or row_findings(contacts))
     except InputError as error:
@@ -115,7 +119,8 @@ def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
     for start in range(0, dataset.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))
         try:
-            values = dataset[rows]
+            with structure() if is_string else nullcontext():
+                values = dataset[rows]
         except OSError as error:
             raise read_error(name, dataset, rows, error) from error
         if is_string:

@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.materials import read_materials, read_pair_materials, tables_of
 from collidecli.files.h5_input import DAMAGE, damaged, exact_texts, open_h5
@@ -106,7 +107,8 @@ class ContactSet:
         """Raises InputError for a file that is not a finished contact set of a version known here."""
         file = open_h5(path)
         try:
-            return cls(file, os.fspath(path))
+            with structure():
+                return cls(file, os.fspath(path))
         except DAMAGE as error:
             file.close()
             raise damaged(os.fspath(path), error) from error

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.h5_input import DAMAGE, damaged, exact_texts
@@ -34,6 +35,7 @@ class StoredTable:
         return alike and self.values.tobytes() == other.values.tobytes()
 
 
+@structure()
 def model_tables(contacts: ContactSet) -> dict[str, StoredTable]:
     """Every dataset of /model, by path. Raises InputError for a string that is not UTF-8."""
     found: dict[str, StoredTable] = {}
@@ -47,6 +49,7 @@ def model_tables(contacts: ContactSet) -> dict[str, StoredTable]:
     return dict(sorted(found.items()))
 
 
+@structure()
 def model_attributes(contacts: ContactSet) -> dict[str, Any]:
     """Attributes of the group /model: the rules. Raises InputError where they are damaged."""
     try:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 import h5py
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.h5_input import DAMAGE, damaged, open_h5
 from collidecli.files.recordings.arrays import ArrayHeader, npy_header, npz_headers
 
@@ -61,7 +62,7 @@ def opened_content(path: str | os.PathLike[str]) -> Iterator[Content]:
     name = os.fspath(path)
     storage = storage_of(name)
     if storage == HDF5:
-        with open_h5(name) as file:
+        with open_h5(name) as file, structure():
             yield Content(name, HDF5, h5=file)
     elif storage == NPZ:
         yield Content(name, NPZ, arrays=npz_headers(name))

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure, structure_step
 from collidecli.files.h5_input import open_h5, text_of
 from collidecli.files.kinematics import (
     ArticulatedScene,
@@ -85,7 +86,7 @@ def recognise(content: Content) -> bool:
 
 def describe(path: str) -> RecordingFacts:
     """See `RecordingKind.describe`."""
-    with open_h5(path) as file, h5_damage(path):
+    with open_h5(path) as file, h5_damage(path), structure():
         demos = {name: _demo(file, path, name) for name in _demo_names(file)}
         if not demos:
             raise InputError("the recording has no demonstrations", f"{path}: /data", "record one at least")
@@ -110,7 +111,7 @@ def describe(path: str) -> RecordingFacts:
 
 def world_count(path: str, options: RecordingOptions) -> int | None:
     """See `RecordingKind.world_count`."""
-    with open_h5(path) as file, h5_damage(path):
+    with open_h5(path) as file, h5_damage(path), structure():
         return len(chosen_demos(_demo_names(file), options, f"{path}: /data"))
 
 
@@ -121,7 +122,7 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     """
     file = open_h5(path)
     try:
-        with h5_damage(path):
+        with h5_damage(path), structure():
             names = chosen_demos(_demo_names(file), options, f"{path}: /data")
             check_world_count(len(names), target, f"{path}: /data")
             demos = {name: _demo(file, path, name) for name in names}
@@ -255,6 +256,7 @@ def _groups(group: h5py.Group) -> list[str]:
 
 def _demo(file: h5py.File, path: str, name: str) -> _Demo:
     """Raises InputError: no states, datasets of another shape or type, assets of unequal lengths."""
+    structure_step()
     demo = file[f"data/{name}"]
     assert isinstance(demo, h5py.Group)
     groups = [group for key in GROUPS if isinstance(group := demo.get(key), h5py.Group)]

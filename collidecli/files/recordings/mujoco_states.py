@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.h5_input import open_h5
 from collidecli.files.recordings.arrays import npy_header, npz_headers, read_npy, read_npz
 from collidecli.files.recordings.content import HDF5, NPY, Content, h5_damage, storage_of
@@ -190,7 +191,7 @@ def _open(path: str) -> _Array:
 def _h5_array(path: str) -> _Array:
     file = open_h5(path)
     try:
-        with h5_damage(path):
+        with h5_damage(path), structure():
             name = _dataset_name(file)
             found = file[name] if name is not None else None
             if not isinstance(found, h5py.Dataset):

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure, structure_step
 from collidecli.files.h5_input import open_h5
 from collidecli.files.recordings.content import Content, h5_damage
 from collidecli.files.recordings.coordinates import RECORDED_FROM, CoordinateMotion, check_world_count, scene_kinematics
@@ -55,7 +56,7 @@ def recognise(content: Content) -> bool:
 
 def describe(path: str) -> RecordingFacts:
     """See `RecordingKind.describe`."""
-    with open_h5(path) as file, h5_damage(path):
+    with open_h5(path) as file, h5_damage(path), structure():
         held = _demos(file, path)
         lengths = {name: states.shape[0] for name, states in held.items()}
         models = {_model_file(file, name) for name in held}
@@ -83,13 +84,13 @@ def describe(path: str) -> RecordingFacts:
 
 def world_count(path: str, options: RecordingOptions) -> int | None:
     """See `RecordingKind.world_count`."""
-    with open_h5(path) as file, h5_damage(path):
+    with open_h5(path) as file, h5_damage(path), structure():
         return len(chosen_demos(list(_demos(file, path)), options, f"{path}: /data"))
 
 
 def carried_scenes(path: str, options: RecordingOptions) -> CarriedScenes:
     """The scenes of the chosen demonstrations, equal ones once. Raises InputError for one without `model_file`."""
-    with open_h5(path) as file, h5_damage(path):
+    with open_h5(path) as file, h5_damage(path), structure():
         names = chosen_demos(list(_demos(file, path)), options, f"{path}: /data")
         texts: dict[str, str] = {}
         worlds = []
@@ -110,7 +111,7 @@ def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
     """See `RecordingKind.open_motion`. The chosen demonstrations are worlds, in order."""
     file = open_h5(path)
     try:
-        with h5_damage(path):
+        with h5_damage(path), structure():
             held = _demos(file, path)
             names = chosen_demos(list(held), options, f"{path}: /data")
             check_world_count(len(names), target, f"{path}: /data")
@@ -171,6 +172,7 @@ def _demos(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
     assert isinstance(data, h5py.Group)
     found = {}
     for name in in_order(str(name) for name in data if isinstance(data.get(name), h5py.Group)):
+        structure_step()
         states = data[name].get("states")  # type: ignore[union-attr]
         where = f"{path}: /data/{name}/states"
         if not isinstance(states, h5py.Dataset):

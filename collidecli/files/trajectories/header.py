@@ -11,6 +11,7 @@ import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
+from collidecli.files.activity import structure
 from collidecli.files.h5_input import format_of, open_h5, text_of
 
 TRAJECTORY_FORMAT = "collide-trajectory"
@@ -51,6 +52,7 @@ def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
         return header_of(file, os.fspath(path))
 
 
+@structure()
 def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
     """The header of a file that `open_h5` opened; `place` is its name in messages."""
     creator = _check_format(file, place)

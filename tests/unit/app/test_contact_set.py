@@ -9,6 +9,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
+from collidecli.model.contacts import RIGID_COLUMNS
 from tests.support.contact_edits import made_up
 from tests.support.touch_oracle import Touch, intervals, ordered
 
@@ -50,6 +51,22 @@ def test_to_iterate_is_to_go_over_the_blocks(contacts, edited):
     assert sum(len(block.cell_counts) for block in some) == 6
     assert some[0].first_cell == 5
     assert sum(block.contact_count for block in some) == ((edited.cell >= 5) & (edited.cell < 11)).sum()
+
+
+def test_columns_are_attributes(contacts, edited):
+    whole = contacts.cells(0, contacts.cell_count)
+    for column in RIGID_COLUMNS:
+        np.testing.assert_array_equal(getattr(whole, column.name), contacts.column(column.name))
+        assert getattr(type(whole), column.name).__doc__.startswith(("int32[n", "float32", "uint8[n"))
+    assert whole.depth.dtype == np.float32
+    assert whole.depth.tolist() == [max(0.0, -distance) for distance in contacts.column("distance").tolist()]
+    assert whole.depth.max() > 0.0
+    assert whole.cell.tolist() == sorted(edited.cell.tolist())
+    frame, world = 2, 1
+    alone = contacts.cell(frame, world)
+    assert alone.cell.tolist() == [frame * 3 + world] * (edited.cell == frame * 3 + world).sum()
+    with pytest.raises(KeyError, match="normal"):
+        _ = next(contacts.blocks(names=("shape0",))).normal
 
 
 def test_pairs_are_counted(contacts, edited):
