@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -18,7 +18,7 @@ from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import KINDS_WITH_FIELD, DeviceModel, kinds_of, upload_model
-from collidecli.engine.narrow_phase.dispatch import needed_rooms
+from collidecli.engine.narrow_phase.dispatch import RoomTable, needed_rooms
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
@@ -128,11 +128,7 @@ def build_pipeline(
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
     kind_pairs = _kind_pairs(device_model, template_pairs)
     table = needed_rooms(kind_pairs, contact_options.narrow_phase, device)
-    fields, field_seconds = None, 0.0
-    if any(room.of_sdf for room in table.rooms):
-        start = time.perf_counter()
-        fields = _fields(device_model, store)
-        field_seconds = time.perf_counter() - start
+    surfaces, field_seconds = _surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
         device_model,
         _broad_phase(choice.name, device_model, template_pairs, sample_poses),
@@ -140,14 +136,14 @@ def build_pipeline(
         np.dtype(float_type),
         contact_options.max_contacts_per_pair,
         _reduction(contact_options, kind_pairs, device),
-        fields,
+        surfaces,
         field_seconds,
     )
     compile_kernels(pipeline.kernels(), device)
-    if any(room.of_meshes for room in table.rooms):
+    if "measured_meshes" in surfaces:
         from collidecli.engine.geometry.clearance import measure_clearance
 
-        device_model.rows.meshes = measure_clearance(device_model.rows.meshes, device_model.model.meshes, device)
+        measure_clearance(surfaces["measured_meshes"], device_model.model.meshes, device)
     return pipeline, choice
 
 
@@ -157,6 +153,18 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
     from collidecli.engine.contact.reduction import reduction_of
 
     return reduction_of(options, types_of(kind_pairs), device)
+
+
+def _surfaces(device_model: DeviceModel, table: RoomTable, store: FieldStore | None) -> tuple[dict[str, Any], float]:
+    """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took."""
+    needed = {room.kind.surfaces for room in table.rooms if room.kind}
+    meshes = device_model.rows.meshes
+    known = {"meshes": meshes, "measured_meshes": meshes, "heightfields": device_model.rows.heightfields}
+    surfaces = {name: known[name] for name in needed & set(known)}
+    start = time.perf_counter()
+    if "fields" in needed:
+        surfaces["fields"] = _fields(device_model, store)
+    return surfaces, time.perf_counter() - start
 
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -13,7 +13,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrow_phase.dispatch import Bucket, RoomTable
+from collidecli.engine.narrow_phase.dispatch import Bucket, RoomBucket, RoomTable
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.workspace import Workspace
@@ -21,7 +21,6 @@ from collidecli.model.contacts import ContactBlock
 
 if TYPE_CHECKING:
     from collidecli.engine.contact.reduction import Reduction
-    from collidecli.engine.narrow_phase.sdf.fields import Fields
 
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
@@ -82,8 +81,8 @@ class StageClock:
 class CollisionPipeline:
     """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
 
-    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact. fields: where a pair has a signed
-    distance field. field_seconds: what building them, or finding them, took.
+    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact. surfaces: what rooms of pairs in pieces
+    read, see `build`. field_seconds: what building signed distance fields, or finding them, took.
     """
 
     device_model: DeviceModel
@@ -92,7 +91,7 @@ class CollisionPipeline:
     float_type: np.dtype
     max_contacts_per_pair: int = 0
     reduction: Reduction | None = None
-    fields: Fields | None = None
+    surfaces: dict[str, Any] = field(default_factory=dict)
     field_seconds: float = 0.0
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
@@ -125,11 +124,8 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches."""
         shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
-        in_pieces = [room for room in self.table.rooms if room.in_pieces]
-        if in_pieces:
-            from collidecli.engine.narrow_phase.in_pieces import kernels_of
-
-            shared += kernels_of(in_pieces)
+        for room in self.table.rooms:
+            shared += room.kind.kernels if room.kind else []
         if self.reduction is not None:
             shared += self.reduction.kernels()
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
@@ -145,13 +141,11 @@ class CollisionPipeline:
         needed = [size * room.max_contacts for size, room in zip(sizes, self.table.rooms, strict=True)]
         shared = [self.device_model.rows, chunk.instances, candidates]
         pieces = {}
-        if any(room.in_pieces and size for room, size in zip(self.table.rooms, sizes, strict=True)):
-            from collidecli.engine.narrow_phase import in_pieces
         for index, room in enumerate(self.table.rooms):
-            if sizes[index] and room.in_pieces:
-                pieces[index], needed[index] = in_pieces.find(
-                    room, shared, self.fields, order, starts[index], sizes[index], workspace
-                )
+            if room.kind and sizes[index]:
+                bucket = RoomBucket(room, shared, self.surfaces, order, starts[index], sizes[index])
+                pieces[index] = room.kind.find(bucket, workspace)
+                needed[index] = pieces[index].rows
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
         inexact = workspace.array("inexact_count", 1, wp.int32)
@@ -162,11 +156,9 @@ class CollisionPipeline:
         staged = workspace.struct(Staging, contact=contact)
         for index, room in enumerate(self.table.rooms):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
-            if index in pieces:
-                in_pieces.collide(
-                    room, shared, self.fields, pieces[index], order, (start, size, limit), inexact, contact, first_row,
-                    workspace,
-                )  # fmt: skip
+            if room.kind and size:
+                bucket = RoomBucket(room, shared, self.surfaces, order, start, size)
+                room.kind.collide(bucket, pieces[index], (contact, first_row), limit, inexact, workspace)
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
             staged = workspace.struct(

@@ -42,12 +42,13 @@ def route(first: Form, second: Form) -> str:
     if field_voxel((first, second)) is not None:
         return "SDF"
     room = dispatch.room(first.type, second.type, "gjk")
-    if room.of_field:
+    kind = room.kind.name if room.kind else ""
+    if kind == "heightfield":
         return "cells"
-    if room.of_meshes:
+    if kind == "meshes":
         return "trees of both"
     if first.type == ShapeType.PLANE and second.type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
         return "vertices"
-    if room.of_mesh:
+    if kind == "mesh":
         return "tree"
     return "closed form" if (first.type.label, second.type.label) in dispatch.CLOSED_FORM else "GJK, EPA"

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import warp as wp
@@ -16,6 +16,9 @@ from collidecli.engine.device_model import KINDS_WITH_FIELD, ShapeRows
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
+
+if TYPE_CHECKING:
+    from collidecli.engine.narrow_phase.in_pieces import PieceKind
 
 CLOSED_FORM = (
     ("plane", "sphere"),
@@ -35,6 +38,14 @@ CLOSED_FORM = (
     ("box", "box"),
 )
 """Pairs that have a room of their own; every other convex pair goes through GJK and EPA, or MPR."""
+
+IN_PIECES = {
+    "mesh": "mesh.room",
+    "meshes": "mesh.mesh_mesh",
+    "heightfield": "heightfield.room",
+    "sdf": "sdf.room",
+}
+"""Kinds of rooms whose pairs are tested in pieces, and the module whose `room_of` has them, see `in_pieces`."""
 
 METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr"}
 
@@ -118,43 +129,51 @@ def convex_kernel(
 class Room:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
-    of_mesh: its pairs have a mesh, and `max_contacts` and the kernel are of a triangle, see `mesh.room`; of_meshes:
-    two, which take rows as `mesh.mesh_mesh` counts them. of_field: as of_mesh, of heightfields, see `heightfield.room`;
-    of_sdf: of signed distance fields, see `sdf.room`.
+    kind: of rooms whose pairs are tested in pieces, see IN_PIECES; `max_contacts` and the kernel are then of a piece,
+    0 where contacts are counted.
     """
 
     name: str
     max_contacts: int
     kernel: wp.Kernel
     may_be_inexact: bool = False
-    of_mesh: bool = False
-    of_field: bool = False
-    of_meshes: bool = False
-    of_sdf: bool = False
+    kind: PieceKind | None = None
 
-    @property
-    def in_pieces(self) -> bool:
-        """Whether its pairs are tested a piece at a time, see `in_pieces`."""
-        return self.of_mesh or self.of_field or self.of_sdf
+
+@dataclass(frozen=True)
+class RoomBucket:
+    """The candidates order[start:start + size] of a room. shared: rows, instances, candidates. surfaces: by name."""
+
+    room: Room
+    shared: list[Any]
+    surfaces: dict[str, Any]
+    order: wp.array
+    start: int
+    size: int
+
+
+def kind_in_pieces(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
+    """Which of IN_PIECES a pair of types is, type_a <= type_b; "" for none. has_field: one of the two at least."""
+    # Planes and heightfields meet the surface itself, not its field.
+    if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
+        return "sdf"
+    if type_b == ShapeType.HEIGHTFIELD:
+        return "heightfield"
+    if type_b == ShapeType.MESH:
+        return "meshes" if type_a == ShapeType.MESH else "mesh"
+    return ""
 
 
 @cache
-def room(type_a: ShapeType, type_b: ShapeType, method: str) -> Room:
-    """The room of a pair of types, type_a <= type_b."""
+def room(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Room:
+    """The room of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `kind_in_pieces`."""
+    kind = kind_in_pieces(type_a, type_b, has_field)
+    if kind:
+        return importlib.import_module(f"collidecli.engine.narrow_phase.{IN_PIECES[kind]}").room_of(type_a)
     name = f"{type_a.label}_{type_b.label}"
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module = importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{name}")
         return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
-    if type_b == ShapeType.HEIGHTFIELD:
-        from collidecli.engine.narrow_phase.heightfield import room as rooms_of_fields
-
-        name, most, kernel = rooms_of_fields.field_room(type_a)
-        return Room(name, most, kernel, may_be_inexact=True, of_field=True)
-    if type_b == ShapeType.MESH:
-        from collidecli.engine.narrow_phase.mesh import room as rooms_of_meshes
-
-        name, most, kernel = rooms_of_meshes.mesh_room(type_a)
-        return Room(name, most, kernel, most > 0, of_mesh=True, of_meshes=type_a == ShapeType.MESH)
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrow_phase.pairs import plane_convex_mesh as room_of_planes
@@ -184,13 +203,6 @@ class RoomTable:
     kind_count: int
 
 
-@cache
-def _sdf_room() -> Room:
-    from collidecli.engine.narrow_phase.sdf import room as room_of_fields
-
-    return Room("sdf", room_of_fields.MOST, room_of_fields.collide_field_pieces, of_sdf=True)
-
-
 def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
     """The rooms of some pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
     kind_count = 2 * KINDS_WITH_FIELD
@@ -198,14 +210,9 @@ def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Devic
     table = np.zeros((kind_count, kind_count), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
         type_a, type_b = sorted(kind % KINDS_WITH_FIELD for kind in (low, high))
-        # Planes and heightfields meet the surface itself.
-        is_exact = type_a == ShapeType.PLANE or type_b == ShapeType.HEIGHTFIELD
-        if high >= KINDS_WITH_FIELD and not is_exact:
-            here = _sdf_room()
-        elif type_a >= ShapeType.MESH and type_b == ShapeType.HEIGHTFIELD:
+        if type_a >= ShapeType.MESH and type_b == ShapeType.HEIGHTFIELD:
             continue  # those that the filter left have been refused
-        else:
-            here = room(ShapeType(type_a), ShapeType(type_b), method)
+        here = room(ShapeType(type_a), ShapeType(type_b), method, high >= KINDS_WITH_FIELD)
         if here not in rooms:
             rooms.append(here)
         table[low, high] = table[high, low] = rooms.index(here)

@@ -12,13 +12,12 @@ from collidecli.engine.contact.compact import COMPACT, count_cells
 from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.narrow_phase.dispatch import room
-from collidecli.engine.narrow_phase.heightfield.mid_phase import count_field_triangles
-from collidecli.engine.narrow_phase.mesh.join import join_contacts
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import collide_meshes, join_mesh_contacts
-from collidecli.engine.narrow_phase.mesh.mid_phase import count_triangles
-from collidecli.engine.narrow_phase.mesh.pieces import find_pieces
+from collidecli.engine.narrow_phase.heightfield.room import HEIGHTFIELD
+from collidecli.engine.narrow_phase.in_pieces import copy_pieces
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESHES
+from collidecli.engine.narrow_phase.mesh.room import MESH
 from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
-from collidecli.engine.narrow_phase.sdf.room import collide_field_pieces, find_field_pieces
+from collidecli.engine.narrow_phase.sdf.room import SDF
 from collidecli.engine.signed_distance.exact import fill_rows_of_mesh
 from collidecli.model.shape_types import ShapeType
 
@@ -37,18 +36,20 @@ KERNELS = {
     "reduce_contacts": reduce_contacts,
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,
-    "find_field_pieces": find_field_pieces,
-    "collide_field_pieces": collide_field_pieces,
+    "find_of_sdf": SDF.search,
+    "sdf": room(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel,
+    "join_sdf": SDF.join,
     "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
     "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
-    "count_triangles": count_triangles,
-    "join_contacts": join_contacts,
+    "find_on_mesh": MESH.search,
+    "copy_pieces": copy_pieces,
+    "join_triangles": MESH.join,
     "convex_triangles": room(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
     "measure_grid": measure_grid,
-    "find_pieces": find_pieces,
-    "collide_meshes": collide_meshes,
-    "join_mesh_contacts": join_mesh_contacts,
-    "count_field_triangles": count_field_triangles,
+    "find_on_meshes": MESHES.search,
+    "meshes": room(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
+    "join_surfaces": MESHES.join,
+    "find_on_heightfield": HEIGHTFIELD.search,
     "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex_field": room(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "hull_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
@@ -61,10 +62,10 @@ HEAVY = {
     "convex",
     "reduce_contacts",
     "convex_triangles",
-    "find_pieces",
-    "find_field_pieces",
-    "collide_field_pieces",
-    "collide_meshes",
+    "find_on_meshes",
+    "find_of_sdf",
+    "sdf",
+    "meshes",
     "convex_field",
     "hull_field",
 }

@@ -13,7 +13,8 @@ from collidecli.engine.narrow_phase.convex.features import feature_at
 from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrow_phase.heightfield.near import middle_of_hull
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
-from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
+from collidecli.engine.narrow_phase.join import RANK
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 # ruff: noqa: F811

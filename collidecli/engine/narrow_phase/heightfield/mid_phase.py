@@ -6,16 +6,13 @@ that the box does not reach.
 
 from __future__ import annotations
 
-from typing import Any
-
 import warp as wp
 
-from collidecli.engine.broad_phase.hit_words import scan_counts
-from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import (
     FIRST,
     Field,
+    Heightfields,
     border_vertex,
     col_under,
     field_of,
@@ -29,25 +26,11 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.near import Near, extent_along, may_meet, near_field
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside, nearest_part, square_to_square
 from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go_down, go_on, is_under, range_of
-from collidecli.engine.narrow_phase.mesh.mid_phase import Pieces
-from collidecli.engine.narrow_phase.staging import Candidates
-from collidecli.engine.workspace import Workspace
+from collidecli.engine.narrow_phase.in_pieces import PieceList, note_piece
+from collidecli.engine.narrow_phase.query import Query
 
 # What asks for much comes after what asks for little: an `and` may work out both.
 # ruff: noqa: SIM102
-
-FEW = wp.constant(8)
-"""Triangles of a candidate that are kept when they are counted: most have no more, and are then found once."""
-BURIED = wp.constant(1 << 30)
-"""Added to the number of the triangle that a shape is nearest to whose middle is inside the solid."""
-
-
-@wp.func
-def takes(near: Near, piece: wp.array[wp.vec2i], slot: int, number: int) -> int:
-    """Notes a piece where there is room; the next one's place."""
-    if slot < near.room_end:
-        piece[slot] = wp.vec2i(near.candidate, number)
-    return slot + 1
 
 
 @wp.func
@@ -83,9 +66,9 @@ def sides_near(field: Field, near: Near, row: int, col: int) -> int:
 
 
 @wp.func
-def cell_pieces(field: Field, near: Near, walk: Walk, piece: wp.array[wp.vec2i], start: int) -> int:
+def cell_pieces(field: Field, near: Near, walk: Walk, out: PieceList, start: int) -> int:
     """Triangles of the cells of the square in hand, as `top_pieces`."""
-    slot = start
+    found = start
     row = wp.max(walk.i << walk.level, walk.first_row)
     last_row = wp.min(((walk.i + 1) << walk.level) - 1, walk.last_row)
     last_col = wp.min(((walk.j + 1) << walk.level) - 1, walk.last_col)
@@ -97,16 +80,16 @@ def cell_pieces(field: Field, near: Near, walk: Walk, piece: wp.array[wp.vec2i],
             for side in range(2):
                 if ((sides >> side) & 1) == 1:
                     if may_meet(field, near, first + side):
-                        slot = takes(near, piece, slot, first + side)
+                        found = note_piece(out, found, first + side)
             col += 1
         row += 1
-    return slot
+    return found
 
 
 @wp.func
-def top_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
+def top_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
     """Triangles of the surface that the shape may meet; one wholly below them does not."""
-    slot = start
+    found = start
     walk = begin_walk(field, near.lower, near.upper)
     while walk.done == 0:
         passes = not is_under(walk)
@@ -120,62 +103,64 @@ def top_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) 
         elif walk.level > FIRST:
             walk = go_down(walk)
         else:
-            slot = cell_pieces(field, near, walk, piece, slot)
+            found = cell_pieces(field, near, walk, out, found)
             walk = go_on(walk)
-    return slot
+    return found
 
 
 @wp.func
-def wall_pieces(field: Field, near: Near, first: int, end: int, piece: wp.array[wp.vec2i], start: int) -> int:
+def wall_pieces(field: Field, near: Near, first: int, end: int, out: PieceList, start: int) -> int:
     """Triangles of the walls below segments first .. end - 1 of the border, as far as the box reaches them."""
-    slot = start
+    found = start
     walls = 2 * field.rows * field.cols
     for k in range(first, end):
         p = border_vertex(field, k)
         q = border_vertex(field, k + 1)
         if near.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
-            slot = takes(near, piece, slot, walls + 2 * k)
-            slot = takes(near, piece, slot, walls + 2 * k + 1)
-    return slot
+            found = note_piece(out, found, walls + 2 * k)
+            found = note_piece(out, found, walls + 2 * k + 1)
+    return found
 
 
 @wp.func
-def border_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
+def border_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
     """Triangles of the four walls."""
-    slot = start
+    found = start
     along = field.cols - 1
     up = field.rows - 1
     if near.upper[2] < field.bottom:
-        return slot
+        return found
     first_col = col_under(field, near.lower[0])
     last_col = col_under(field, near.upper[0])
     first_row = row_under(field, near.lower[1])
     last_row = row_under(field, near.upper[1])
     if near.lower[0] <= field.half_x and near.upper[0] >= -field.half_x:
         if near.lower[1] <= -field.half_y and near.upper[1] >= -field.half_y:
-            slot = wall_pieces(field, near, first_col, last_col + 1, piece, slot)
+            found = wall_pieces(field, near, first_col, last_col + 1, out, found)
         if near.lower[1] <= field.half_y and near.upper[1] >= field.half_y:
             behind = 2 * along + up
-            slot = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, piece, slot)
+            found = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, out, found)
     if near.lower[1] <= field.half_y and near.upper[1] >= -field.half_y:
         if near.lower[0] <= field.half_x and near.upper[0] >= field.half_x:
-            slot = wall_pieces(field, near, along + first_row, along + last_row + 1, piece, slot)
+            found = wall_pieces(field, near, along + first_row, along + last_row + 1, out, found)
         if near.lower[0] <= -field.half_x and near.upper[0] >= -field.half_x:
             behind = 2 * along + 2 * up
-            slot = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, piece, slot)
-    return slot
+            found = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, out, found)
+    return found
 
 
 @wp.func
-def find_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int) -> int:
-    """Every triangle that a shape is to be tested against, from `start` on; the end."""
-    slot = start
+def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: PieceList) -> int:
+    """Notes every triangle that a shape is to be tested against, in one part; of one that is inside, ~ the nearest."""
+    field = field_of(fields, rows.heightfield[query.row_b])
+    near = near_field(rows, query, field)
+    found = int(0)
     under_field = (
         near.beneath == 1 and wp.abs(near.middle[0]) <= field.half_x and wp.abs(near.middle[1]) <= field.half_y
     )
     if not under_field:
-        slot = top_pieces(field, near, piece, slot)
-    slot = border_pieces(field, near, piece, slot)
+        found = top_pieces(field, near, out, found)
+    found = border_pieces(field, near, out, found)
     if near.beneath == 1:
         reaches = near.upper[2] >= field.bottom
         for axis in range(2):
@@ -183,99 +168,11 @@ def find_pieces(field: Field, near: Near, piece: wp.array[wp.vec2i], start: int)
             reaches = reaches and near.lower[axis] <= half and near.upper[axis] >= -half
         if reaches:
             base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
-            slot = takes(near, piece, slot, base)
-            slot = takes(near, piece, slot, base + 1)
+            found = note_piece(out, found, base)
+            found = note_piece(out, found, base + 1)
     elif is_inside(field, near.middle):
         number = int(0)
-        if slot < near.room_end:
+        if out.first + found < out.end:
             number = nearest_part(field, near.middle).number
-        slot = takes(near, piece, slot, number + BURIED)
-    return slot
-
-
-@wp.func
-def pieces_of(
-    rows: ShapeRows,
-    instances: Instances,
-    candidates: Candidates,
-    candidate: int,
-    piece: wp.array[wp.vec2i],
-    start: int,
-    room: int,
-) -> int:
-    """How many triangles a candidate may meet; the first `room` of them are written from `start` on."""
-    row = candidates.row[candidate]
-    field = field_of(rows.heightfields, wp.max(rows.heightfield[row[0]], rows.heightfield[row[1]]))
-    near = near_field(rows, instances, candidates, candidate, field)
-    near.room_end = start + room
-    return find_pieces(field, near, piece, start) - start
-
-
-@wp.kernel(module="unique", enable_backward=False)
-def count_field_triangles(
-    rows: ShapeRows,
-    instances: Instances,
-    candidates: Candidates,
-    order: wp.array[wp.int32],
-    start: int,
-    end: wp.array[wp.int32],
-    few: wp.array[wp.vec2i],
-):
-    """One thread a candidate of a bucket: how many triangles it may meet, and the first FEW of them."""
-    thread = wp.tid()
-    end[thread] = pieces_of(rows, instances, candidates, order[start + thread], few, thread * FEW, FEW)
-
-
-@wp.kernel(module="unique", enable_backward=False)
-def copy_field_triangles(
-    end: wp.array[wp.int32], few: wp.array[wp.vec2i], piece: wp.array[wp.vec2i], most: wp.array[wp.int32]
-):
-    """One thread a candidate: the triangles that were kept when they were counted; most: the largest count."""
-    thread = wp.tid()
-    slot = int(0)
-    if thread > 0:
-        slot = end[thread - 1]
-    count = end[thread] - slot
-    if count <= FEW:
-        for k in range(count):
-            piece[slot + k] = few[thread * FEW + k]
-    else:
-        wp.atomic_max(most, 0, count)
-
-
-@wp.kernel(module="unique", enable_backward=False)
-def write_field_triangles(
-    rows: ShapeRows,
-    instances: Instances,
-    candidates: Candidates,
-    order: wp.array[wp.int32],
-    start: int,
-    end: wp.array[wp.int32],
-    piece: wp.array[wp.vec2i],
-):
-    """One thread a candidate with more: its number and each triangle, in an order that the field alone determines."""
-    thread = wp.tid()
-    slot = int(0)
-    if thread > 0:
-        slot = end[thread - 1]
-    count = end[thread] - slot
-    if count > FEW:
-        pieces_of(rows, instances, candidates, order[start + thread], piece, slot, count)
-
-
-def find_field_triangles(
-    name: str, shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace
-) -> Pieces:
-    """As `mesh.mid_phase.find_triangles`, for the rooms of heightfields."""
-    end = workspace.array(f"{name}_end", size, wp.int32)
-    few = workspace.array(f"{name}_few", size * int(FEW), wp.vec2i)
-    workspace.launch(count_field_triangles, size, [*shared, order, start, end, few])
-    count = scan_counts(workspace, end, size)
-    piece = workspace.array(f"{name}_piece", count, wp.vec2i)
-    most = workspace.array("field_most", 1, wp.int32)
-    most.zero_()
-    workspace.launch(copy_field_triangles, size, [end, few, piece, most])
-    # Seldom: even to pass over all candidates would take a tenth of what counting takes.
-    if workspace.last(most, 1) > int(FEW):
-        workspace.launch(write_field_triangles, size, [*shared, order, start, end, piece])
-    return Pieces(piece, end, count)
+        found = note_piece(out, found, ~number)
+    return found

@@ -2,7 +2,6 @@
 
 import warp as wp
 
-from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import OUTWARD, bounding_box, quat_x, quat_y, quat_z
 from collidecli.engine.geometry.heightfields import Field, field_triangle, top_triangle
@@ -14,8 +13,7 @@ from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
 from collidecli.engine.narrow_phase.heightfield.point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.narrow_phase.mesh.surface import spot_at
-from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
-from collidecli.engine.narrow_phase.staging import Candidates
+from collidecli.engine.narrow_phase.query import Query, hull_of, primitive_of
 
 TRIES = wp.constant(4)
 """Directions that are looked along: measured, one more costs more than the triangles that it leaves out."""
@@ -27,7 +25,7 @@ class Near:
 
     beneath: 1 where the middle is under the base. center, ball: of the shape's own frame, and how far from there it can
     reach. shape, pose: the shape itself, and its frame in the heightfield's; reach: how far it reaches beyond its
-    surface. room_end: pieces are written before this place.
+    surface.
 
     x, y, z, rounding: of capsules, boxes and ellipsoids, the scaled axes of their cores and what is around these, reach
     included.
@@ -46,8 +44,6 @@ class Near:
     center: Vec3
     ball: Real
     beneath: int
-    candidate: int
-    room_end: int
 
 
 @wp.func
@@ -62,11 +58,9 @@ def middle_of_hull(shape: HullShape) -> Vec3:
 
 
 @wp.func
-def near_field(rows: ShapeRows, instances: Instances, candidates: Candidates, candidate: int, field: Field) -> Near:
-    """What the other shape of a candidate can reach."""
-    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+def near_field(rows: ShapeRows, query: Query, field: Field) -> Near:
+    """What the other shape of a pair can reach."""
     near = Near()
-    near.candidate = candidate
     reach = wp.max(query.reach, Real(0.0))
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     shape_type = rows.type[query.row_a]

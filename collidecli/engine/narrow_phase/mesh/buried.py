@@ -9,7 +9,8 @@ from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrow_phase.convex.features import feature_at
-from collidecli.engine.narrow_phase.mesh.triangle import BURIED, RANK
+from collidecli.engine.narrow_phase.join import RANK
+from collidecli.engine.narrow_phase.mesh.triangle import BURIED
 from collidecli.engine.narrow_phase.staging import Staging, stage
 
 

@@ -13,9 +13,11 @@ from collidecli.engine.geometry.mesh_nearest import (
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.in_pieces import ContactRows
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.surface import edge_takes
-from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
-from collidecli.engine.narrow_phase.mesh.view import Rows, View, depth_inside, faces, own_direction, put
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
+from collidecli.engine.narrow_phase.mesh.view import View, depth_inside, faces, own_direction, put
 
 PARALLEL = wp.constant(Real(1.0e-18))
 """Squared sine of two edges below which they cross nowhere: their ends say where they are near."""
@@ -130,7 +132,7 @@ def edge_on_edge(
     target: int,
     side: int,
     overlaps: bool,
-    rows: Rows,
+    rows: ContactRows,
     count: int,
 ) -> int:
     """The contact of own's edge and side `side` of other's triangle `target` where they cross, if any.
@@ -171,7 +173,7 @@ def edge_on_edge(
 
 @wp.func(inline=False)
 def edge_through_sheet(
-    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: Rows, count: int
+    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: ContactRows, count: int
 ) -> int:
     """The contact of what an edge of own has behind a triangle of an open mesh that it goes through.
 
@@ -205,7 +207,7 @@ def edge_through_sheet(
 
 @wp.func(inline=False)
 def chord_contact(
-    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, enters: Real, rows: Rows, count: int
+    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, enters: Real, rows: ContactRows, count: int
 ) -> int:
     """The contact of the middle of an edge's part inside a closed mesh. enters: share of the edge where it begins."""
     chord = chord_of(meshes, view.other, start, end, enters)

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import warp as wp
 
-from collidecli.engine.broad_phase.hit_words import scan_counts
-from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at, measure_grid
 from collidecli.engine.geometry.mesh_nearest import goes_through, mesh_corner
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.dispatch import Room
+from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.edge import chord_contact, edge_on_edge, edge_through_sheet, share_through
-from collidecli.engine.narrow_phase.mesh.join import finish_contacts
+from collidecli.engine.narrow_phase.mesh.join import join_surfaces
 from collidecli.engine.narrow_phase.mesh.pieces import (
     EDGE_OWNED,
     EDGE_SALIENT,
     VERTEX_OWNED,
     VERTEX_SALIENT,
-    find_mesh_triangles,
-    find_pieces,
+    triangles_of_both,
 )
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
-from collidecli.engine.narrow_phase.mesh.view import Rows, View, view_of
-from collidecli.engine.narrow_phase.query import query_of
-from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
-from collidecli.engine.workspace import Workspace
-
-HELD = wp.constant(2)
-"""Contacts of a piece that are kept when they are counted; of pieces with more, all are sought again."""
+from collidecli.engine.narrow_phase.mesh.view import View, view_of
+from collidecli.engine.narrow_phase.query import Query
+from collidecli.model.shape_types import ShapeType
 
 
 @wp.func
@@ -73,7 +65,7 @@ def corner_of_work(work: Work, k: int) -> Vec3:
 
 @wp.func(inline=False)
 def meet_triangle(
-    view: View, meshes: Meshes, face: int, work: Work, target: int, k: int, rows: Rows, count: int
+    view: View, meshes: Meshes, face: int, work: Work, target: int, k: int, rows: ContactRows, count: int
 ) -> wp.vec2d:
     """Contacts of side k of an own triangle with one of other's; and the signed share where it goes through it, or 2.
 
@@ -106,7 +98,7 @@ def square_between(lower: Vec3, upper: Vec3, low: Vec3, high: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Rows, count: int) -> int:
+def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
     """Contacts of what an own triangle asks with all of other's surface that is within reach."""
     square = work.grown * work.grown
     node = meshes.header[view.other * wp.static(HEADER) + 3]
@@ -145,7 +137,7 @@ def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Rows, 
 
 
 @wp.func
-def contacts_of_piece(view: View, meshes: Meshes, face: int, rows: Rows) -> int:
+def contacts_of_triangle(view: View, meshes: Meshes, face: int, rows: ContactRows) -> int:
     """Contacts of an own triangle's corners and sides, those that it is the first to have; returns how many."""
     work = Work()
     work.bits = meshes.owned[face]
@@ -178,128 +170,29 @@ def contacts_of_piece(view: View, meshes: Meshes, face: int, rows: Rows) -> int:
     return meet_surface(view, meshes, face, work, rows, count)
 
 
-@wp.kernel(module="unique", enable_backward=False)
-def collide_meshes(
-    rows: ShapeRows,
-    instances: Instances,
-    candidates: Candidates,
-    piece: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
-    held: wp.array[StagedContact],
-    contact: wp.array[StagedContact],
-    first_row: int,
-    writes: int,
-):
-    """One thread a piece: counts its contacts, or, once the counts are scanned, writes them from first_row on.
-
-    held: the first HELD of each piece, from the pass that counts.
-    """
-    thread = wp.tid()
-    out = Rows()
-    out.contact = held
-    out.first = thread * HELD
-    out.end = out.first + HELD
-    if writes == 1:
-        begin = int(0)
-        if thread > 0:
-            begin = end[thread - 1]
-        if end[thread] - begin <= HELD:
-            for i in range(end[thread] - begin):
-                contact[first_row + begin + i] = held[thread * HELD + i]
-            return
-        out.contact = contact
-        out.first = first_row + begin
-        out.end = first_row + end[thread]
-    candidate = piece[thread][0]
-    face = piece[thread][1]
-    query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+@wp.func
+def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
+    """Contacts of a piece, see `pieces.triangles_of_both`."""
     extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
     size = wp.max(extent[0], wp.max(extent[1], extent[2]))
-    is_a = face >= 0
+    is_a = number >= 0
     mesh_a = rows.mesh[query.row_a]
     mesh_b = rows.mesh[query.row_b]
-    view = view_of(rows.meshes, mesh_a, mesh_b, query.pose_b_to_a, query.reach, size, is_a)
-    found = contacts_of_piece(view, rows.meshes, wp.where(is_a, face, ~face), out)
-    if writes == 0:
-        end[thread] = found
+    view = view_of(meshes, mesh_a, mesh_b, query.pose_b_to_a, query.reach, size, is_a)
+    return contacts_of_triangle(view, meshes, wp.where(is_a, number, ~number), out)
 
 
-@wp.kernel(module="unique", enable_backward=False)
-def join_mesh_contacts(
-    candidates: Candidates,
-    order: wp.array[wp.int32],
-    start: int,
-    limit: int,
-    parts: int,
-    piece_end: wp.array[wp.int32],
-    row_end: wp.array[wp.int32],
-    contact: wp.array[StagedContact],
-    first_row: int,
-):
-    """One thread a candidate: its pieces' contacts, which stand together, as those of the pair.
-
-    piece_end: where the pieces of each thread of `find_pieces` end, `parts` of them a candidate.
-    """
-    thread = wp.tid()
-    begin = int(0)
-    if thread > 0 and piece_end[thread * parts - 1] > 0:
-        begin = row_end[piece_end[thread * parts - 1] - 1]
-    count = int(0)
-    last = piece_end[(thread + 1) * parts - 1]
-    if last > 0:
-        count = row_end[last - 1] - begin
-    finish_contacts(
-        candidates, order[start + thread], contact, first_row + begin, count, False, -Real(wp.inf), Real(0.0), limit
-    )
+MESHES = PieceKind(
+    "meshes",
+    "measured_meshes",
+    search_kernel(Meshes, triangles_of_both),
+    join_surfaces,
+    parts_on_cuda=32,
+    others=(measure_grid,),
+)
+ROOM = Room("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_piece), kind=MESHES)
 
 
-MESH_PAIR_KERNELS = (find_pieces, join_mesh_contacts, measure_grid)
-"""Besides the room's own, `collide_meshes`."""
-
-
-@dataclass(frozen=True)
-class MeshPieces:
-    """A bucket's candidates with an own triangle each.
-
-    piece: vec2i, see `find_pieces`. end: where the pieces of each of its threads end, `parts` of them a candidate.
-
-    rows, row_end: how many rows the contacts take, and where those of each piece end. held: the first of each.
-    """
-
-    piece: wp.array
-    end: wp.array
-    count: int
-    parts: int
-    rows: int
-    row_end: wp.array
-    held: wp.array
-
-
-def find_mesh_pieces(shared: list[Any], order: wp.array, start: int, size: int, workspace: Workspace) -> MeshPieces:
-    """The pieces of the bucket order[start:start + size], and how many rows their contacts take, duplicates included.
-
-    shared: rows, instances, candidates.
-    """
-    piece, end, count, parts = find_mesh_triangles(shared, order, start, size, workspace)
-    row_end = workspace.array("mesh_pair_row_end", count, wp.int32)
-    held = workspace.array("mesh_pair_held", count * int(HELD), StagedContact)
-    contact = workspace.array("staged_contact", 1, StagedContact)
-    workspace.launch(collide_meshes, count, [*shared, piece, row_end, held, contact, 0, 0])
-    return MeshPieces(piece, end, count, parts, scan_counts(workspace, row_end, count), row_end, held)
-
-
-def collide_mesh_pairs(
-    shared: list[Any],
-    pieces: MeshPieces,
-    order: wp.array,
-    bucket: tuple[int, int, int],
-    staged: tuple[wp.array, int],
-    workspace: Workspace,
-) -> None:
-    """Contacts of a bucket of mesh pairs. bucket: as in `room.collide_pieces`. staged: the contacts, the first row."""
-    start, size, limit = bucket
-    contact, first_row = staged
-    arguments = [*shared, pieces.piece, pieces.row_end, pieces.held, contact, first_row, 1]
-    workspace.launch(collide_meshes, pieces.count, arguments)
-    arguments = [shared[2], order, start, limit, pieces.parts, pieces.end, pieces.row_end, contact, first_row]
-    workspace.launch(join_mesh_contacts, size, arguments)
+def room_of(type_a: ShapeType) -> Room:
+    """The one room of two meshes, whose contacts are counted."""
+    return ROOM

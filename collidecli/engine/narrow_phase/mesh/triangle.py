@@ -28,6 +28,8 @@ from collidecli.engine.narrow_phase.convex.manifold import along_face, contact_m
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts
 from collidecli.engine.narrow_phase.convex.penetration import common_point, cores_of, depth_by_epa, toward
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, triangle_feature_at
+from collidecli.engine.narrow_phase.in_pieces import INEXACT
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.spot import RISE
 from collidecli.engine.narrow_phase.mesh.surface import has_nearer, spot_at, spot_of_edge
 from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
@@ -35,10 +37,6 @@ from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 MAX_CONTACTS = 20
 """Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
 MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
-INEXACT = wp.constant(1 << 16)
-
-RANK = wp.constant(8)
-"""Added to a contact's kind, once for each rank, until the triangles' contacts are joined."""
 LAST_RESORT = wp.constant(2)
 """Rank of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's normal.
 """

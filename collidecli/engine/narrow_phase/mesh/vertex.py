@@ -12,10 +12,12 @@ from collidecli.engine.geometry.mesh_nearest import (
 )
 from collidecli.engine.geometry.meshes import Meshes, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.in_pieces import ContactRows
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.spot import RISE
 from collidecli.engine.narrow_phase.mesh.surface import place_takes, vertex_takes
-from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT, RANK
-from collidecli.engine.narrow_phase.mesh.view import Rows, View, behind_of, faces, own_direction, put
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
+from collidecli.engine.narrow_phase.mesh.view import View, behind_of, faces, own_direction, put
 
 
 @wp.func
@@ -48,7 +50,7 @@ def side_toward(view: View, normal: Vec3, at: Vec3, height: Real) -> Real:
 
 @wp.func(inline=False)
 def vertex_on_triangle(
-    view: View, meshes: Meshes, face: int, k: int, point: Vec3, target: int, rows: Rows, count: int
+    view: View, meshes: Meshes, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
 ) -> int:
     """The contact of corner k of own's triangle `face`, at `point`, in front of other's triangle `target`, if any.
 
@@ -95,7 +97,9 @@ def vertex_on_triangle(
 
 
 @wp.func
-def vertex_behind(view: View, meshes: Meshes, face: int, k: int, point: Vec3, rows: Rows, count: int) -> wp.vec2i:
+def vertex_behind(
+    view: View, meshes: Meshes, face: int, k: int, point: Vec3, rows: ContactRows, count: int
+) -> wp.vec2i:
     """Count of contacts, with that of a corner that is behind other's surface; and 1 where it is."""
     behind = behind_of(view, meshes, point)
     if behind.found == 0:

@@ -9,6 +9,7 @@ from collidecli.engine.geometry.clearance import clearance_at, is_free
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place_within, outward_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.in_pieces import ContactRows
 from collidecli.engine.narrow_phase.staging import StagedContact
 
 TOUCHES = wp.constant(Real(1.0e-9))
@@ -35,15 +36,6 @@ class View:
     other_front: int
     other_closed: int
     touch: Real
-
-
-@wp.struct
-class Rows:
-    """Where a piece's contacts go: rows from `first` to before `end`; more are counted only."""
-
-    contact: wp.array[StagedContact]
-    first: int
-    end: int
 
 
 @wp.func
@@ -74,7 +66,7 @@ def view_of(meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, reach: 
 @wp.func(inline=False)
 def put(
     view: View,
-    rows: Rows,
+    rows: ContactRows,
     count: int,
     on_own: Vec3,
     way: Vec3,

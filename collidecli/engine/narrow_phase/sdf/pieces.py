@@ -9,8 +9,9 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.sdf.fields import Fields
-from collidecli.engine.narrow_phase.sdf.join import LOOKS_OUT, NOT_LOWEST, RANK
+from collidecli.engine.narrow_phase.sdf.join import LOOKS_OUT, NOT_LOWEST
 from collidecli.engine.narrow_phase.sdf.search import COARSE_VOXELS, Found, Probe, found_at, least_along, least_over
 from collidecli.engine.narrow_phase.staging import StagedContact
 

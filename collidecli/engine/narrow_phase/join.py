@@ -1,0 +1,126 @@
+"""What the pieces of a pair found as the contacts of the pair: each feature once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact.order import features_before, swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
+
+RANK = wp.constant(8)
+"""Added to a contact's kind, once for each rank, until the contacts of a pair's pieces are joined."""
+
+
+@wp.func
+def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+    """By features; of equal ones the better rank, then the nearer."""
+    if features_before(x, y, swapped):
+        return True
+    if features_before(y, x, swapped):
+        return False
+    if x.kind / RANK != y.kind / RANK:
+        return x.kind < y.kind
+    return x.separation < y.separation
+
+
+@wp.func
+def sink(contact: wp.array[StagedContact], first: int, root: int, count: int, swapped: bool):
+    """Restores a heap, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and stands_before(contact[first + child], contact[first + child + 1], swapped):
+            child += 1
+        if not stands_before(contact[first + at], contact[first + child], swapped):
+            return
+        swap_contacts(contact, first + at, first + child)
+        at = child
+
+
+@wp.func
+def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swapped: bool):
+    """Heap sort: a pair may have thousands."""
+    for i in range(count / 2):
+        sink(contact, first, count / 2 - 1 - i, count, swapped)
+    for i in range(count - 1):
+        last = count - 1 - i
+        swap_contacts(contact, first, first + last)
+        sink(contact, first, 0, last, swapped)
+
+
+@wp.func(inline=False)
+def each_feature_once(contact: wp.array[StagedContact], first: int, count: int, swapped: bool) -> int:
+    """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
+    sort_contacts(contact, first, count, swapped)
+    kept = int(0)
+    for i in range(count):
+        is_new = kept == 0
+        if kept > 0:
+            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
+        if is_new:
+            contact[first + kept] = contact[first + i]
+            contact[first + kept].kind = contact[first + kept].kind % RANK
+            kept += 1
+    return kept
+
+
+def join_kernel(those_that_count: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that makes the contacts of pieces those of their pairs.
+
+    those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
+    stay. row: of the two shapes; swapped: where the second is the pair's a.
+    """
+
+    @wp.kernel(module="unique", enable_backward=False)
+    def join_contacts(
+        rows: ShapeRows,
+        candidates: Candidates,
+        order: wp.array[wp.int32],
+        start: int,
+        limit: int,
+        parts: int,
+        piece_end: wp.array[wp.int32],
+        found: wp.array[wp.int32],
+        contact: wp.array[StagedContact],
+        first_row: int,
+        most: int,
+    ):
+        """One thread a candidate of a bucket: its pieces' contacts at the front of their rows.
+
+        limit: contacts that a pair may keep, 0 all. piece_end: where the pieces of each of its `parts` end. found: how
+        many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand together, and it is
+        where those of each piece end.
+        """
+        thread = wp.tid()
+        candidate = order[start + thread]
+        begin = int(0)
+        if thread > 0:
+            begin = piece_end[thread * parts - 1]
+        end = piece_end[(thread + 1) * parts - 1]
+        first = first_row + begin * most
+        count = int(0)
+        if most > 0:
+            for piece in range(begin, end):
+                for i in range(found[piece]):
+                    contact[first + count] = contact[first_row + piece * most + i]
+                    count += 1
+        else:
+            if begin > 0:
+                first += found[begin - 1]
+            if end > 0:
+                count = first_row + found[end - 1] - first
+        if count > 0:
+            row = candidates.row[candidate]
+            swapped = rows.type[row[0]] > rows.type[row[1]]
+            count = those_that_count(rows, row, swapped, contact, first, count)
+            count = each_feature_once(contact, first, count, swapped)
+        candidates.found[candidate] = count
+        candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+        candidates.first[candidate] = first
+        candidates.stride[candidate] = 1
+
+    return join_contacts
