@@ -164,10 +164,15 @@ def collide(
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
     ).checked()
+    return _contacts_in_memory(model, _motion_of(model, body_q), contact, engine, columns)
+
+
+def _contacts_in_memory(
+    model: Model, motion: Motion, contact: ContactOptions, engine: EngineOptions, columns: Sequence[str]
+) -> Contacts:
     optional = OptionalColumns.of(contact.apply(model), columns)
-    motion = _motion_of(model, body_q)
     timing = TimingReport()
-    collision = prepare_collision(model, motion, contact, engine, find_device(device), timing)
+    collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     with closing(collision.blocks(timing)) as blocks:
         return joined_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
 
