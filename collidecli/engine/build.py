@@ -29,7 +29,6 @@ from collidecli.model.options import ContactOptions, EngineOptions
 
 if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels takes time
     from collidecli.engine.contact.reduction import Reduction
-    from collidecli.engine.narrow_phase.sdf.fields import Fields
     from collidecli.engine.signed_distance.grid import SdfGrid
     from collidecli.engine.signed_distance.source import FieldStore
 
@@ -167,7 +166,7 @@ def _surfaces(device_model: DeviceModel, table: RoomTable, store: FieldStore | N
     return surfaces, time.perf_counter() - start
 
 
-def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:
+def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
     from collidecli.engine.narrow_phase.sdf.fields import upload_fields
     from collidecli.engine.signed_distance.source import field_of
 
@@ -177,7 +176,7 @@ def _fields(device_model: DeviceModel, store: FieldStore | None) -> Fields:
         if shape.field_key not in grids:
             where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
             grids[shape.field_key] = field_of(shape, device, store, where)
-    return upload_fields(model, [grids[shape.field_key] for shape in model.sdfs], device)
+    return upload_fields(model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device)
 
 
 def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.by_reference import by_reference
 from collidecli.engine.geometry.meshes import HEADER, Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH
@@ -25,18 +26,22 @@ LEVEL = wp.constant(Real(1.0e-6))
 
 @wp.struct
 class Fields:
-    """What pairs with a signed distance field need besides `ShapeRows`, by row.
+    """What pairs with a signed distance field need of shapes, by row; and their grids and surfaces.
 
-    grid: which of `grids` a shape has, or -1. facet: which of `meshes` its triangles are, or -1. steps: of the search
-    along edges against it. reach: half extents of its box [m].
+    type, size: as in `ShapeRows`. grid: which of `grids` a shape has, or -1. facet: which of `meshes` its triangles
+    are, or -1. steps: of the search along edges against it. half: half extents of its box [m].
+
+    Functions take it by reference, see `by_reference`.
     """
 
+    type: wp.array[wp.int32]
+    size: wp.array[Vec3]
     grid: wp.array[wp.int32]
     facet: wp.array[wp.int32]
     steps: wp.array[wp.int32]
     half: wp.array[Vec3]
     grids: SdfGrids
-    meshes: Meshes
+    meshes: wp.array[Meshes]
 
 
 @wp.struct
@@ -55,18 +60,18 @@ def nearest_on_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def on_triangle(meshes: Meshes, face: int, point: Vec3) -> NearestOnMesh:
+def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMesh:
     """The nearest place of one triangle; the outward sum of the corner, edge or face that it is on."""
     result = NearestOnMesh()
-    p = meshes.point[meshes.corner[3 * face]]
-    normal = meshes.face_normal[face]
+    p = meshes[0].point[meshes[0].corner[3 * face]]
+    normal = meshes[0].face_normal[face]
     height = wp.dot(point - p, normal)
     foot = point - height * normal
     within = bool(True)
     least = Real(wp.inf)
     for k in range(3):
-        a = meshes.point[meshes.corner[3 * face + k]]
-        b = meshes.point[meshes.corner[3 * face + (k + 1) % 3]]
+        a = meshes[0].point[meshes[0].corner[3 * face + k]]
+        b = meshes[0].point[meshes[0].corner[3 * face + (k + 1) % 3]]
         if wp.dot(wp.cross(b - a, foot - a), normal) < Real(0.0):
             within = False
         share = nearest_on_segment(a, b, point)
@@ -74,11 +79,11 @@ def on_triangle(meshes: Meshes, face: int, point: Vec3) -> NearestOnMesh:
         if wp.dot(off, off) < least:
             least = wp.dot(off, off)
             result.off = off
-            result.outward = meshes.edge_normal[meshes.side[3 * face + k]]
+            result.outward = meshes[0].edge_normal[meshes[0].side[3 * face + k]]
             if share == Real(0.0):
-                result.outward = meshes.vertex_normal[meshes.corner[3 * face + k]]
+                result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + k]]
             elif share == Real(1.0):
-                result.outward = meshes.vertex_normal[meshes.corner[3 * face + (k + 1) % 3]]
+                result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + (k + 1) % 3]]
     if within:
         result.off = height * normal
         result.outward = normal
@@ -86,31 +91,31 @@ def on_triangle(meshes: Meshes, face: int, point: Vec3) -> NearestOnMesh:
 
 
 @wp.func(inline=False)
-def nearest_on_mesh(meshes: Meshes, mesh: int, point: Vec3) -> NearestOnMesh:
+def nearest_on_mesh(meshes: wp.array[Meshes], mesh: int, point: Vec3) -> NearestOnMesh:
     """The nearest place of a mesh to a point of its frame; of equally near ones the first in the order of its tree."""
     best = NearestOnMesh()
-    node = meshes.header[mesh * wp.static(HEADER) + 3]
-    end = meshes.header[mesh * wp.static(HEADER) + 4]
+    node = meshes[0].header[mesh * wp.static(HEADER) + 3]
+    end = meshes[0].header[mesh * wp.static(HEADER) + 4]
     # A first guess, so that most of the tree is passed over: the nearest of the vertices of every box on the way down.
     square = Real(wp.inf)
     at = node
-    while at < end and meshes.leaf[at] < 0:
+    while at < end and meshes[0].leaf[at] < 0:
         near = at + 1
-        far = meshes.skip[near]
-        off_near = point - wp.max(meshes.lower[near], wp.min(meshes.upper[near], point))
-        off_far = point - wp.max(meshes.lower[far], wp.min(meshes.upper[far], point))
+        far = meshes[0].skip[near]
+        off_near = point - wp.max(meshes[0].lower[near], wp.min(meshes[0].upper[near], point))
+        off_far = point - wp.max(meshes[0].lower[far], wp.min(meshes[0].upper[far], point))
         at = near
         if wp.dot(off_far, off_far) < wp.dot(off_near, off_near):
             at = far
-    best = on_triangle(meshes, meshes.leaf[at], point)
+    best = on_triangle(meshes, meshes[0].leaf[at], point)
     square = wp.dot(best.off, best.off)
     while node < end:
-        off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
+        off = point - wp.max(meshes[0].lower[node], wp.min(meshes[0].upper[node], point))
         if wp.dot(off, off) >= square:
-            node = meshes.skip[node]
+            node = meshes[0].skip[node]
             continue
-        if meshes.leaf[node] >= 0:
-            here = on_triangle(meshes, meshes.leaf[node], point)
+        if meshes[0].leaf[node] >= 0:
+            here = on_triangle(meshes, meshes[0].leaf[node], point)
             if wp.dot(here.off, here.off) < square:
                 best = here
                 square = wp.dot(here.off, here.off)
@@ -119,70 +124,70 @@ def nearest_on_mesh(meshes: Meshes, mesh: int, point: Vec3) -> NearestOnMesh:
 
 
 @wp.func(inline=False)
-def exact_field(rows: ShapeRows, fields: Fields, row: int, point: Vec3) -> FieldSample:
+def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
     """Distance and unit gradient of a shape's surface itself. An open mesh has no inside: both its sides are outside.
 
     Source of the sign: Baerentzen and Aanaes 2005.
     """
     result = FieldSample()
     result.inside = 1
-    if rows.type[row] < CONVEX_MESH:
-        nearest = surface_point(rows.type[row], rows.size[row], point)
+    if fields[0].type[row] < CONVEX_MESH:
+        nearest = surface_point(fields[0].type[row], fields[0].size[row], point)
         result.value = nearest.distance
         result.gradient = nearest.outward
         return result
-    mesh = fields.facet[row]
-    found = nearest_on_mesh(fields.meshes, mesh, point)
+    mesh = fields[0].facet[row]
+    found = nearest_on_mesh(fields[0].meshes, mesh, point)
     result.value = wp.length(found.off)
     if result.value > Real(0.0):
         result.gradient = found.off / result.value
     else:
         result.gradient = wp.normalize(found.outward)
-    if fields.meshes.header[mesh * wp.static(HEADER) + 6] == 1 and wp.dot(found.off, found.outward) < Real(0.0):
+    if fields[0].meshes[0].header[mesh * wp.static(HEADER) + 6] == 1 and wp.dot(found.off, found.outward) < Real(0.0):
         result.value = -result.value
         result.gradient = -result.gradient
     return result
 
 
 @wp.func(inline=False)
-def field_at(rows: ShapeRows, fields: Fields, row: int, point: Vec3) -> FieldSample:
+def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
     """Distance and unit gradient of the field of a row at a point of its frame.
 
     Degenerate: where the grid has no gradient, that of the surface itself.
     """
-    if fields.grid[row] >= 0:
-        found = sample_grid(fields.grids, fields.grid[row], point)
+    if fields[0].grid[row] >= 0:
+        found = sample_grid(fields[0].grids, fields[0].grid[row], point)
         if found.inside == 1:
             length = wp.length(found.gradient)
             if length > LEVEL:
                 found.gradient = found.gradient / length
             else:
-                found.gradient = exact_field(rows, fields, row, point).gradient
+                found.gradient = exact_field(fields, row, point).gradient
             return found
-        outside = exact_field(rows, fields, row, point)
+        outside = exact_field(fields, row, point)
         if outside.value < Real(0.0):  # nothing beyond the grid is inside, whatever the mesh's windings say
             outside.value = -outside.value
             outside.gradient = -outside.gradient
         return outside
-    return exact_field(rows, fields, row, point)
+    return exact_field(fields, row, point)
 
 
 @wp.func(inline=False)
-def field_is_beyond(rows: ShapeRows, fields: Fields, row: int, point: Vec3, distance: Real) -> bool:
+def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: Real) -> bool:
     """Whether the field of a row is surely more than `distance` at a point, found without a search of its surface."""
-    half = fields.half[row]
+    half = fields[0].half[row]
     off = point - wp.max(-half, wp.min(half, point))
     if wp.dot(off, off) > wp.max(distance, Real(0.0)) * wp.max(distance, Real(0.0)):
         return True
-    if fields.grid[row] < 0:
+    if fields[0].grid[row] < 0:
         return False
-    found = sample_grid(fields.grids, fields.grid[row], point)
+    found = sample_grid(fields[0].grids, fields[0].grid[row], point)
     # Twice what a value may be off, see build.
-    return found.inside == 1 and found.value - Real(2.0) * fields.grids.voxel[fields.grid[row]] > distance
+    return found.inside == 1 and found.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
 
 
-def upload_fields(model: Model, grids: Sequence[SdfGrid], device: wp.Device) -> Fields:
-    """The fields of a model on a device. grids: of its `sdfs`."""
+def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device) -> wp.array:
+    """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
     shapes = model.shapes
     facet = np.full(len(shapes), -1, np.int32)
     number: dict[bytes, int] = {}
@@ -199,14 +204,15 @@ def upload_fields(model: Model, grids: Sequence[SdfGrid], device: wp.Device) -> 
         facet[row] = number[key]
     result = Fields()
     steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)
+    result.type, result.size = rows.type, rows.size
     result.grid = wp.array(shapes.sdf, dtype=wp.int32, device=device)
     result.facet = wp.array(facet, dtype=wp.int32, device=device)
     # A pair where one has a field alone is searched with that one's steps.
     result.steps = wp.array(steps, dtype=wp.int32, device=device)
     result.half = wp.array(_half_extents(model), dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
-    result.meshes = upload_meshes(held, device)
-    return result
+    result.meshes = by_reference(Meshes, upload_meshes(held, device), device)
+    return by_reference(Fields, result, device)
 
 
 def _half_extents(model: Model) -> np.ndarray:

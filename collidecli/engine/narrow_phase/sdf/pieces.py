@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
@@ -54,13 +53,13 @@ def put(
 
 @wp.func(inline=False)
 def collide_core(
-    rows: ShapeRows, fields: Fields, probe: Probe, of_a: bool, reach: Real, contact: wp.array[StagedContact], row: int
+    fields: wp.array[Fields], probe: Probe, of_a: bool, reach: Real, contact: wp.array[StagedContact], row: int
 ) -> int:
     """A sphere or capsule against a grid: the ends, and the least between them. Returns how many contacts."""
-    size = rows.size[probe.row]
+    size = fields[0].size[probe.row]
     voxel = probe.spacing / COARSE_VOXELS
-    if rows.type[probe.row] == SPHERE or size[1] == Real(0.0):
-        found = found_at(rows, fields, probe, Vec3())
+    if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
+        found = found_at(fields, probe, Vec3())
         if found.value - size[0] >= reach:
             return 0
         put(contact, row, probe, of_a, size[0], found, -1, 0)
@@ -70,12 +69,12 @@ def collide_core(
     least = Real(wp.inf)
     for k in range(2):
         end = wp.where(k == 0, -top, top)
-        found = found_at(rows, fields, probe, end)
+        found = found_at(fields, probe, end)
         least = wp.min(least, found.value)
         if found.value - size[0] < reach:
             put(contact, row + count, probe, of_a, size[0], found, k, 0)
             count += 1
-    found = least_along(rows, fields, probe, -top, top)
+    found = least_along(fields, probe, -top, top)
     if found.value < least - LOWER * voxel and found.value - size[0] < reach:
         put(contact, row + count, probe, of_a, size[0], found, 2, 0)
         count += 1
@@ -83,7 +82,7 @@ def collide_core(
 
 
 @wp.func
-def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: Found) -> int:
+def looks_away(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec3, found: Found) -> int:
     """LOOKS_OUT where a surface with this normal, the shape's frame, looks the way out of the field, else 0."""
     if not closed:
         return 0
@@ -92,11 +91,11 @@ def looks_away(fields: Fields, probe: Probe, closed: bool, normal: Vec3, found: 
 
 
 @wp.func(inline=False)
-def is_lowest(meshes: Meshes, probe: Probe, vertex: int, found: Found) -> bool:
+def is_lowest(meshes: wp.array[Meshes], probe: Probe, vertex: int, found: Found) -> bool:
     """Whether no neighbour of a vertex is lower by more than the facets of a round shape bend."""
     way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
-    for at in range(meshes.ring[vertex], meshes.ring[vertex + 1]):
-        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
+    for at in range(meshes[0].ring[vertex], meshes[0].ring[vertex + 1]):
+        along = meshes[0].point[meshes[0].around[at]] - meshes[0].point[vertex]
         if wp.dot(way, along) < -BENDS * wp.length(along):
             return False
     return True
@@ -116,8 +115,7 @@ class OnTriangle:
 
 @wp.func(inline=False)
 def collide_corners(
-    rows: ShapeRows,
-    fields: Fields,
+    fields: wp.array[Fields],
     probe: Probe,
     of_a: bool,
     reach: Real,
@@ -126,23 +124,23 @@ def collide_corners(
     row: int,
 ) -> OnTriangle:
     """The corners of a triangle; those that belong to it have contacts."""  # fmt: skip
-    mesh = fields.facet[probe.row]
+    mesh = fields[0].facet[probe.row]
     head = mesh * wp.static(HEADER)
-    closed = fields.meshes.header[head + 6] == 1
-    owned = fields.meshes.owned[face]
+    closed = fields[0].meshes[0].header[head + 6] == 1
+    owned = fields[0].meshes[0].owned[face]
     result = OnTriangle()
     result.least = Real(wp.inf)
     for k in range(3):
-        vertex = fields.meshes.corner[3 * face + k]
-        found = found_at(rows, fields, probe, fields.meshes.point[vertex])
+        vertex = fields[0].meshes[0].corner[3 * face + k]
+        found = found_at(fields, probe, fields[0].meshes[0].point[vertex])
         result.value[k] = found.value
         result.least = wp.min(result.least, found.value)
         if (owned >> k) & 1 == 1 and found.value < reach:
-            away = looks_away(fields, probe, closed, fields.meshes.vertex_normal[vertex], found)
-            is_curved = core_is_curved(rows.type[probe.row])
-            if away == 0 and is_curved and not is_lowest(fields.meshes, probe, vertex, found):
+            away = looks_away(fields, probe, closed, fields[0].meshes[0].vertex_normal[vertex], found)
+            is_curved = core_is_curved(fields[0].type[probe.row])
+            if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
-            code = 3 * (vertex - fields.meshes.header[head])
+            code = 3 * (vertex - fields[0].meshes[0].header[head])
             put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
     return result
@@ -150,8 +148,7 @@ def collide_corners(
 
 @wp.func(inline=False)
 def collide_sides(
-    rows: ShapeRows,
-    fields: Fields,
+    fields: wp.array[Fields],
     probe: Probe,
     of_a: bool,
     reach: Real,
@@ -161,26 +158,26 @@ def collide_sides(
     row: int,
 ) -> OnTriangle:
     """The sides of a triangle, after its corners."""  # fmt: skip
-    head = fields.facet[probe.row] * wp.static(HEADER)
-    closed = fields.meshes.header[head + 6] == 1
+    head = fields[0].facet[probe.row] * wp.static(HEADER)
+    closed = fields[0].meshes[0].header[head + 6] == 1
     voxel = probe.spacing / COARSE_VOXELS
     result = corners
     for k in range(3):
-        first = fields.meshes.corner[3 * face + k]
-        second = fields.meshes.corner[3 * face + (k + 1) % 3]
+        first = fields[0].meshes[0].corner[3 * face + k]
+        second = fields[0].meshes[0].corner[3 * face + (k + 1) % 3]
         ends = wp.min(corners.value[k], corners.value[(k + 1) % 3])
-        p = fields.meshes.point[wp.min(first, second)]
-        q = fields.meshes.point[wp.max(first, second)]
+        p = fields[0].meshes[0].point[wp.min(first, second)]
+        q = fields[0].meshes[0].point[wp.max(first, second)]
         # A field falls by no more than the way between.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
         # No place on a shorter edge is farther than half a voxel from an end.
         if bound < reach and bound < ends - LOWER * voxel and wp.length(q - p) > voxel:
-            found = least_along(rows, fields, probe, p, q)
+            found = least_along(fields, probe, p, q)
             result.least = wp.min(result.least, found.value)
             if found.value < ends - LOWER * voxel and found.value < reach:
-                edge = fields.meshes.side[3 * face + k]
-                away = looks_away(fields, probe, closed, fields.meshes.edge_normal[edge], found)
-                code = 3 * (edge - fields.meshes.header[head + 1]) + 1
+                edge = fields[0].meshes[0].side[3 * face + k]
+                away = looks_away(fields, probe, closed, fields[0].meshes[0].edge_normal[edge], found)
+                code = 3 * (edge - fields[0].meshes[0].header[head + 1]) + 1
                 put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
                 result.count += 1
     return result
@@ -188,8 +185,7 @@ def collide_sides(
 
 @wp.func(inline=False)
 def collide_triangle(
-    rows: ShapeRows,
-    fields: Fields,
+    fields: wp.array[Fields],
     probe: Probe,
     of_a: bool,
     reach: Real,
@@ -198,23 +194,23 @@ def collide_triangle(
     row: int,
 ) -> int:
     """A triangle of a shape against a field: its corners, its sides, its inside. Returns how many contacts."""
-    corners = collide_corners(rows, fields, probe, of_a, reach, face, contact, row)
-    if fields.grid[probe.of] < 0:
+    corners = collide_corners(fields, probe, of_a, reach, face, contact, row)
+    if fields[0].grid[probe.of] < 0:
         return corners.count
-    sides = collide_sides(rows, fields, probe, of_a, reach, face, corners, contact, row)
-    head = fields.facet[probe.row] * wp.static(HEADER)
-    closed = fields.meshes.header[head + 6] == 1
+    sides = collide_sides(fields, probe, of_a, reach, face, corners, contact, row)
+    head = fields[0].facet[probe.row] * wp.static(HEADER)
+    closed = fields[0].meshes[0].header[head + 6] == 1
     voxel = probe.spacing / COARSE_VOXELS
-    p = fields.meshes.point[fields.meshes.corner[3 * face]]
-    q = fields.meshes.point[fields.meshes.corner[3 * face + 1]]
-    r = fields.meshes.point[fields.meshes.corner[3 * face + 2]]
+    p = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face]]
+    q = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 1]]
+    r = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 2]]
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
     if sides.least - longest < reach and longest > Real(2.0) * voxel:
-        found = least_over(rows, fields, probe, p, q, r)
+        found = least_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < reach:
-            away = looks_away(fields, probe, closed, fields.meshes.face_normal[face], found)
-            code = 3 * (face - fields.meshes.header[head + 2]) + 2
+            away = looks_away(fields, probe, closed, fields[0].meshes[0].face_normal[face], found)
+            code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2
             put(contact, row + count, probe, of_a, Real(0.0), found, code, away)
             count += 1
     return count

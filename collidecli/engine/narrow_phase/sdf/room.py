@@ -31,7 +31,7 @@ MAX_CONTACTS = 7
 
 
 @wp.func(inline=False)
-def probe_of(rows: ShapeRows, fields: Fields, query: Query, of_a: bool) -> Probe:
+def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
     """Shape a against the field of b, or b against that of a."""
     probe = Probe()
     probe.row = query.row_b
@@ -41,77 +41,75 @@ def probe_of(rows: ShapeRows, fields: Fields, query: Query, of_a: bool) -> Probe
         probe.row = query.row_a
         probe.of = query.row_b
         probe.pose = wp.transform_inverse(query.pose_b_to_a)
-    grid = fields.grid[probe.of]
+    grid = fields[0].grid[probe.of]
     if grid >= 0:
-        probe.spacing = COARSE_VOXELS * fields.grids.voxel[grid]
-        probe.steps = fields.steps[probe.of]
+        probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[grid]
+        probe.steps = fields[0].steps[probe.of]
     return probe
 
 
 @wp.func
-def is_core(rows: ShapeRows, row: int) -> bool:
+def is_core(fields: wp.array[Fields], row: int) -> bool:
     """Whether a shape is a point or a segment with a radius."""
-    return rows.type[row] == SPHERE or rows.type[row] == CAPSULE
+    return fields[0].type[row] == SPHERE or fields[0].type[row] == CAPSULE
 
 
 @wp.func
-def pieces_of_probe(
-    rows: ShapeRows, fields: Fields, probe: Probe, reach: Real, code: int, out: PieceList, start: int
-) -> int:
+def pieces_of_probe(fields: wp.array[Fields], probe: Probe, reach: Real, code: int, out: PieceList, start: int) -> int:
     """Notes the pieces that a shape has against a field, behind `start` others; returns how many there are then.
 
     code: 0 for a against b, 1 for b against a; of a triangle twice its number and that, of a core -1 less that.
     """
-    if is_core(rows, probe.row):
-        if fields.grid[probe.of] < 0:
+    if is_core(fields, probe.row):
+        if fields[0].grid[probe.of] < 0:
             return start
         return note_piece(out, start, -1 - code)
-    if fields.grid[probe.of] < 0 and is_core(rows, probe.of):
+    if fields[0].grid[probe.of] < 0 and is_core(fields, probe.of):
         return start
-    mesh = fields.facet[probe.row]
-    node = fields.meshes.header[mesh * wp.static(HEADER) + 3]
-    end = fields.meshes.header[mesh * wp.static(HEADER) + 4]
+    mesh = fields[0].facet[probe.row]
+    node = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 3]
+    end = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 4]
     found = start
     while node < end:
-        lower = fields.meshes.lower[node]
-        upper = fields.meshes.upper[node]
+        lower = fields[0].meshes[0].lower[node]
+        upper = fields[0].meshes[0].upper[node]
         middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
-        if field_is_beyond(rows, fields, probe.of, middle, reach + Real(0.5) * wp.length(upper - lower)):
-            node = fields.meshes.skip[node]
+        if field_is_beyond(fields, probe.of, middle, reach + Real(0.5) * wp.length(upper - lower)):
+            node = fields[0].meshes[0].skip[node]
             continue
-        if fields.meshes.leaf[node] >= 0:
-            found = note_piece(out, found, 2 * fields.meshes.leaf[node] + code)
+        if fields[0].meshes[0].leaf[node] >= 0:
+            found = note_piece(out, found, 2 * fields[0].meshes[0].leaf[node] + code)
         node += 1
     return found
 
 
 @wp.func
-def pieces_near(rows: ShapeRows, fields: Fields, query: Query, part: int, parts: int, out: PieceList) -> int:
+def pieces_near(rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the parts of each shape that the other's field may be near to, in one part."""
     reach = wp.max(query.reach, Real(0.0))
-    probe = probe_of(rows, fields, query, True)
-    found = pieces_of_probe(rows, fields, probe, reach, 0, out, 0)
-    probe = probe_of(rows, fields, query, False)
-    return pieces_of_probe(rows, fields, probe, reach, 1, out, found)
+    probe = probe_of(fields, query, True)
+    found = pieces_of_probe(fields, probe, reach, 0, out, 0)
+    probe = probe_of(fields, query, False)
+    return pieces_of_probe(fields, probe, reach, 1, out, found)
 
 
 @wp.func
-def collide_piece(rows: ShapeRows, fields: Fields, query: Query, code: int, out: Staging, row: int) -> int:
+def collide_piece(rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: Staging, row: int) -> int:
     """The contacts of a piece, see `pieces_of_probe`."""
     of_a = code == -1
     if code >= 0:
         of_a = code % 2 == 0
-    probe = probe_of(rows, fields, query, of_a)
+    probe = probe_of(fields, query, of_a)
     # Rows of pieces stand one after another, see `in_pieces`.
     if code < 0:
-        return collide_core(rows, fields, probe, of_a, query.reach, out.contact, out.start + row)
-    return collide_triangle(rows, fields, probe, of_a, query.reach, code // 2, out.contact, out.start + row)
+        return collide_core(fields, probe, of_a, query.reach, out.contact, out.start + row)
+    return collide_triangle(fields, probe, of_a, query.reach, code // 2, out.contact, out.start + row)
 
 
-SDF = PieceKind("sdf", "fields", search_kernel(Fields, pieces_near), join_field_contacts)
+SDF = PieceKind("sdf", "fields", search_kernel(wp.array[Fields], pieces_near), join_field_contacts)
 
 
-ROOM = Room("sdf", MAX_CONTACTS, piece_kernel(Fields, collide_piece), kind=SDF)
+ROOM = Room("sdf", MAX_CONTACTS, piece_kernel(wp.array[Fields], collide_piece), kind=SDF)
 
 
 def room_of(type_a: ShapeType) -> Room:

@@ -5,7 +5,6 @@ Both are looked through in steps of a few voxels, then narrowed down around the 
 
 import warp as wp
 
-from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import ELLIPSOID
 from collidecli.engine.narrow_phase.sdf.fields import Fields, field_at
@@ -42,20 +41,20 @@ class Found:
 
 
 @wp.func(inline=False)
-def found_at(rows: ShapeRows, fields: Fields, probe: Probe, point: Vec3) -> Found:
+def found_at(fields: wp.array[Fields], probe: Probe, point: Vec3) -> Found:
     """The field at a point of the probe's triangles; an ellipsoid's are taken out to its surface."""
     result = Found()
     result.point = point
-    if rows.type[probe.row] == ELLIPSOID:
-        result.point = point / wp.length(wp.cw_div(point, rows.size[probe.row]))
-    sample = field_at(rows, fields, probe.of, wp.transform_point(probe.pose, result.point))
+    if fields[0].type[probe.row] == ELLIPSOID:
+        result.point = point / wp.length(wp.cw_div(point, fields[0].size[probe.row]))
+    sample = field_at(fields, probe.of, wp.transform_point(probe.pose, result.point))
     result.value = sample.value
     result.gradient = sample.gradient
     return result
 
 
 @wp.func(inline=False)
-def least_along(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3) -> Found:
+def least_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> Found:
     """The least that is found between two points, their own values left out.
 
     Source of the narrowing: golden section, Kiefer 1953.
@@ -66,7 +65,7 @@ def least_along(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3)
     best.value = Real(wp.inf)
     at = Real(0.0)
     for k in range(1, count):
-        here = found_at(rows, fields, probe, p + (Real(k) * step) * (q - p))
+        here = found_at(fields, probe, p + (Real(k) * step) * (q - p))
         if here.value < best.value:
             best = here
             at = Real(k) * step
@@ -74,21 +73,21 @@ def least_along(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3)
     high = at + step
     left = low + GOLDEN * (high - low)
     right = high - GOLDEN * (high - low)
-    on_left = found_at(rows, fields, probe, p + left * (q - p))
-    on_right = found_at(rows, fields, probe, p + right * (q - p))
+    on_left = found_at(fields, probe, p + left * (q - p))
+    on_right = found_at(fields, probe, p + right * (q - p))
     for _ in range(probe.steps):
         if on_left.value <= on_right.value:
             high = right
             right = left
             on_right = on_left
             left = low + GOLDEN * (high - low)
-            on_left = found_at(rows, fields, probe, p + left * (q - p))
+            on_left = found_at(fields, probe, p + left * (q - p))
         else:
             low = left
             left = right
             on_left = on_right
             right = high - GOLDEN * (high - low)
-            on_right = found_at(rows, fields, probe, p + right * (q - p))
+            on_right = found_at(fields, probe, p + right * (q - p))
     if on_left.value < best.value:
         best = on_left
     if on_right.value < best.value:
@@ -97,7 +96,7 @@ def least_along(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3)
 
 
 @wp.func(inline=False)
-def least_over(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3, r: Vec3) -> Found:
+def least_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Vec3) -> Found:
     """The least that is found inside a triangle: of evenly spread points, then along the slope across the triangle."""
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = wp.clamp(int(longest / probe.spacing) + 2, 3, MOST_ACROSS)
@@ -109,7 +108,7 @@ def least_over(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3, 
         for j in range(1, count - i):
             u = Real(i) / Real(count)
             v = Real(j) / Real(count)
-            here = found_at(rows, fields, probe, p + u * (q - p) + v * (r - p))
+            here = found_at(fields, probe, p + u * (q - p) + v * (r - p))
             if here.value < best.value:
                 best = here
                 of_q = u
@@ -128,7 +127,7 @@ def least_over(rows: ShapeRows, fields: Fields, probe: Probe, p: Vec3, q: Vec3, 
             v = of_r + wp.dot(wp.cross(q - p, way), across) / square
             u = wp.clamp(u, Real(0.0), Real(1.0))
             v = wp.clamp(v, Real(0.0), Real(1.0) - u)
-            here = found_at(rows, fields, probe, p + u * (q - p) + v * (r - p))
+            here = found_at(fields, probe, p + u * (q - p) + v * (r - p))
             if here.value < best.value:
                 best = here
                 of_q = u
