@@ -15,6 +15,8 @@ ROOM = "room"
 """Column: how far below the pair's gap the distance is [m]. It decides what is shallow, and is not compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
+DENSE_KEYS = 1 << 16
+"""Pairs of so few shapes are counted in a table of all, without sorting."""
 
 
 @dataclass
@@ -90,6 +92,12 @@ class ContactDifferences:
         if len(self.differences) < self._first:
             self._keep(a, b, rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
 
+    def add_same(self, count: int) -> None:
+        """Adds contacts that are the same in both, and that nobody looked at one by one."""
+        self.contacts_a += count
+        self.contacts_b += count
+        self.matched += count
+
     def _deep(self, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows, and first rows of pairs, without the shallow ones."""
         if self._shallow < 0.0 or not len(rows):
@@ -120,15 +128,17 @@ class ContactDifferences:
                     "a": values_a[most].tolist(),
                     "b": values_b[most].tolist(),
                 }
-        changed = np.unique(np.concatenate([rows for _, rows in by_field])) if by_field else np.zeros(0, np.int64)
-        return changed, by_field
+        differs = np.zeros(len(matches.a), bool)
+        for _, rows in by_field:
+            differs[rows] = True
+        return np.flatnonzero(differs), by_field
 
     def _count_cells(self, cells: np.ndarray) -> None:
-        cells = np.unique(cells)
+        cells = _distinct(cells)
         self.cells_differing += len(cells)
         self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
         self.world_differs[cells % self._worlds] = True
-        frames = np.unique(cells // self._worlds)
+        frames = _distinct(cells // self._worlds)
         self.frames_differing += len(frames) - int(frames[0] == self._last_frame)
         self._last_frame = int(frames[-1])
 
@@ -170,25 +180,29 @@ class ContactDifferences:
             self.differences.append(Difference(kind, cell, pair, (features[0], features[1]), values, distance))
 
 
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """Each value once, ascending, of at least one. Most often they ascend already, and sorting would take longest."""
+    steps = np.diff(values)
+    return values[np.concatenate([[True], steps > 0])] if (steps >= 0).all() else np.unique(values)
+
+
 def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], int, int]]:
     """(pair, how many of the rows, least cell) for each pair among them."""
     if not len(rows):
         return []
-    pairs = np.stack([side.first[rows], side.second[rows]], axis=1)
-    found, places, counts = np.unique(pairs, axis=0, return_index=True, return_counts=True)
-    # Cells ascend with rows, so that the first place of a pair is its least cell, where rows ascend.
-    cells = side.cell[rows]
-    least = cells[places] if (np.diff(cells) >= 0).all() else _least(pairs, found, cells)
+    shapes = int(side.second.max()) + 1
+    key, cell = side.first[rows] * shapes + side.second[rows], side.cell[rows]
+    if shapes * shapes <= DENSE_KEYS:
+        found, place = np.arange(shapes * shapes), key
+    else:
+        found, place = np.unique(key, return_inverse=True)
+    counts = np.bincount(place, minlength=len(found))
+    least = np.full(len(found), np.iinfo(np.int64).max)
+    np.minimum.at(least, place, cell)
     return [
-        ((int(one), int(other)), int(count), int(cell))
-        for (one, other), count, cell in zip(found, counts, least, strict=True)
+        ((pair // shapes, pair % shapes), int(counts[n]), int(least[n]))
+        for n, pair in zip(np.flatnonzero(counts).tolist(), found[counts > 0].tolist(), strict=True)
     ]
-
-
-def _least(pairs: np.ndarray, found: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    order = np.argsort(cells, kind="stable")
-    _, places = np.unique(pairs[order], axis=0, return_index=True)
-    return cells[order][places]
 
 
 def pairs_alone(contacts: Contacts) -> Contacts:

@@ -108,10 +108,13 @@ def _compare(
         for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
     ]
     count = len(shapes.names)
-    for first, one, other in side_by_side(sides[0], sides[1], frames, request.block_rows):
-        found.add(one, other, match_contacts(one, other, count), first)
+    for block in side_by_side(sides[0], sides[1], frames, request.block_rows):
+        if block.a is None or block.b is None:
+            found.add_same(block.same)
+        else:
+            found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
         if progress is not None and worlds:
-            progress(first // worlds, len(frames.a))
+            progress(block.first // worlds, len(frames.a))
     compared = Comparison(request, tolerances, model, frames, found)
     if found.first_cell >= 0:
         compared.notes += _elsewhere(compared, sides, worlds)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +15,12 @@ from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.rules import pair_values
 from collidecli.files.contacts.shape_rows import check_shape_rows
+from collidecli.files.read_ahead import read_ahead
+from collidecli.model.contacts import ContactBlock
 
 CELL_WINDOW = 65536
+THREADS = min(4, os.cpu_count() or 1)
+"""That unpack columns."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,10 @@ class Side:
 
     def read(self, first: int, last: int) -> Contacts:
         """The contacts of cells first to last - 1, numbered from 0. Raises InputError for a shape that is not there."""
-        block = self.contacts.cells(first, last, self.names)
+        return self.named(self.contacts.cells(first, last, self.names))
+
+    def named(self, block: ContactBlock) -> Contacts:
+        """The contacts of a block with the columns `names`, as `read` gives them."""
         check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.gap is not None:
@@ -56,14 +65,30 @@ class Side:
         return pairs_alone(found) if self.pairs_only else found
 
 
-def side_by_side(
-    a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS
-) -> Iterator[tuple[int, Contacts, Contacts]]:
-    """(first cell, contacts of A, of B) of the matched frames and the worlds that both have, in order.
-
-    Cells are counted over matched frames. A block has at most `max_rows` contacts of each file, or one cell that has
-    more.
+@dataclass(frozen=True)
+class Beside:
+    """Some cells of both files. first: the first of them, counted over matched frames. same: contacts of cells that are
+    the same bit for bit, and were not unpacked; then a and b are None.
     """
+
+    first: int
+    a: Contacts | None
+    b: Contacts | None
+    same: int = 0
+
+
+def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[Beside]:
+    """The matched frames and the worlds that both have, in order; the next block is read while one is in use.
+
+    A block has at most `max_rows` contacts of each file, or one cell that has more.
+    """
+    with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
+        yield from read_ahead(_side_by_side(a, b, frames, max_rows, pool))
+
+
+def _side_by_side(
+    a: Side, b: Side, frames: FrameAlignment, max_rows: int, pool: ThreadPoolExecutor
+) -> Iterator[Beside]:
     for first, cell_a, cell_b, count in _spans(a.contacts, b.contacts, frames):
         done = 0
         while done < count:
@@ -73,12 +98,28 @@ def side_by_side(
                 start = contacts.cell_start(slice(cell + done, cell + done + window + 1))
                 fitting = min(fitting, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
             step = max(1, fitting)
-            yield (
-                first + done,
-                a.read(cell_a + done, cell_a + done + step),
-                b.read(cell_b + done, cell_b + done + step),
-            )
+            yield _beside(a, b, first + done, cell_a + done, cell_b + done, step, pool)
             done += step
+
+
+def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, pool: ThreadPoolExecutor) -> Beside:
+    """Columns whose packed bytes are the same are unpacked once; where all are, none is."""
+    start_a = a.contacts.row_starts(cell_a, cell_a + count)
+    start_b = b.contacts.row_starts(cell_b, cell_b + count)
+    rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
+    same = set()
+    if np.array_equal(start_a, start_b):
+        alike = pool.map(lambda name: a.contacts.chunks(name).same_as(b.contacts.chunks(name), rows_a), a.names)
+        same = {name for name, one in zip(a.names, alike, strict=True) if one}
+    if len(same) == len(a.names) and a.kept is None and not a.pairs_only and np.array_equal(a.numbers, b.numbers):
+        return Beside(first, None, None, rows_a.stop - rows_a.start)
+    wanted = [(a, name, rows_a) for name in a.names] + [(b, name, rows_b) for name in b.names if name not in same]
+    values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
+    of_a = dict(zip(a.names, values, strict=False))
+    of_b = {name: of_a[name] for name in same}
+    of_b |= {name: held for (side, name, _), held in zip(wanted, values, strict=True) if side is b}
+    one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
+    return Beside(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
 
 
 def _spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:

@@ -18,9 +18,9 @@ quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 FLOATS = ("distance", "point0", "point1", "offset0", "offset1")
 
 
-def compared(a: Edited, b: Edited, **options: Any) -> dict[str, Any]:
+def compared(a: Edited, b: Edited, packed: int = 0, **options: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        paths = [one.write(Path(folder) / name) for one, name in ((a, "a.h5"), (b, "b.h5"))]
+        paths = [one.write(Path(folder) / name, packed=packed) for one, name in ((a, "a.h5"), (b, "b.h5"))]
         return diff(DiffRequest(*paths, first=10_000, **options))
 
 
@@ -96,11 +96,12 @@ def test_a_set_is_equal_to_itself_in_blocks_of_any_size(seed, contacts, block_ro
     assert (facts["equal"], facts["contacts"]["matched"]) == (True, len(a.cell))
 
 
-@given(edits(), st.integers(1, 20))
+@given(edits(), st.integers(1, 20), st.integers(0, 9))
 @quick
-def test_blocks_do_not_show(case, block_rows):
+def test_neither_blocks_nor_chunks_show(case, block_rows, packed):
+    """Chunks whose bytes are the same in both files are not unpacked, or once for both."""
     a, b, _, _ = case
-    whole, blocks = compared(a, b), compared(a, b, block_rows=block_rows)
+    whole, blocks = compared(a, b), compared(a, b, packed, block_rows=block_rows)
     for facts in (whole, blocks):
         del facts["a"], facts["b"]
     assert whole == blocks

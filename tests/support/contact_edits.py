@@ -61,8 +61,8 @@ class Edited:
             new.columns["normal"][row] *= -1.0
         return new
 
-    def write(self, path: Path, sha: str = "") -> str:
-        """Writes in canonical order; returns the path."""
+    def write(self, path: Path, sha: str = "", packed: int = 0) -> str:
+        """Writes in canonical order; returns the path. packed: rows of a chunk, 0 packs nothing."""
         keys = [self.columns[name] for name in ("feature1", "feature0", "shape1", "shape0")]
         order = np.lexsort((*keys, self.cell))
         counts = np.bincount(self.cell, minlength=self.frames * self.worlds)
@@ -85,7 +85,10 @@ class Edited:
             file["/time/step"], file["/time/time"] = self.step, self.time
             file["/rigid_contacts/cell_start"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             for name, values in (self.columns | self.optional).items():
-                file[f"/rigid_contacts/{name}"] = values[order]
+                options = {"chunks": (packed, *values.shape[1:]), "maxshape": (None, *values.shape[1:])}
+                options |= {"shuffle": True, "compression": "gzip", "fletcher32": True}
+                held = values[order]
+                file.create_dataset(f"/rigid_contacts/{name}", data=held, **(options if packed else {}))
         return str(path)
 
 

@@ -18,6 +18,7 @@ from collidecli.files.activity import structure
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.materials import read_materials, read_pair_materials, tables_of
 from collidecli.files.h5_input import DAMAGE, damaged, exact_texts, open_h5
+from collidecli.files.h5_unpack import ChunkRows
 from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
 
@@ -100,6 +101,7 @@ class ContactSet:
         self.material_rule = self._material_rule()
         self.materials, self.forced_materials = self._materials()
         self._cell_start = self._dataset(schema.CELL_START)
+        self._chunks: dict[str, ChunkRows] = {}
         self._check_shapes()
 
     @classmethod
@@ -191,7 +193,7 @@ class ContactSet:
             raise InputError("is not a group", f"{self.path}: {schema.RIGID_GROUP}")
         extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
         self.column_names = schema.COLUMN_NAMES + tuple(extra)
-        rows = (self._dataset(f"{schema.RIGID_GROUP}/shape0").shape or (0,))[0]
+        rows = self._contact_count = (self._dataset(f"{schema.RIGID_GROUP}/shape0").shape or (0,))[0]
         given = [c for c in OPTIONAL_COLUMNS if self.material_rule and c.name in extra]
         self.optional_columns = tuple(column.name for column in given)
         for column in (*schema.RIGID_COLUMNS, *given):
@@ -227,7 +229,7 @@ class ContactSet:
 
     @property
     def contact_count(self) -> int:
-        return self._dataset(f"{schema.RIGID_GROUP}/shape0").shape[0]
+        return self._contact_count
 
     @property
     def float_type(self) -> np.dtype:
@@ -239,13 +241,22 @@ class ContactSet:
         except OSError as error:
             raise read_error(self.path, dataset, rows, error) from error
 
+    def chunks(self, name: str) -> ChunkRows:
+        """A dataset of /rigid_contacts, chunk by chunk. Raises InputError for one that is not there."""
+        if name not in self._chunks or not self._file:
+            self._chunks[name] = ChunkRows(self._dataset(f"{schema.RIGID_GROUP}/{name}"))
+        return self._chunks[name]
+
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
         """Rows of one column, [n] or [n, width]. Raises InputError for one that is not there or fails its checksum."""
-        return self._read(self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows)
+        try:
+            return self.chunks(name).read(rows)
+        except OSError as error:
+            raise read_error(self.path, self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows, error) from error
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
         """int64: first row of each cell; one entry more than there are cells."""
-        return self._read(self._cell_start, cells).astype(np.int64, copy=False)
+        return self.column("cell_start", cells).astype(np.int64, copy=False)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
         """The contacts of one cell. Raises InputError for a frame or world that is not there."""
@@ -258,12 +269,17 @@ class ContactSet:
         cell = frame * self.world_count + world
         return self.cells(cell, cell + 1)
 
-    def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
-        """The contacts of cells first to last - 1. names: the columns wanted; all where None."""
+    def row_starts(self, first: int, last: int) -> np.ndarray:
+        """int64: first rows of cells first to last - 1, and of the one behind. Raises InputError where they fall."""
         start = self.cell_start(slice(first, last + 1))
         if start[0] < 0 or start[-1] > self.contact_count or (np.diff(start) < 0).any():
             where = f"{self.path}: {schema.CELL_START}, entries {first} to {last}"
             raise InputError("does not rise from 0 to the number of contacts", where, "make the contact set again")
+        return start
+
+    def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
+        """The contacts of cells first to last - 1. names: the columns wanted; all where None."""
+        start = self.row_starts(first, last)
         rows = slice(int(start[0]), int(start[-1]))
         columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
         return ContactBlock(first, np.diff(start), columns)
