@@ -15,6 +15,7 @@ from collidecli.app.motions import parse_frames
 from collidecli.errors import InputError
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.shape_rows import check_body_rows, check_shape_rows
+from collidecli.files.read_ahead import read_ahead
 from collidecli.model.choices import EVENT_THINGS
 from collidecli.model.contacts import ContactBlock
 
@@ -83,7 +84,7 @@ class EventStream:
         if count and worlds:
             first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
             names = ("shape0", "shape1", "distance")
-            for block in self._contacts.blocks(self._options.block_rows, names, first, last):
+            for block in read_ahead(self._contacts.blocks(self._options.block_rows, names, first, last)):
                 following = self._place((block.first_cell + len(block.cell_counts)) // worlds)
                 yield self._tracker.add(self._touches(block), following)
                 if progress is not None:
