@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from tests.hostile.asked import asked_groups, damaged_set
 from tests.hostile.crafted import crafted
 from tests.hostile.mutators import damaged
 from tests.hostile.seeds import Group
+
+FIRST_ASKED = 2000
+"""From this number on, contact sets for the verbs that ask something of them."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,11 @@ def case_of(number: int, groups: list[Group], outside: str) -> Case:
         files = {name: data if isinstance(data, bytes) else data() for name, data in one.files.items()}
         return Case(f"{number} {one.name}", one.main, files, one.commands, frozenset(one.may_open))
     rng = random.Random(number)
+    if number >= FIRST_ASKED:
+        asked = asked_groups()
+        group = asked[number % len(asked)]
+        files = {**group.files, group.main: damaged_set(group.files[group.main], rng)}
+        return Case(f"{number} {group.name}", group.main, files, group.commands)
     group = groups[number % len(groups)]
     files = dict(group.files)
     name = rng.choice(group.damaged)
@@ -36,6 +45,6 @@ def case_of(number: int, groups: list[Group], outside: str) -> Case:
     return Case(f"{number} {group.name}: {name} damaged", group.main, files, group.commands)
 
 
-def chosen(count: int, seed: int, whole: int) -> list[int]:
+def chosen(count: int, seed: int, whole: range) -> list[int]:
     """Numbers for a shorter run, drawn by `seed`."""
-    return sorted(random.Random(seed).sample(range(whole), count))
+    return sorted(random.Random(seed).sample(whole, count))

@@ -26,7 +26,14 @@ class Opened:
         self._on = False
         homes = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), os.path.expanduser("~/.cache")}
         homes |= {os.environ.get("WARP_CACHE_PATH", "/proc"), *(path for path in sys.path if path)}
-        self._homes = (*map(os.path.realpath, homes), "/proc", "/sys", "/dev/null", "/etc/localtime")
+        self._homes = (
+            *map(os.path.realpath, homes),
+            "/proc",
+            "/sys",
+            "/dev/null",
+            "/etc/localtime",
+            "/usr/share/zoneinfo",
+        )
         self._temporary = os.path.realpath(tempfile.gettempdir())  # opened to make a file without a name
         self._inotify = _watching(outside)
         sys.addaudithook(self._audit)

@@ -11,38 +11,39 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.__main__ import WHOLE
-from tests.hostile.cases import case_of, chosen
+from tests.hostile.asked import asked_groups
+from tests.hostile.cases import FIRST_ASKED, case_of, chosen
 from tests.hostile.driver import run_cases
 from tests.hostile.guarded import guard_faults
 from tests.hostile.seeds import groups
 from tests.hostile.verdict import faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, SEED = 160, 1
+COUNT, ASKED_COUNT, SEED = 160, 24, 1
 
 
 def test_a_share_of_the_hostile_inputs():
-    numbers = chosen(COUNT, SEED, WHOLE)
+    numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, WHOLE))
     with ThreadPoolExecutor() as pool:
         results = list(pool.map(run_cases, (numbers[0::2], numbers[1::2])))
     found = [fault for result in results for fault in [*result.found, *guard_faults(result.crashed)]]
     assert found == []
-    assert sum(result.cases for result in results) == COUNT
+    assert sum(result.cases for result in results) == COUNT + ASKED_COUNT
     assert set(results[0].codes) == {0, 1, 2}
 
 
 def test_the_inputs_are_always_the_same(tmp_path: Path):
     made = groups(tmp_path)
-    for number in (3, 700, 1300, 1999):
+    for number in (3, 700, 1300, 1999, FIRST_ASKED, WHOLE - 1):
         assert case_of(number, made, "/out").files == case_of(number, groups(tmp_path), "/out").files
-    assert chosen(10, SEED, WHOLE) == chosen(10, SEED, WHOLE)
+    assert chosen(10, SEED, range(WHOLE)) == chosen(10, SEED, range(WHOLE))
 
 
 def test_seeds_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Damage to a file that was never read would show nothing."""
     from collidecli.cli.main import main
 
-    for group in groups(tmp_path):
+    for group in (*groups(tmp_path), *asked_groups()):
         folder = tmp_path / f"group_{group.name}"
         folder.mkdir()
         monkeypatch.chdir(folder)
@@ -53,10 +54,18 @@ def test_seeds_are_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
             args += ["-o", "out.h5", "--device", "cpu", "--force"] if args[0] == "run" else []
             # Only our own formats are checked.
             wanted = 2 if args[0] == "check" and group.name not in ("body_q", "joint_q", "contacts") else 0
+            for name in ("out.npz", "out.html", "out.h5"):
+                Path(name).unlink(missing_ok=True)
             assert main(args) == wanted, (args, capsys.readouterr().err)
 
 
-GOOD = {"code": 2, "out": "", "err": "error: a.xml: is broken\n  mend it\n", "args": ["run", "a.xml"], "seconds": 0.1}
+GOOD = {
+    "code": 2,
+    "out": "",
+    "err": "error: a.xml: is broken\n  mend it\n",
+    "args": ["run", "a.xml", "-o", "out.h5"],
+    "seconds": 0.1,
+}
 GOOD |= {"peak": 0, "left": [], "opened": []}
 
 

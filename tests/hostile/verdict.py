@@ -10,6 +10,7 @@ MOST_SECONDS = 10.0
 MOST_BYTES = 1 << 30
 MOST_ERROR_LETTERS = 4000
 SECRET = "SECRET-7f3a"
+OUTPUTS = ("-o", "--csv", "--parquet", "--export")
 SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 """The last is what OpenUSD itself writes where it cannot map a file."""
 
@@ -20,7 +21,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
     if "internal error" in err:
         yield err.partition("internal error: ")[2].splitlines()[0]
         return
-    if code not in (0, 1, 2) or (code == 1 and args[0] != "check"):
+    if code not in (0, 1, 2) or (code == 1 and args[0] not in ("check", "diff")):
         yield f"exit code {code}"
     if "Traceback" in err + out:
         yield "a traceback"
@@ -32,7 +33,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
         yield "tells what is in another file, or ran what it holds"
     if facts["opened"]:
         yield f"opened {', '.join(facts['opened'][:3])}"
-    wanted = ["out.h5"] if args[0] in ("run", "traj") and code == 0 else []
+    wanted = sorted(args[at + 1] for at, word in enumerate(args) if word in OUTPUTS) if code == 0 else []
     if facts["left"] != wanted:
         yield f"left {facts['left']} behind"
     if facts.get("check", 0) != 0:
@@ -57,5 +58,5 @@ def _words(code: int, out: str, err: str, args: list[str]) -> Iterator[str]:
             yield f"the message has {len(errors.splitlines())} lines and {len(errors)} letters"
     elif errors:
         yield f"an error message with exit code {code}"
-    if code == 1 and args[0] == "check" and not out.strip():
-        yield "a failed check that does not say what is wrong"
+    if code == 1 and not out.strip():
+        yield "a failed check, or a difference, that does not say what is wrong"

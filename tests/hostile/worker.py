@@ -84,6 +84,9 @@ def warm_up(folder: Path, made: list[Group]) -> None:
     assert collide(["run", group.main, *RUN_OPTIONS]) == 0
     assert collide(["inspect", group.main, "--quiet"]) == 0
     assert collide(["check", "out.h5", "--quiet"]) == 0
+    assert collide(["report", "out.h5", "-o", "out.html", "--quiet"]) == 0
+    import pyarrow.parquet  # noqa: F401
+    import viser  # noqa: F401
 
 
 def run_batch(numbers: list[int], made: list[Group], folder: Path, outside: Path, answers) -> None:
