@@ -63,7 +63,7 @@ class Packing:
             stream = isal_zlib.decompressobj(15)
             try:
                 data = stream.decompress(data, self.chunk_bytes + 1)
-            except isal_zlib.error:
+            except isal_zlib.error:  # pyright: ignore[reportGeneralTypeIssues]
                 return None
             if not stream.eof:
                 return None
