@@ -36,7 +36,7 @@ def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(
             f"only contact sets and trajectories of collide are checked, and this is {label}",
             os.fspath(path),
-            "make a trajectory of a recording with collide traj convert" if storage else "",
+            "make a trajectory of a recording with collide traj convert" if storage else "collide inspect shows scenes",
         )
     findings = checks[kind](path)
     return {

@@ -145,7 +145,7 @@ def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]
     for key in sorted(a.config.keys() | b.config.keys()):
         one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
         if one != other:
-            notes.append(f"made with another {key}: {_short(one)} and {_short(other)}")
+            notes.append(f"the option {key} differs: {_short(one)} in A, {_short(other)} in B")
     return notes
 
 
@@ -154,7 +154,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _short(value: Any, most: int = 80) -> str:
-    text = "none" if value is None else str(value)
+    text = "none" if value is None or value == "" else str(value)
     return text if len(text) <= most else text[: most - 3] + "..."
 
 

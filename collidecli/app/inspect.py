@@ -37,6 +37,8 @@ def inspect_file(
 
     Raises InputError for a file that is neither a scene, a recording nor a contact set, or is damaged.
     """
+    if not os.path.exists(path):
+        raise InputError("there is no such file", path, "give a scene, a recording or a contact set")
     there = os.path.isfile(path) and os.path.getsize(path) > 0
     is_h5 = there and h5py.is_hdf5(path)
     if not is_h5 and not (there and is_recording(path)):

@@ -109,9 +109,22 @@ def _together(listed: list[np.ndarray]) -> np.ndarray:
     return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed), axis=0)
 
 
+_NAMED = (
+    (r"'[^']*' is the child of '[^']*'", "parent and child"),
+    (r"bodies '[^']*' and '[^']*'", "two bodies"),
+    (r"body '[^']*'", "a body"),
+    (r" of '[^']*' and '[^']*'", ""),
+    (r"'[^']*'", "..."),
+    (r"<(\w+)[^>]*>", r"<\1>"),
+)
+"""Names in a rule, and what stands for them where pairs are counted by rule; the first that fits comes first."""
+
+
 def _kind_of_rule(rule: str) -> str:
     """The rule without the names in it, which differ from pair to pair."""
-    return re.sub(r"<(\w+)[^>]*>", r"<\1>", re.sub(r"'[^']*'", "...", rule))
+    for named, plain in _NAMED:
+        rule = re.sub(named, plain, rule)
+    return rule
 
 
 def _motion_facts(scene: LoadedScene) -> dict[str, Any]:

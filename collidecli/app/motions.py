@@ -16,24 +16,23 @@ def parse_frames(text: str, frame_count: int) -> range:
     parts = text.split(":")
     try:
         numbers = [int(part) if part else None for part in parts]
-        if not 1 <= len(numbers) <= 3:
+        if not 1 <= len(numbers) <= 3 or numbers == [None]:
             raise ValueError
-        if len(numbers) == 1:
-            index = numbers[0]
-            if index is None or not -frame_count <= index < frame_count:
-                raise ValueError
-            index %= frame_count
-            return range(index, index + 1)
-        picked = range(frame_count)[slice(*numbers)]
+        picked = range(frame_count)[slice(*numbers)] if len(numbers) > 1 else _one_frame(numbers[0] or 0, frame_count)
     except ValueError as error:
-        raise InputError(
-            f"'{text}' picks no frames of {frame_count}", "--frames", "write A:B:S, such as 0:100 or ::10"
-        ) from error
-    if picked.step < 0 or not len(picked):
-        raise InputError(
-            f"'{text}' picks no frames of {frame_count} forward in time", "--frames", "write A:B:S with A < B"
-        )
+        raise InputError(f"'{text}' is no slice of frames", "--frames", "write A:B:S, as 0:100 or ::10") from error
+    if not len(picked):
+        held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
+        raise InputError(f"'{text}' picks no frames of {frame_count}", "--frames", f"{held}; write A:B:S with A < B")
+    if picked.step < 0:
+        raise InputError(f"'{text}' runs back in time", "--frames", "write A:B:S with a step S above zero")
     return picked
+
+
+def _one_frame(index: int, frame_count: int) -> range:
+    """The frame of that number, counted from the end where it is negative; empty where there is none."""
+    index += frame_count if index < 0 else 0
+    return range(index, index + 1) if 0 <= index < frame_count else range(0)
 
 
 class SlicedMotion:

@@ -17,7 +17,9 @@ def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> N
 
 
 def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
-    """Raises OutputError where `path` cannot be written, exists and not `force`, or is one of the inputs."""
+    """Raises OutputError where `path` cannot be written, exists and not `force`, is one of the inputs, or "-"."""
+    if os.fspath(path) == "-":
+        raise OutputError("nothing is written to standard output", "-", "give a path; ./- is a file of that name")
     for source in inputs:
         if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
             raise OutputError("the output is an input too", os.fspath(path), "choose another path")

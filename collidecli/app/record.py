@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 
 from collidecli.app.record_control import Control, control_of
+from collidecli.app.scenes import USD_ENDINGS
 from collidecli.errors import InputError, OutputError
 from collidecli.files.activity import reading
 from collidecli.files.mujoco.compile import compile_mjcf
@@ -85,6 +86,8 @@ def record(
     """
     place = os.fspath(scene)
     _check_arguments(frames, every, worlds, seed, noise, float_type)
+    if Path(place).suffix.lower() in USD_ENDINGS:
+        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
     with reading("scene", place):
         compiled = compile_mjcf(place, strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings

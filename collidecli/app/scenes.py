@@ -238,18 +238,18 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
     """Adds one scene file to a builder through the door of its ending; returns what the door says."""
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):
-        what = "is a folder, not a scene" if os.path.isdir(path) else "there is no such file"
-        raise InputError(what, os.fspath(path), "give a USD, MJCF or URDF file")
+        raise InputError(_no_file(path), os.fspath(path), "give a USD, MJCF or URDF file")
     if os.path.getsize(path) == 0:
         raise InputError("the file is empty", os.fspath(path), "give a USD, MJCF or URDF file")
     if ending in USD_ENDINGS:
+        _refuse_option("--asset-map", options.asset_map, "MJCF and URDF", path)
         from collidecli.files.usd.scene import add_usd
 
         imported = add_usd(builder, path, options)
         return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
-        if options.variants:
-            raise InputError("--variants is for USD scenes", os.fspath(path), "leave it out")
+        _refuse_option("--variants", options.variants, "USD", path)
+        _refuse_option("--environments", options.environments, "USD", path)
         from collidecli.files.mujoco.scene import add_mjcf
 
         return add_mjcf(builder, path, options)
@@ -258,6 +258,18 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
         os.fspath(path),
         f"known endings: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
     )
+
+
+def _no_file(path: str | os.PathLike[str]) -> str:
+    """Why a path is no file that could be read."""
+    if os.path.isdir(path):
+        return "is a folder, not a scene"
+    return "is not a regular file" if os.path.exists(path) else "there is no such file"
+
+
+def _refuse_option(name: str, value: Sequence[str] | str, formats: str, path: str | os.PathLike[str]) -> None:
+    if value:
+        raise InputError(f"{name} is for {formats} scenes", os.fspath(path), "leave it out")
 
 
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:

@@ -168,8 +168,15 @@ def usage_message(error: click.ClickException) -> str:
         if source == click.core.ParameterSource.DEFAULT_MAP:
             text += f"\n  the value is from {ctx.meta.get('collide.config', 'the configuration file')}"
         elif source == click.core.ParameterSource.ENVIRONMENT:
-            text += "\n  the value is from an environment variable"
+            text += f"\n  the value is from {_variable_of(param, ctx)}"
     return f"{text}\n  {ctx.command_path} --help says more"
+
+
+def _variable_of(param: click.Parameter, ctx: click.Context) -> str:
+    """The variable that has set a parameter, by its name."""
+    own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
+    named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
+    return next((name for name in (*named, own) if name in os.environ), "an environment variable")
 
 
 def _said(text: str, code: int) -> int:

@@ -28,7 +28,16 @@ SCENE = "The scene; several are as many worlds, in order. [default: the one that
 OUTPUT = "The trajectory. [default: <recording>.motion.h5 in this folder]"
 
 
-@click.group("traj", invoke_without_command=True, subcommand_metavar="VERB ...")
+class VerbGroup(click.Group):
+    """Verbs under the heading of `collide --help`."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            rows = [(name, self.commands[name].get_short_help_str(200)) for name in self.commands]
+            formatter.write_dl(rows)
+
+
+@click.group("traj", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...")
 @click.pass_context
 def verb(ctx: click.Context) -> int:
     """Work on recordings."""

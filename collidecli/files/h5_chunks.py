@@ -156,9 +156,9 @@ def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], Encoded] | 
             hdf5plugin = import_module("hdf5plugin")
         except ImportError as error:
             raise InputError(
-                "compression zstd needs the package hdf5plugin, which is not installed",
+                "zstd needs hdf5plugin, which is not installed",
                 "--compression",
-                "install it (pip install hdf5plugin), or choose gzip, lzf or none",
+                "pip install 'collidecli[zstd]', or choose gzip, lzf or none",
             ) from error
         return {"shuffle": True, "fletcher32": True, **hdf5plugin.Zstd(clevel=1)}, None
     raise InputError(f"unknown compression {compression!r}", "--compression", "choose " + ", ".join(COMPRESSIONS))

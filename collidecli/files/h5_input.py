@@ -149,6 +149,5 @@ def _load_filters(dataset: h5py.Dataset, place: str) -> None:
             with contextlib.suppress(ImportError):
                 import_module("hdf5plugin")
         if not h5z.filter_avail(number):
-            raise InputError(
-                f"is compressed with HDF5 filter {number}, which is not installed", place, "pip install hdf5plugin"
-            )
+            fix = "pip install 'collidecli[zstd]'" if number == ZSTD_FILTER else "pip install hdf5plugin"
+            raise InputError(f"is compressed with HDF5 filter {number}, which is not installed", place, fix)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from collidecli.report.words import memory
+from collidecli.report.words import listing, memory
 
 KEY_DIGITS = 12
 
@@ -22,8 +21,7 @@ def cache_table(facts: Mapping[str, Any]) -> RenderableType:
     line = Text(f"{facts['folder']}: {_counted(entries)}, {memory(facts['bytes'])} of {memory(facts['limit'])}")
     if not entries:
         return line
-    table = Table("field", "last used", "size", box=None, pad_edge=False)
-    table.columns[2].justify = "right"
+    table = listing(("field", "left"), ("last used", "left"), ("size", "right"))
     for entry in entries:
         table.add_row(entry["key"][:KEY_DIGITS], entry["used"], memory(entry["bytes"]))
     return Group(table, line)

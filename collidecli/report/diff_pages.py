@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
-from collidecli.report.words import count
+from collidecli.report.words import count, plural
 
 MOST_ANNOTATIONS = 5
 """GitHub shows ten of a step; other steps want some too."""
@@ -82,7 +82,7 @@ def markdown(facts: Mapping[str, Any]) -> str:
         ]
         lines += ["", *_rows(["shape 0", "shape 1", *KINDS, "first in"], rows)]
         more = facts["pairs"]["differing"] - len(rows)
-        lines += ["", f"and {count(more)} pairs more"] if more else []
+        lines += ["", f"and {plural(more, 'more pair')}"] if more else []
     fields = [one for one in facts["fields"] if one["differing"]]
     if fields:
         rows = [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.diff_words import KINDS, bins, deviation, field_kind, frame_lines, model_line, place, verdict
-from collidecli.report.words import count, facts_table, listing
+from collidecli.report.fitting import Fitting, stacked
+from collidecli.report.words import count, facts_table, listing, plural
 
 
 def diff_table(facts: Mapping[str, Any]) -> RenderableType:
@@ -19,12 +22,12 @@ def diff_table(facts: Mapping[str, Any]) -> RenderableType:
         parts += [Text(), _summary(facts)]
     lines = [model_line(one) for one in facts["model"]["listed"]]
     more = facts["model"]["differences"] - len(lines)
-    lines += [f"and {count(more)} differences of the model more"] if more else []
+    lines += [f"and {plural(more, 'more difference')} of the model"] if more else []
     lines += frame_lines(facts)
     if lines:
         parts += [Text(), Text("\n".join(lines))]
     if facts["pairs"]["differing"]:
-        parts.append(_pairs(facts))
+        parts.append(Fitting(partial(_pairs, facts)))
     fields = [one for one in facts["fields"] if one["differing"]]
     if fields:
         parts.append(_fields(fields))
@@ -60,16 +63,21 @@ def _summary(facts: Mapping[str, Any]) -> RenderableType:
     return facts_table(rows)
 
 
-def _pairs(facts: Mapping[str, Any]) -> RenderableType:
+def _pairs(facts: Mapping[str, Any], narrow: bool) -> Table:
+    """narrow: the pair's names one below the other."""
+    names = ["shape 0", "shape 1"]
     table = listing(
-        ("shape 0", "left"), ("shape 1", "left"), *((kind, "right") for kind in KINDS), ("first in", "left")
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
+        *((kind, "right") for kind in KINDS),
+        ("first in", "left"),
     )
     for pair in facts["pairs"]["listed"]:
         counts = (count(pair[kind]) if pair[kind] else "" for kind in KINDS)
-        table.add_row(pair["shape0"], pair["shape1"], *counts, place(pair["first"]))
+        paths = (pair["shape0"], pair["shape1"])
+        table.add_row(*([stacked(*paths)] if narrow else paths), *counts, place(pair["first"]))
     more = facts["pairs"]["differing"] - len(facts["pairs"]["listed"])
     if more:
-        table.add_row(f"and {count(more)} pairs more")
+        table.add_row(f"and {plural(more, 'more pair')}")
     return table
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
+from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.words import count, facts_table, length, listing, plural, seconds
 
 BEFORE, BEYOND = "<", ">"
@@ -18,14 +21,14 @@ def events_table(facts: Mapping[str, Any]) -> RenderableType:
     """A summary, the intervals asked for, and the graph where it is."""
     parts: list[RenderableType] = [_summary(facts)]
     if facts["listed"]:
-        parts.append(_intervals(facts))
+        parts.append(Fitting(partial(_intervals, facts)))
         if any(not (one["begin_known"] and one["end_known"]) for one in facts["listed"]):
             mark = (
                 f"{BEFORE} touches in the first frame, {BEYOND} in the last one: begin or end is not in the recording"
             )
             parts.append(Text(mark))
     if facts["graph"] is not None and facts["graph"]["edges"]:
-        parts.append(_graph(facts["graph"], facts["worlds"]["looked_at"] > 1))
+        parts.append(Fitting(partial(_graph, facts["graph"], facts["worlds"]["looked_at"] > 1)))
     return Group(*parts)
 
 
@@ -59,31 +62,30 @@ def _intervals_line(found: Mapping[str, Any], gap: Mapping[str, Any]) -> str:
     return line
 
 
-def _intervals(facts: Mapping[str, Any]) -> RenderableType:
+def _intervals(facts: Mapping[str, Any], narrow: bool) -> Table:
+    """narrow: the pair's names one below the other, without how many frames and contacts the touch has."""
     noun = {"shapes": "shape", "bodies": "body"}[facts["options"]["by"]]
-    worlds = facts["worlds"]["count"] > 1
+    names = [f"{noun} 0", f"{noun} 1"]
     table = listing(
-        *([("world", "right")] if worlds else []),
-        (f"{noun} 0", "left"),
-        (f"{noun} 1", "left"),
+        *([("world", "right")] if facts["worlds"]["count"] > 1 else []),
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("frames", "right"),
         ("begin", "right"),
         ("lasts", "right"),
-        ("touching", "right"),
-        ("contacts", "right"),
+        *([] if narrow else [("touching", "right"), ("contacts", "right")]),
         ("deepest", "right"),
         ("in frame", "right"),
     )
+    worlds = facts["worlds"]["count"] > 1
     for one in facts["listed"]:
+        pair = (one["path0"], one["path1"])
         table.add_row(
             *([str(one["world"])] if worlds else []),
-            one["path0"],
-            one["path1"],
+            *([stacked(*pair)] if narrow else pair),
             _span(one),
             _time(one["begin_time"]),
             _lasting(one["seconds"]),
-            count(one["touching_frames"]),
-            count(one["contacts"]),
+            *([] if narrow else [count(one["touching_frames"]), count(one["contacts"])]),
             length(one["least_distance"]),
             str(one["deepest_frame"]),
         )
@@ -107,29 +109,29 @@ def _lasting(value: Any) -> str:
     return value if isinstance(value, str) else seconds(value)
 
 
-def _graph(graph: Mapping[str, Any], worlds: bool) -> RenderableType:
+def _graph(graph: Mapping[str, Any], worlds: bool, narrow: bool) -> Table:
+    """narrow: who above whom."""
     table = listing(
-        ("who", "left"),
-        ("whom", "left"),
+        *([("who\nwhom", "left")] if narrow else [("who", "left"), ("whom", "left")]),
         *([("worlds", "right")] if worlds else []),
         ("times", "right"),
         ("together", "right"),
         ("touching", "right"),
-        ("contacts", "right"),
+        *([] if narrow else [("contacts", "right")]),
         ("deepest", "right"),
     )
     for edge in graph["edges"][: graph["first"]]:
+        pair = (edge["path0"], edge["path1"])
         table.add_row(
-            edge["path0"],
-            edge["path1"],
+            *([stacked(*pair)] if narrow else pair),
             *([count(edge["worlds"])] if worlds else []),
             count(edge["intervals"]),
             _lasting(edge["seconds"]),
             count(edge["touching_frames"]),
-            count(edge["contacts"]),
+            *([] if narrow else [count(edge["contacts"])]),
             length(edge["least_distance"]),
         )
     more = len(graph["edges"]) - graph["first"]
     if more > 0:
-        table.add_row(f"and {plural(more, 'pair')} more")
+        table.add_row(f"and {plural(more, 'more pair')}")
     return table

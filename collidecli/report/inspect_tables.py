@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.report.run_table import deepest_text, pair_table
+from collidecli.model.options import REDUCTION_DEFAULTS
+from collidecli.report.fitting import Fitting, stacked
+from collidecli.report.run_table import contact_text, deepest_text, pair_table
 from collidecli.report.words import count, facts_table, listing, plural, seconds
 
 SHOWN_ROWS = 40
@@ -65,18 +68,22 @@ def _whole_scene(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
         named = (f"{name} ({count(number)})" for name, number in facts["kept_attributes"].items())
         rows.append(("kept", f"changes no contact yet: {', '.join(named)}"))
     rows.append(("sha256", facts["sha256"]))
-    return Group(facts_table(rows), _shape_table(facts, limit)) if shapes else facts_table(rows)
+    return Group(facts_table(rows), Fitting(partial(_shape_table, facts, limit))) if shapes else facts_table(rows)
 
 
-def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
-    """Columns that say nothing, as a margin that is 0 everywhere, are left out."""
+def _shape_table(facts: Mapping[str, Any], limit: int | None, narrow: bool) -> Table:
+    """Columns that say nothing, as a margin that is 0 everywhere, are left out.
+
+    narrow: the body below the shape, where it is not named as the shape is.
+    """
     shapes = facts["shapes"]
     columns: list[tuple[str, str, Callable[[Mapping[str, Any]], str]]] = [
-        ("shape", "left", lambda s: s["path"]),
+        ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
         ("size [m]", "left", _size_text),
-        ("body", "left", lambda s: s["body"] or "static"),
     ]
+    if not narrow:
+        columns.append(("body", "left", lambda s: s["body"] or "static"))
     if facts["templates"] > 1:
         columns.append(("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"])))
     if any(s["margin"] for s in shapes):
@@ -90,6 +97,11 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None) -> Table:
     table = listing(*(column[:2] for column in columns))
     _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
     return table
+
+
+def _on_its_body(shape: Mapping[str, Any]) -> str:
+    body = "static" if shape["body"] is None else f"on {shape['body']}" if shape["body"] != shape["path"] else ""
+    return stacked(shape["path"], f"  {body}" if body else "")
 
 
 def _size_text(shape: Mapping[str, Any]) -> str:
@@ -155,7 +167,8 @@ def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableTyp
     """Of schema collide.inspect.contacts/1."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())
     config = {name: value for name, value in facts["config"].items() if name != "columns"}  # they have a table
-    changed = {name: value for name, value in config.items() if value not in (None, False, "", 0)}
+    idle = () if config.get("reduce_contacts") else REDUCTION_DEFAULTS
+    changed = {k: value for k, value in config.items() if value not in (None, False, "", 0) and k not in idle}
     rows = [
         ("contact set", f"{facts['file']}, version {facts['version']}, by {facts['creator']}"),
         ("scene", facts["scene"]),
@@ -163,7 +176,7 @@ def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableTyp
         ("worlds", count(facts["worlds"])),
         ("frames", _span(facts)),
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "none"),
-        ("contacts", f"{count(facts['contacts'])} in {plural(facts['touching_pairs'], 'touching pair')}"),
+        ("contacts", contact_text(facts)),
         ("deepest", deepest_text(facts["deepest"])),
         ("content", facts["content_sha256"]),
     ]

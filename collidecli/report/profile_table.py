@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collidecli.report.fitting import Fitting
 from collidecli.report.words import count, facts_table, listing, percent, plural, seconds
 
 
@@ -20,11 +22,12 @@ def profile_table(facts: Mapping[str, Any]) -> RenderableType:
     device = f"{facts['device']}, {plural(facts['threads'], 'thread')}, {facts['chunk_cells']} cells a chunk"
     run = [phase for phase in facts["phases"] if not phase["skipped"]]
     rows = [("scene", facts["scene"]), ("", sizes), ("device", device)]
-    rows.append(("measured", f"{plural(facts['repeats'], 'time')} each, in turn; median, least and most"))
+    spread = "; median, least and most" if facts["repeats"] > 1 else ""
+    rows.append(("measured", f"{plural(facts['repeats'], 'time')} each, in turn{spread}"))
     rows += [(f"no {phase['name']}", phase["skipped"]) for phase in facts["phases"] if phase["skipped"]]
     ending = [("contacts", _verdict(facts, run)), ("advice", facts["advice"])]
     ending += [(name, facts[key]) for name, key in (("written", "output"), ("", "json_output")) if key in facts]
-    return Group(facts_table(rows), _side_by_side(facts, run), facts_table(ending))
+    return Group(facts_table(rows), Fitting(partial(_side_by_side, facts, run)), facts_table(ending))
 
 
 def _verdict(facts: Mapping[str, Any], run: list[Mapping[str, Any]]) -> str:
@@ -33,13 +36,16 @@ def _verdict(facts: Mapping[str, Any], run: list[Mapping[str, Any]]) -> str:
     return f"bit-identical from {', '.join(phase['name'] for phase in run)}"
 
 
-def _side_by_side(facts: Mapping[str, Any], run: list[Mapping[str, Any]]) -> Table:
+def _side_by_side(facts: Mapping[str, Any], run: list[Mapping[str, Any]], narrow: bool) -> Table:
+    """narrow: medians alone."""
+    spread = facts["repeats"] > 1 and not narrow
     table = listing(("", "left"), *((phase["name"], "right") for phase in run))
     table.add_row("compute", *(seconds(phase["compute_seconds"]["median"]) for phase in run), style="bold")
-    table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
+    if spread:
+        table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
     for stage in run[0]["stages"]:
         table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
-        if stage == "broad_phase":
+        if stage == "broad_phase" and spread:
             table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
     rates = (round(facts["frames"] / phase["wall_seconds"]["median"]) for phase in run)
     table.add_row("frames/s", *(count(rate) for rate in rates))
@@ -51,4 +57,5 @@ def _side_by_side(facts: Mapping[str, Any], run: list[Mapping[str, Any]]) -> Tab
 
 
 def _extremes(spread: Mapping[str, Any]) -> Text:
-    return Text(f"{seconds(spread['least'])} - {seconds(spread['most'])}")
+    least, most = (seconds(spread[end]).rsplit(" ", 1) for end in ("least", "most"))
+    return Text(f"{least[0]}-{' '.join(most)}" if least[1] == most[1] else f"{' '.join(least)} - {' '.join(most)}")

@@ -49,7 +49,7 @@ def figures(facts: Facts) -> list[dict[str, str]]:
             count(facts["contacts"]),
             f"{percent(facts['penetrating'] / facts['contacts'])} penetrate" if facts["contacts"] else "",
         ),
-        ("touching pairs", count(facts["touching_pairs"]), f"{plural(facts['pairs']['count'], 'pair')} of shapes"),
+        ("pairs of shapes", count(facts["pairs"]["count"]), f"{count(facts['touching_pairs'])} over all frames"),
         (
             "frames",
             count(frames),
@@ -157,7 +157,7 @@ def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
             "Differences by pair",
             columns,
             [(_pair(p), *(count(p[k]) for k in KINDS), place(p["first"])) for p in listed],
-            f"and {count(more)} pairs more" if more else "",
+            f"and {plural(more, 'more pair')}" if more else "",
         )
         parts += [part(heading="By pair", chart="differences" if "differences" in charts else ""), part(table=of_pairs)]
     fields = [one for one in found["fields"] if one["differing"]]
@@ -270,6 +270,6 @@ def page_tables(facts: Facts) -> dict[str, dict[str, Any]]:
         for p in phases_of(facts)
     ]
     found["phases"] = table(
-        "Broad phases", "broad phase,candidates>,touching pairs>,contacts>,time of the engine>", rows
+        "Broad phases", "broad phase,candidates>,with contacts>,contacts>,time of the engine>", rows
     )
     return found

@@ -29,7 +29,7 @@ def pair_table(pairs: list[Mapping[str, Any]], pair_count: int) -> Table:
     for pair in pairs:
         table.add_row(count(pair["contacts"]), pair["shape0"], pair["shape1"])
     if pair_count > len(pairs):
-        table.add_row("", f"and {plural(pair_count - len(pairs), 'pair')} more", "")
+        table.add_row("", f"and {plural(pair_count - len(pairs), 'more pair')}", "")
     return table
 
 
@@ -44,12 +44,13 @@ def deepest_text(deepest: Mapping[str, Any] | None) -> str:
 
 
 def contact_text(facts: Mapping[str, Any]) -> str:
-    """Contacts and touching pairs, in words."""
-    return f"{count(facts['contacts'])} in {plural(facts['touching_pairs'], 'touching pair')}"
+    """Contacts, and how many pairs of shapes have any, in words."""
+    between = f" between {plural(facts['contact_pair_count'], 'pair')} of shapes" if facts["contacts"] else ""
+    return f"{count(facts['contacts'])}{between}"
 
 
 def candidate_text(facts: Mapping[str, Any]) -> str:
-    """Candidates and the share of them that did not touch, in words."""
+    """Candidates, and the share of them that gave no contact, in words."""
     false = f", {percent(facts['false_positive_ratio'])} of them false" if facts["candidates"] else ""
     return f"{count(facts['candidates'])}{false}"
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
+
+FEWEST_LETTERS = 8
+"""A column of names is no narrower, where its names are not."""
 
 
 def count(number: int) -> str:
@@ -63,8 +68,24 @@ def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def listing(*columns: tuple[str, str]) -> Table:
-    """An empty table with a line under its heading. columns: title, and "left" or "right"."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    """An empty table with a line under its heading. columns: title, and "left" or "right".
+
+    Where there is little room what stands to the left, names, is folded, and numbers to the right are not.
+    """
+    table = _Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, side in columns:
-        table.add_column(title, justify="right" if side == "right" else "left", overflow="fold")
+        table.add_column(
+            title, justify="right" if side == "right" else "left", overflow="fold", no_wrap=side == "right"
+        )
     return table
+
+
+class _Listing(Table):
+    """A table of which rich, where there is no room for all of it, leaves names some letters rather than none."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for column in self.columns:
+            if not column.no_wrap:
+                texts = (column.header, *column.cells)
+                column.min_width = min(FEWEST_LETTERS, max(cell_len(str(text)) for text in texts))
+        return super().__rich_console__(console, options)

@@ -104,3 +104,31 @@ def test_a_long_table_is_cut_and_says_so(here, collide):
     assert "and 10 more" in cut
     assert "g49" not in cut
     assert "g49" in full
+
+
+def test_pairs_that_may_not_touch_are_counted_by_rule_without_names(here, collide):
+    links = "".join(
+        f'<body name="{a}"><joint/><geom size="1"/><body name="{a}2"><joint/><geom size="1"/></body></body>'
+        for a in "ab"
+    )
+    (here / "scene.xml").write_text(
+        f"""<mujoco><worldbody>{links}</worldbody>
+        <contact><exclude body1="a" body2="b"/><exclude body1="a" body2="b2"/></contact></mujoco>"""
+    )
+    table = collide("inspect", "scene.xml").out
+    assert "excluded   2 pairs: parent and child (filterparent)\n" in table
+    assert "excluded   2 pairs: <exclude>\n" in table
+
+
+def test_options_that_say_how_to_reduce_are_shown_of_runs_that_reduced(here, collide):
+    assert collide(*RUN, "-o", "a.h5").code == 0
+    assert "options      narrow_phase gjk\n" in collide("inspect", "a.h5").out
+    assert collide(*RUN, "-o", "b.h5", "--reduce-contacts").code == 0
+    assert "reduce_contacts True" in collide("inspect", "b.h5").out
+    assert "betas" in collide("inspect", "b.h5").out
+
+
+def test_what_is_not_there_could_have_been_any_of_three(here, collide):
+    answer = collide("inspect", "none")
+    assert answer.code == 2
+    assert "give a scene, a recording or a contact set" in answer.err

@@ -152,6 +152,13 @@ REFUSED = [
     (("-t", "scene.xml"), 2, "scene.xml"),
     (("-o", "no/such/folder/x.h5"), 3, "no/such/folder"),
     (("-o", "."), 3, "."),
+    (("-o", "-"), 3, "standard output"),
+    (("--frames", "one"), 2, "'one' is no slice"),
+    (("--frames", "20"), 2, "there are frames 0 to 19"),
+    (("--frames", "20:"), 2, "there are frames 0 to 19"),
+    (("--frames", "::-1"), 2, "back in time"),
+    (("--environments", "/World/robot_*"), 2, "--environments is for USD scenes"),
+    (("--variants", "/a:b=c"), 2, "--variants is for USD scenes"),
     (("--no-such-option",), 2, "--no-such-option"),
     (("--config", "nowhere.toml"), 2, "nowhere.toml"),
 ]
@@ -187,6 +194,22 @@ def test_a_scene_that_cannot_be_used(here, collide, name, text, words):
     assert name in answer.err
     assert words in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_what_is_for_mjcf_is_refused_with_usd(here, collide):
+    (here / "ball.usda").write_text('#usda 1.0\ndef Sphere "b" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\n')
+    answer = collide("inspect", "ball.usda", "--asset-map", "/old=/new")
+    assert (answer.code, answer.out) == (2, "")
+    assert "ball.usda: --asset-map is for MJCF and URDF scenes" in answer.err
+    answer = collide("record", "ball.usda", "--frames", "3")
+    assert (answer.code, answer.out) == (2, "")
+    assert "ball.usda: MuJoCo steps MJCF and URDF, and this is OpenUSD" in answer.err
+
+
+def test_a_device_is_no_scene_and_is_there(here, collide):
+    answer = collide("run", "/dev/null")
+    assert answer.code == 2
+    assert "/dev/null: is not a regular file" in answer.err
 
 
 @pytest.mark.parametrize("args", [(), ("run",), ("ruin", "scene.xml"), ("run", "--frames")])

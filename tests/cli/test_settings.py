@@ -71,7 +71,7 @@ def test_a_faulty_variable_is_refused_and_an_unknown_one_is_noticed(here, collid
     monkeypatch.setenv("COLLIDE_THREADS", "few")
     answer = collide(*RUN)
     assert answer.code == 2
-    assert "variable" in answer.err
+    assert "the value is from COLLIDE_THREADS" in answer.err
     monkeypatch.delenv("COLLIDE_THREADS")
     monkeypatch.setenv("COLLIDE_BROADPHASE", "sap")
     assert "COLLIDE_BROAD_PHASE" in collide(*RUN).err
@@ -100,3 +100,11 @@ def test_another_verbs_options_have_variables_of_their_own(here, collide, monkey
 )
 def test_memory_sizes(text, size):
     assert MemorySize().convert(text, None, None) == size
+
+
+@pytest.mark.parametrize("name", ["COLLIDE_THREADS", "COLLIDE_RUN_THREADS"])
+def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
+    monkeypatch.setenv(name, "many")
+    answer = collide(*RUN)
+    assert answer.code == 2
+    assert f"the value is from {name}\n" in answer.err
