@@ -267,12 +267,12 @@ def test_options_at_their_defaults_are_no_notes(here, collide):
         assert "worlds of now.h5 again" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
     assert "the option reduce_contacts: true and false" in collide("merge", "now.h5", "r.h5", "-o", "m.h5").err
     assert json.loads(collide("diff", "other.h5", "now.h5", "--json").out)["notes"] == [
-        "made with another later: 1 and none",
-        "made with another narrow_phase: mpr and gjk",
-        "made with another uneven_demos: cut and ",
+        "the option later differs: 1 in A, none in B",
+        "the option narrow_phase differs: mpr in A, gjk in B",
+        "the option uneven_demos differs: cut in A, none in B",
     ]
     notes = json.loads(collide("diff", "r.h5", "now.h5", "--json").out)["notes"]
-    assert notes == ["made with another reduce_contacts: True and False"]
+    assert notes == ["the option reduce_contacts differs: True in A, False in B"]
 
 
 def test_what_rests_is_not_called_shifted(diff):
