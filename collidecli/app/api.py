@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.app.collision import prepare_collision
 from collidecli.app.motions import check_worlds
 from collidecli.app.pose_array import PoseArray
+from collidecli.app.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import find_device
 from collidecli.errors import InputError
@@ -42,6 +43,7 @@ class ModelBuilder(model_builder.ModelBuilder):
         """
         from collidecli.files.usd.scene import add_usd
 
+        _check_door(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
         return add_usd(self, os.fspath(path), SceneOptions(variants=tuple(variants), environments=environments))
 
     def add_mjcf(
@@ -54,10 +56,11 @@ class ModelBuilder(model_builder.ModelBuilder):
         """
         from collidecli.files.mujoco.scene import add_mjcf
 
+        _check_door(path, USD_ENDINGS, "OpenUSD", "add_usd")
         return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contacts:
     """Every contact of a run as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
 
@@ -92,7 +95,12 @@ class Contacts:
 
     @property
     def rigid_contact_count(self) -> int:
+        """How many contacts there are, in all frames and worlds."""
         return len(self.shape0)
+
+    def __repr__(self) -> str:
+        size = f"contacts={self.rigid_contact_count} frames={self.frame_count} worlds={self.world_count}"
+        return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
         """The contacts of one frame of one world, as views. Raises InputError for one that is not there."""
@@ -126,7 +134,7 @@ def collide(
     anchor_contact: bool = False,
     sticky_contacts: float = 0.0,
     contact_ids: bool = False,
-    columns: Sequence[str] = (),
+    columns: Sequence[str] | str = (),
     pipeline: str = "unified",
     broad_phase: str = "auto",
     device: str = "",
@@ -139,6 +147,7 @@ def collide(
     """Every contact of a model in motion, in memory; the same contacts, bit for bit, that `collide run` writes.
 
     Args:
+        model: what `ModelBuilder.finalize` returns.
         body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
             model's bodies; one world stands for all. Or a `Motion`. None is the model's one resting pose.
         narrow_phase: "gjk" or "mpr".
@@ -148,10 +157,12 @@ def collide(
             hulls included, or "all". betas, normal_matching, moment_matching, anchor_contact: how.
         sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]. contact_ids: a
             column of ids that persist (docs/contact-tracking.md).
-        columns: names of optional columns, such as "friction"; docs/file-formats.md lists them.
+        columns: names of optional columns, such as ["friction"], or one name; docs/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
             empty or 0 lets the engine choose.
         cache_dir, cache_limit [bytes]: where signed distance fields are kept between runs; 0 bytes keeps none.
+    Returns:
+        The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
     Raises:
         InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
     """
@@ -164,14 +175,21 @@ def collide(
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
     ).checked()
-    return _contacts_in_memory(model, _motion_of(model, body_q), contact, engine, columns)
+    return _contacts_in_memory(model, body_q, contact, engine, columns)
 
 
 def _contacts_in_memory(
-    model: Model, motion: Motion, contact: ContactOptions, engine: EngineOptions, columns: Sequence[str]
+    model: Model,
+    body_q: np.ndarray | Motion | None,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    columns: Sequence[str] | str,
 ) -> Contacts:
-    optional = OptionalColumns.of(contact.apply(model), columns)
-    timing = TimingReport()
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}", "collide", "give what ModelBuilder.finalize() returns")
+    names = (columns,) if isinstance(columns, str) else columns
+    optional = OptionalColumns.of(contact.apply(model), names)
+    motion, timing = _motion_of(model, body_q), TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     with closing(collision.blocks(timing)) as blocks:
         return joined_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
@@ -185,6 +203,12 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
     from collidecli.app.contact_set import ContactSet
 
     return ContactSet.open(path)
+
+
+def _check_door(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, door: str) -> None:
+    """Raises InputError for a path with one of `endings`: `door` reads such files."""
+    if os.path.splitext(path)[1].lower() in endings:
+        raise InputError(f"is {what} by its ending", os.fspath(path), f"{door} reads it")
 
 
 def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:

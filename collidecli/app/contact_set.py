@@ -37,7 +37,12 @@ class ContactSet(reader.ContactSet):
     whole cells, or a `column`. To iterate is to go over the blocks.
     """
 
+    def __repr__(self) -> str:
+        size = f"contacts={self.contact_count} frames={self.frame_count} worlds={self.world_count}"
+        return f"<ContactSet {self.path} {size}>"
+
     def __iter__(self) -> Iterator[ContactBlock]:
+        """All contacts, in blocks of whole cells, in order."""
         return self.blocks()
 
     def pairs(self) -> NamedColumns:

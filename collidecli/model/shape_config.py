@@ -97,7 +97,11 @@ def sdf_options(cfg: ShapeConfig) -> SdfOptions:
 
 def check_length(name: str, value: float, where: str) -> None:
     """Raises InputError for a number that is not between zero and LENGTH_LIMIT."""
-    if not 0.0 <= value <= LENGTH_LIMIT:
+    try:
+        fits = bool(0.0 <= value <= LENGTH_LIMIT)
+    except (TypeError, ValueError):  # no number, or several
+        fits = False
+    if not fits:
         raise InputError(f"{name} is {value!r}", where, f"{name} must be at least zero and at most {LENGTH_LIMIT:g}")
 
 

@@ -243,6 +243,9 @@ class ContactSet:
 
     def chunks(self, name: str) -> ChunkRows:
         """A dataset of /rigid_contacts, chunk by chunk. Raises InputError for one that is not there."""
+        known = (*self.column_names, "cell_start")
+        if self._file and name not in known:
+            raise InputError(f"there is no column '{name}'", self.path, f"it has {', '.join(known)}")
         if name not in self._chunks or not self._file:
             self._chunks[name] = ChunkRows(self._dataset(f"{schema.RIGID_GROUP}/{name}"))
         return self._chunks[name]

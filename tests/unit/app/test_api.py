@@ -235,3 +235,34 @@ def test_open_contacts_refuses_what_is_no_contact_set(tmp_path):
 def test_options_of_a_run_are_checked_alike():
     with pytest.raises(InputError, match="chunk_cells is -1"):
         replace(EngineOptions(), chunk_cells=-1).checked()
+
+
+def ball_on_floor() -> ModelBuilder:
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1)), radius=0.5)
+    return builder
+
+
+def test_a_builder_is_no_model_and_the_message_says_what_to_do():
+    with pytest.raises(InputError, match=r"model is a ModelBuilder\n.*finalize"):
+        collidecli.collide(ball_on_floor(), device="cpu")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("gap", ["0.1", (0.1, 0.2), np.zeros(2)])
+def test_a_gap_that_is_no_number(gap):
+    with pytest.raises(InputError, match="gap must be at least zero"):
+        collidecli.collide(ball_on_floor().finalize(), device="cpu", gap=gap)
+
+
+def test_one_optional_column_may_be_named_without_a_list():
+    contacts = collidecli.collide(ball_on_floor().finalize(), device="cpu", columns="friction")
+    assert list(contacts.columns) == ["friction"]
+    assert repr(contacts) == "<Contacts contacts=1 frames=1 worlds=1 columns=friction>"
+
+
+def test_a_file_at_the_wrong_door(tmp_path):
+    with pytest.raises(InputError, match=r"add_usd reads it"):
+        ModelBuilder().add_mjcf(tmp_path / "a.usda")
+    with pytest.raises(InputError, match=r"add_mjcf reads it"):
+        ModelBuilder().add_usd(tmp_path / "a.XML")

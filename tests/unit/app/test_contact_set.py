@@ -45,6 +45,12 @@ def test_one_door(path):
         contacts.column("distance")
 
 
+def test_it_says_what_it_is_and_which_columns_it_has(contacts, edited, path):
+    assert repr(contacts) == f"<ContactSet {path} contacts={len(edited.cell)} frames=7 worlds=3>"
+    with pytest.raises(InputError, match=r"(?s)no column 'depth'.*distance, normal"):
+        contacts.column("depth")
+
+
 def test_to_iterate_is_to_go_over_the_blocks(contacts, edited):
     assert sum(block.contact_count for block in contacts) == len(edited.cell)
     some = list(contacts.blocks(max_rows=4, first=5, last=11))
