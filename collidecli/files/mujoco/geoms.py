@@ -103,14 +103,19 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
     Raises InputError, naming `where` and the mesh, for a mesh without volume.
     """
     first, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
-    vertex = mj_model.mesh_vert[first : first + count]
-    graph = int(mj_model.mesh_graphadr[mesh])
-    if graph >= 0 and count >= SCANNED_BY_MUJOCO:
-        # The graph: how many vertices and faces, where each vertex's edges begin, and which vertex of the mesh it is.
-        kept = int(mj_model.mesh_graph[graph])
-        vertex = vertex[mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]]
+    vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
     name = mj_model.mesh(mesh).name
     return convex_hull(vertex, f"{where}, mesh '{name}'" if name else where)
+
+
+def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
+    """int[n], which of a mesh's vertices MuJoCo collides with: those of its own hull, which `maxhullvert` limits."""
+    count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
+    if graph < 0 or count < SCANNED_BY_MUJOCO:
+        return np.arange(count)
+    # The graph: how many vertices and faces, where each vertex's edges begin, and which vertex of the mesh it is.
+    kept = int(mj_model.mesh_graph[graph])
+    return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]
 
 
 def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.files.usd.mesh_fits import FEWER, FIELD, HULL, PARTS, TRIANGLES, Fit, MeshLimits
+from collidecli.files.usd.mesh_fits import FEWER, FIELD, HULL, PARTS, TRIANGLES, MeshLimits
 
-HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", "mjc:maxhullvert")
+OF_MUJOCO = "mjc:maxhullvert"
+HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", OF_MUJOCO)
+"""The first that is a limit holds."""
 SHARE_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
 MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
 MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
@@ -42,15 +44,14 @@ class Cooking:
             parts = _count(held, MOST_PARTS, 1, where)
             most = [_count(held, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
             limits = MeshLimits(parts=parts, vertices=next((each for each in most if each is not None), None))
+        if approximation == HULL:
+            found = [(_count(held, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS]
+            least, name = next((each for each in found if each[0] is not None), (None, ""))
+            limits = MeshLimits(vertices=least, vertices_of_mujoco=name == OF_MUJOCO)
         return limits
 
-    def notes(self, path: str, approximation: str, fit: Fit) -> Iterator[str]:
+    def notes(self, path: str, approximation: str) -> Iterator[str]:
         held = self._kept.get(path, {})
-        hulls = [shape.hull for shape in fit.shapes if shape.hull is not None]
-        for name in HULL_LIMITS if approximation == HULL else ():
-            limit = held.get(name)
-            if isinstance(limit, int) and 0 < limit < max(len(hull.vertex) for hull in hulls):
-                yield f"{name} is less than the vertices of its hull; the exact hull is used"
         for name, value in held.items():
             if value is not False and name.startswith(NOT_USED.get(approximation, ())):
                 yield f"{name} is not used"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.files.meshes.decompose import decomposed
+from collidecli.files.meshes.fewer_vertices import limited_hull
 from collidecli.files.meshes.simplify import simplified
 from collidecli.files.usd.mesh_content import MeshContent
 from collidecli.model.convex_hull import ConvexHull, convex_hull
@@ -22,11 +23,15 @@ SHARE = 0.55
 
 @dataclass(frozen=True)
 class MeshLimits:
-    """What is authored: the share of triangles that are kept, most parts, most vertices of a part."""
+    """What is authored: the share of triangles that are kept, most parts, most vertices of a hull or of a part.
+
+    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`.
+    """
 
     share: float = SHARE
     parts: int | None = None
     vertices: int | None = None
+    vertices_of_mujoco: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,21 +63,32 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
     if approximation in (TRIANGLES, FEWER, PARTS):
         fit = _of_triangles(content, approximation, to_metres, limits, where)
     else:
-        fit = Fit((_of_points(content.point, approximation, to_metres, where),))
+        fit = _of_points(content.point, approximation, to_metres, limits, where)
     for each in fit.shapes:
         checked_size(each.type, each.size, where)
     return fit
 
 
-def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, where: str) -> Fitted:
+def _of_points(
+    point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
+) -> Fit:
     if approximation == CUBE:
         low, high = point.min(axis=0), point.max(axis=0)
         half = 0.5 * (high - low) * np.linalg.norm(to_metres, axis=0)
-        return Fitted(ShapeType.BOX, tuple(half.tolist()), to_metres @ (0.5 * (low + high)))
+        return Fit((Fitted(ShapeType.BOX, tuple(half.tolist()), to_metres @ (0.5 * (low + high))),))
     if approximation == SPHERE:
         center, radius = bounding_sphere(point @ to_metres.T)
-        return Fitted(ShapeType.SPHERE, (radius,), center)
-    return _convex(convex_hull(hull_points(point @ to_metres.T, where), where))
+        return Fit((Fitted(ShapeType.SPHERE, (radius,), center),))
+    points = hull_points(point @ to_metres.T, where)
+    hull = convex_hull(points, where)
+    if limits.vertices is None:
+        return Fit((_convex(hull),))
+    made = limited_hull(points, hull, limits.vertices, limits.vertices_of_mujoco, where)
+    if made.hull is hull:
+        return Fit((_convex(hull),))
+    off = _length(made.outside, 2.0 * float(hull.half_extents.max()))
+    kept = f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept; the others stand out by {off}"
+    return Fit((_convex(made.hull),), (kept,))
 
 
 def _of_triangles(

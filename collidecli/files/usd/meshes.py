@@ -128,7 +128,7 @@ class MeshReader:
         return options
 
     def _note_what_is_lost(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
-        for what in (*fit.notes, *self._cooking.notes(path, approximation, fit)):
+        for what in (*fit.notes, *self._cooking.notes(path, approximation)):
             self._note(what, path)
         if content.unused and approximation in (HULL, CUBE, SPHERE):
             self._note("points that no face uses count for its shape, as in PhysX and Newton", path)

@@ -239,7 +239,7 @@ def test_hull_of_newton_has_the_same_vertices(tmp_path, scale):
     assert nearest.min(axis=1).max() <= 1e-5  # Newton keeps vertices and poses in float32
 
 
-def test_hull_limits_and_loose_points_and_subsets_are_warned_of(tmp_path):
+def test_vertices_left_out_and_loose_points_and_subsets_are_warned_of(tmp_path):
     limits = "int newton:maxHullVertices = 8\nint physxConvexHullCollision:hullVertexLimit = 255\n"
     subset = (
         'def GeomSubset "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {\nuniform token elementType = "face"\n'
@@ -250,7 +250,7 @@ def test_hull_limits_and_loose_points_and_subsets_are_warned_of(tmp_path):
     text += 'def Material "steel" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {\n}\n'
     scene, model = load(tmp_path, text)
     assert scene.warnings == (
-        "</a> and 1 more: newton:maxHullVertices is less than the vertices of its hull; the exact hull is used",
+        "</a> and 1 more: of 20 vertices of its hull 8 are kept; the others stand out by up to 1.2 m (29 % of its size)",
         "</c>: physics materials of its GeomSubsets are not used; all of it has that of the mesh",
         "</d>: points that no face uses count for its shape, as in PhysX and Newton",
     )
