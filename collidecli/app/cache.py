@@ -1,4 +1,4 @@
-"""What the cache of signed distance fields holds, as plain values."""
+"""What the cache of signed distance fields and convex parts holds, as plain values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from collidecli.files.field_cache import CacheEntry, FieldCache
+from collidecli.files.meshes.kept_parts import PREFIX
 
 CACHE_SCHEMA = "collide.cache/1"
 
@@ -23,7 +24,8 @@ def clear_cache(cache: FieldCache) -> dict[str, Any]:
 def _facts(cache: FieldCache, entries: list[CacheEntry], name: str) -> dict[str, Any]:
     rows = [
         {
-            "key": entry.key,
+            "key": entry.key.removeprefix(PREFIX),
+            "kind": "parts" if entry.key.startswith(PREFIX) else "field",
             "bytes": entry.bytes,
             "used": datetime.fromtimestamp(entry.used, timezone.utc).isoformat(timespec="seconds"),
         }

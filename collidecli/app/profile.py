@@ -19,6 +19,7 @@ from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, 
 from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.schema import CELL_START, column_path, row_shape
 from collidecli.files.field_cache import FieldCache
+from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.motion import Motion
 from collidecli.model.options import EngineOptions
@@ -100,7 +101,8 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
     """
     request.contact.checked()
     device = find_device(request.engine.device)
-    scene, motion = scene_in_motion(request)
+    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
+        scene, motion = scene_in_motion(request)
     try:
         samples = sample_poses(motion)
         cache = FieldCache(request.engine.cache_dir, request.engine.cache_limit)

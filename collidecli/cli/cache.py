@@ -17,9 +17,9 @@ collide cache clear
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
-    """Show the signed distance fields that are kept on disk between runs, or remove them all with 'clear'.
+    """Show what is kept on disk between runs, or remove it all with 'clear': signed distance fields, convex parts.
 
-    A field is built when a scene first asks for it. Those used longest ago go where the limit has no room for more.
+    Either is made when a scene first asks for it. Those used longest ago go where the limit has no room for more.
     """
     from collidecli.app.cache import cache_facts, clear_cache
     from collidecli.files.field_cache import FieldCache

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.options import Verb, option_group, scene_options, streams_of
+from collidecli.cli.options import Verb, cache_options, option_group, scene_options, streams_of
 from collidecli.cli.settings import option, setting
 
 EPILOG = """\b
@@ -22,6 +22,7 @@ collide inspect pile.usda --pairs --json
 @option("--all", is_flag=True, help="Show every row of a table. [default: the first rows of a long one]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
+@cache_options
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """Show what is in a scene, a recording or a contact set. What FILE is, its content says.
@@ -32,12 +33,14 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     from collidecli.app.inspect import inspect_file
     from collidecli.files.activity import reading
-    from collidecli.model.options import SceneOptions
+    from collidecli.files.meshes.kept_parts import parts_kept_in
+    from collidecli.model.options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.report.inspect_tables import inspect_table
 
     streams = streams_of(ctx)
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
-    with reading("file", file):
+    kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
+    with reading("file", file), parts_kept_in(*kept):
         facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
     for warning in facts.get("warnings", ()):
         streams.warn(warning)

@@ -192,8 +192,8 @@ def device_options(command: Callable) -> Callable:
 
 
 def cache_options(command: Callable) -> Callable:
-    """Where signed distance fields are kept between runs."""
-    add = partial(setting, section="Cache of signed distance fields")
+    """Where signed distance fields and convex parts are kept between runs."""
+    add = partial(setting, section="Cache of signed distance fields and convex parts")
     size = MemorySize(least=0)
     return _decorated(
         command,

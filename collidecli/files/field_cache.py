@@ -1,4 +1,4 @@
-"""Signed distance fields kept on disk between runs, each under the hash of what it was built from.
+"""Signed distance fields and convex parts kept on disk between runs, each under the hash of what it was built from.
 
 An entry is one file, `<key>.sdf`: a line that says what it is, the SHA-256 of all that follows, a line of JSON with the
 key and the arrays' names, types and shapes, and the arrays. It appears whole, by a rename, and is read whole; what is
@@ -91,7 +91,7 @@ class FieldCache:
         size = sum(len(part) for part in parts)
         if size > self.limit:
             if self.limit:
-                self.notes.append(f"{self.folder}: a field of {size} bytes is over the cache's limit, and not kept")
+                self.notes.append(f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept")
             return
         path = self._path(key)
         partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
@@ -105,7 +105,7 @@ class FieldCache:
             finally:
                 partial.unlink(missing_ok=True)
         except OSError as error:
-            self.notes.append(f"{self.folder}: a field was not kept: {(error.strerror or str(error)).lower()}")
+            self.notes.append(f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}")
             return
         self.evict()
 

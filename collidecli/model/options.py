@@ -123,8 +123,8 @@ class EngineOptions:
     """Options that change how a run is done and never what it finds.
 
     threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of what
-    is free. chunk_cells: cells in a chunk; 0 lets the engine choose. cache_dir: where signed distance fields are kept
-    between runs; "" is the platform's place. cache_limit: bytes of all of them; 0 keeps none.
+    is free. chunk_cells: cells in a chunk; 0 lets the engine choose. cache_dir: where signed distance fields and
+    convex parts are kept between runs; "" is the platform's place. cache_limit: bytes of all of them; 0 keeps none.
     """
 
     pipeline: str = "unified"

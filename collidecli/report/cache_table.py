@@ -1,4 +1,4 @@
-"""The cache of signed distance fields as a table."""
+"""The cache of signed distance fields and convex parts as a table."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from rich.text import Text
 from collidecli.report.words import listing, memory
 
 KEY_DIGITS = 12
+WORDS = {"field": "field", "parts": "convex parts"}
 
 
 def cache_table(facts: Mapping[str, Any]) -> RenderableType:
-    """A line a field, and how much room all take (schema collide.cache/1)."""
+    """A line an entry, and how much room all take (schema collide.cache/1)."""
     if "removed" in facts:
         return Text(f"{facts['folder']}: {_counted(facts['removed'])} removed, {memory(facts['bytes'])}")
     entries = facts["entries"]
     line = Text(f"{facts['folder']}: {_counted(entries)}, {memory(facts['bytes'])} of {memory(facts['limit'])}")
     if not entries:
         return line
-    table = listing(("field", "left"), ("last used", "left"), ("size", "right"))
+    table = listing(("key", "left"), ("what", "left"), ("last used", "left"), ("size", "right"))
     for entry in entries:
-        table.add_row(entry["key"][:KEY_DIGITS], entry["used"], memory(entry["bytes"]))
+        table.add_row(entry["key"][:KEY_DIGITS], WORDS[entry["kind"]], entry["used"], memory(entry["bytes"]))
     return Group(table, line)
 
 
 def _counted(entries: list[Any]) -> str:
-    return "1 field" if len(entries) == 1 else f"{len(entries)} fields"
+    fields = sum(entry["kind"] == "field" for entry in entries)
+    words = "1 field" if fields == 1 else f"{fields} fields"
+    meshes = len(entries) - fields
+    if not meshes:
+        return words
+    return f"{words}, convex parts of " + ("1 mesh" if meshes == 1 else f"{meshes} meshes")

@@ -13,14 +13,13 @@ from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, half_widths, 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
 CORNERS = wp.constant(FACE_CORNERS)
-SEEDS_ALONG = 4
-SEEDS = wp.constant(SEEDS_ALONG)
-"""Squares along a side of a cube's face. A search begins at the vertex farthest along the middle of the square through
-which its direction leaves the cube."""
-SQUARES = wp.constant(Real(float(SEEDS_ALONG)))
+SEEDS_ALONG_LIMIT = 24
+"""Squares along a side of a cube's face, at most. A search begins at the vertex farthest along the middle of the square
+through which its direction leaves the cube; a hull has about as many squares as vertices or more."""
+SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
 """Hulls of at most so many vertices are looked through; in larger ones the search climbs from vertex to vertex."""
-HEADER = 7
+HEADER = 9
 
 
 @wp.struct
@@ -28,10 +27,12 @@ class HullShape:
     """A convex hull as a shape. type, size: as those of a `Primitive`; size is half of its box [m].
 
     point: of all hulls. Of this one the vertices from `vertex` on; from `normal` on the faces' outward normals, and
-        behind them a point a face whose x is half of its least width.
-    table: of all hulls. Of this one from `ring` on where each vertex's neighbours begin, and one more; there neighbour,
-        edge and a face beside it. From `edge` on two vertices and two faces an edge. From `face` on FACE_ROW numbers a
-        face, and behind them where searches start (`seed_of`).
+        behind them a point a face whose x is half of its least width. From `around` on the neighbours of each vertex,
+        vertex by vertex: a search reads them one after another.
+    table: of all hulls. Of this one from `ring` on how many neighbours there are before those of each vertex, and one
+        more; behind them neighbour, edge and the face on the left of the way there, of each. From `edge` on two
+        vertices and two faces an edge. From `face` on FACE_ROW numbers a face, and behind them where searches start
+        (`seed_of`), of 6 seeds^2 squares.
     """
 
     type: int
@@ -42,14 +43,16 @@ class HullShape:
     vertex_count: int
     normal: int
     face_count: int
+    around: int
     ring: int
     edge: int
     face: int
+    seeds: int
 
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the last seven fields of `HullShape`."""
+    """Every hull of a model. header: HEADER numbers a hull, the last nine fields of `HullShape`."""
 
     point: wp.array[Vec3]
     table: wp.array[int]
@@ -69,32 +72,48 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     shape.vertex_count = hulls.header[first + 1]
     shape.normal = hulls.header[first + 2]
     shape.face_count = hulls.header[first + 3]
-    shape.ring = hulls.header[first + 4]
-    shape.edge = hulls.header[first + 5]
-    shape.face = hulls.header[first + 6]
+    shape.around = hulls.header[first + 4]
+    shape.ring = hulls.header[first + 5]
+    shape.edge = hulls.header[first + 6]
+    shape.face = hulls.header[first + 7]
+    shape.seeds = hulls.header[first + 8]
     return shape
 
 
 @wp.func
-def seed_of(direction: Vec3) -> int:
-    """Which of the 6 SEEDS^2 squares around the origin a direction passes through."""
+def links_of(shape: HullShape, vertex: int) -> wp.vec2i:
+    """Where the neighbours of a vertex begin in the table, three numbers each, and where they end."""
+    first = shape.ring + shape.vertex_count + 1
+    return wp.vec2i(first + 3 * shape.table[shape.ring + vertex], first + 3 * shape.table[shape.ring + vertex + 1])
+
+
+@wp.func
+def seed_of(direction: Vec3, seeds: int) -> int:
+    """Which of the 6 seeds^2 squares around the origin a direction passes through."""
     x = wp.abs(direction[0])
     y = wp.abs(direction[1])
     z = wp.abs(direction[2])
-    axis = int(2)
+    along = direction[2]
+    first = direction[0]
+    second = direction[1]
+    side = int(4)
     if x >= y and x >= z:
-        axis = 0
+        along = direction[0]
+        first = direction[1]
+        second = direction[2]
+        side = 0
     elif y >= z:
-        axis = 1
-    along = wp.abs(direction[axis])
-    u = Real(0.5) * (direction[(axis + 1) % 3] / along + Real(1.0))
-    v = Real(0.5) * (direction[(axis + 2) % 3] / along + Real(1.0))
-    i = wp.clamp(int(u * SQUARES), 0, SEEDS - 1)
-    j = wp.clamp(int(v * SQUARES), 0, SEEDS - 1)
-    side = 2 * axis
-    if direction[axis] > Real(0.0):
+        along = direction[1]
+        first = direction[2]
+        second = direction[0]
+        side = 2
+    if along > Real(0.0):
         side += 1
-    return (side * SEEDS + i) * SEEDS + j
+    half = Real(0.5) * Real(seeds)
+    scale = half / wp.abs(along)
+    i = wp.clamp(int(half + scale * first), 0, seeds - 1)
+    j = wp.clamp(int(half + scale * second), 0, seeds - 1)
+    return (side * seeds + i) * seeds + j
 
 
 @wp.func
@@ -114,20 +133,21 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
                 best = i
             i += 1
         return best
-    best = shape.table[shape.face + shape.face_count * FACE_ROW + seed_of(direction)]
+    best = shape.table[shape.face + shape.face_count * FACE_ROW + seed_of(direction, shape.seeds)]
     height = wp.dot(shape.point[shape.vertex + best], direction)
-    before = int(-1)
-    while best != before:
-        before = best
-        at = shape.table[shape.ring + before]
-        end = shape.table[shape.ring + before + 1]
+    passed = int(0)
+    while passed >= 0:
+        at = shape.around + shape.table[shape.ring + best]
+        end = shape.around + shape.table[shape.ring + best + 1]
+        passed = int(-1)
         while at < end:
-            neighbor = shape.table[at]
-            here = wp.dot(shape.point[shape.vertex + neighbor], direction)
+            here = wp.dot(shape.point[at], direction)
             if here > height:
                 height = here
-                best = neighbor
-            at += 3
+                passed = at
+            at += 1
+        if passed >= 0:
+            best = shape.table[shape.ring + shape.vertex_count + 1 + 3 * (passed - shape.around)]
     return best
 
 
@@ -136,25 +156,31 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
     points, table, header = [np.zeros((0, 3))], [np.zeros(0, np.int64)], []
     point_count = table_size = 0
     for hull in hulls:
-        vertices, faces = len(hull.vertex), len(hull.face)
-        rings, edges, rows, seeds = _rings(hull, table_size), hull.edge.ravel(), _face_rows(hull), _seeds(hull)
+        vertices, faces, seeds = len(hull.vertex), len(hull.face), seeds_along(len(hull.vertex))
+        rings, links = _rings(hull)
+        widths = np.zeros((faces, 3))
+        widths[:, 0] = half_widths(hull)
+        here = [hull.vertex, hull.face_normal, widths, hull.vertex[links[0::3]]]
+        numbers = [rings, links, hull.edge.ravel(), _face_rows(hull), _seeds(hull, seeds)]
+        edge = table_size + len(rings) + len(links)
+        normal = point_count + vertices
         header.append(
             (
                 point_count,
                 vertices,
-                point_count + vertices,
+                normal,
                 faces,
+                normal + 2 * faces,
                 table_size,
-                table_size + len(rings),
-                table_size + len(rings) + len(edges),
+                edge,
+                edge + hull.edge.size,
+                seeds,
             )
         )
-        widths = np.zeros((faces, 3))
-        widths[:, 0] = half_widths(hull)
-        points += [hull.vertex, hull.face_normal, widths]
-        table += [rings, edges, rows, seeds]
-        point_count += vertices + 2 * faces
-        table_size += len(rings) + len(edges) + len(rows) + len(seeds)
+        points += here
+        table += numbers
+        point_count += sum(map(len, here))
+        table_size += sum(map(len, numbers))
     result = Hulls()
     result.point = wp.array(np.concatenate([*points, np.zeros((1, 3))]), dtype=Vec3, device=device)
     result.table = wp.array(np.concatenate([*table, [0]]).astype(np.int32), dtype=wp.int32, device=device)
@@ -162,14 +188,29 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
     return result
 
 
-def _rings(hull: ConvexHull, base: int) -> np.ndarray:
-    """Where each vertex's neighbours begin in the table, and one more; then neighbour, edge, face of each."""
+def seeds_along(vertices: int) -> int:
+    """Squares along a side of a cube's face for a hull of so many vertices; none where they are looked through."""
+    if vertices <= int(SCANNED):
+        return 0
+    return min(SEEDS_ALONG_LIMIT, int(np.ceil(np.sqrt(vertices / 3.0))))
+
+
+def _rings(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
+    """How many neighbours are before those of each vertex, and one more; neighbour, edge, face of each.
+
+    The face is the one on the left of the way to the neighbour, seen from outside: each face at a vertex comes once.
+    """
+    left = {
+        (vertex, outline[(k + 1) % len(outline)]): face
+        for face, outline in enumerate(hull.face)
+        for k, vertex in enumerate(outline)
+    }
     around: list[list[int]] = [[] for _ in hull.vertex]
-    for edge, (p, q, left, right) in enumerate(hull.edge.tolist()):
-        around[p] += [q, edge, left]
-        around[q] += [p, edge, right]
-    starts = np.cumsum([base + len(around) + 1, *(len(ring) for ring in around)])
-    return np.concatenate([starts, *(np.array(ring, np.int64) for ring in around)])
+    for edge, (p, q) in enumerate(hull.edge[:, :2].tolist()):
+        around[p] += [q, edge, left[p, q]]
+        around[q] += [p, edge, left[q, p]]
+    before = np.cumsum([0, *(len(ring) // 3 for ring in around)])
+    return before, np.concatenate([np.array(ring, np.int64) for ring in around])
 
 
 def _face_rows(hull: ConvexHull) -> np.ndarray:
@@ -188,12 +229,14 @@ def _face_rows(hull: ConvexHull) -> np.ndarray:
     return rows.ravel()
 
 
-def _seeds(hull: ConvexHull) -> np.ndarray:
+def _seeds(hull: ConvexHull, seeds: int) -> np.ndarray:
     """The farthest vertex along the middle of each square, in the order of `seed_of`."""
-    middle = (np.arange(SEEDS_ALONG) + 0.5) / SEEDS_ALONG * 2.0 - 1.0
-    directions = np.zeros((3, 2, SEEDS_ALONG, SEEDS_ALONG, 3))
+    middle = (np.arange(seeds) + 0.5) / max(seeds, 1) * 2.0 - 1.0
+    directions = np.zeros((3, 2, seeds, seeds, 3))
     for axis in range(3):
         directions[axis, 0, ..., axis], directions[axis, 1, ..., axis] = -1.0, 1.0
         directions[axis, ..., (axis + 1) % 3] = middle[:, None]
         directions[axis, ..., (axis + 2) % 3] = middle[None, :]
-    return np.argmax(directions.reshape(-1, 3) @ hull.vertex.T, axis=1)
+    rows = directions.reshape(-1, 3)
+    parts = [np.argmax(part @ hull.vertex.T, axis=1) for part in np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)]
+    return np.concatenate(parts).astype(np.int64)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.files.meshes.extra import library
+from collidecli.files.meshes.kept_parts import RawParts, parts_of
 from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.surface_distance import surface_distance, winding_number
 from collidecli.model.triangle_mesh import TriangleMesh
@@ -16,6 +18,7 @@ SEED = 0
 """Of CoACD's search. With it, the same mesh has the same parts in every run."""
 DEFAULT_VERTICES = 256
 """CoACD's own limit for a part."""
+WHAT = "the approximation convexDecomposition"
 ROUND_OFF = 1e-6
 """Share of the size of a mesh: what is nearer to its surface is on it."""
 
@@ -25,12 +28,14 @@ class Decomposed:
     """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: how many were left out for that.
 
     outside: how far the parts stand out of the mesh; uncovered: how far the mesh stands out of them [m].
+    notes: what went wrong with the cache.
     """
 
     parts: tuple[ConvexHull, ...]
     flat: int
     outside: float
     uncovered: float
+    notes: tuple[str, ...] = ()
 
 
 def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | None, where: str) -> Decomposed:
@@ -38,32 +43,66 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
 
     part_limit, vertex_limit: most parts, most vertices of a part; None for no limit, and for CoACD's own. A mesh that
     is not closed is first made so by CoACD, to a fiftieth of its size. `outside` is measured at corners and middles of
-    the parts' faces, `uncovered` at the mesh's corners and the middles of its triangles.
+    the parts' faces, `uncovered` at the mesh's corners and the middles of its triangles. What CoACD found is kept on
+    disk, see `kept_parts`.
     Raises InputError, naming `where`, where the library is not installed or finds no part with volume.
     Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
     """
-    coacd = library("coacd", "coacd", "the approximation convexDecomposition", where)
-    coacd.set_log_level("off")
+    settings = (
+        f"CoACD {_version(where)} parts {part_limit} vertices {vertex_limit or DEFAULT_VERTICES} "
+        f"decimate {vertex_limit is not None} seed {SEED}"
+    )
     size = float(mesh.half_extents.max())
     used = np.unique(mesh.face)
-    given = coacd.Mesh(mesh.vertex[used] / size, np.searchsorted(used, mesh.face))
+    vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
+
+    def made() -> RawParts:
+        found = _by_coacd(vertex, face, part_limit, vertex_limit, where)
+        hulls = _hulls(found, size, mesh.center, where)
+        deviation = _deviations(mesh, hulls, size) if hulls else (0.0, 0.0)
+        return RawParts(found, np.array(deviation) / size)
+
+    raw, notes = parts_of(vertex, face, settings, made)
+    parts = _hulls(raw.vertices, size, mesh.center, where)
+    if not parts:
+        raise InputError("the mesh has no convex part with volume", where, "collide with its triangles")
+    outside, uncovered = (raw.deviation * size).tolist()
+    return Decomposed(tuple(parts), len(raw.vertices) - len(parts), outside, uncovered, tuple(notes))
+
+
+def _version(where: str) -> str:
+    try:
+        return version("coacd")
+    except PackageNotFoundError:
+        library("coacd", "coacd", WHAT, where)
+        return "of an unknown version"
+
+
+def _by_coacd(
+    vertex: np.ndarray, face: np.ndarray, part_limit: int | None, vertex_limit: int | None, where: str
+) -> tuple[np.ndarray, ...]:
+    """The vertices of each part of a mesh about as large as 1."""
+    coacd = library("coacd", "coacd", WHAT, where)
+    coacd.set_log_level("off")
     found = coacd.run_coacd(
-        given,
+        coacd.Mesh(vertex, face),
         max_convex_hull=-1 if part_limit is None else part_limit,
         max_ch_vertex=DEFAULT_VERTICES if vertex_limit is None else vertex_limit,
         decimate=vertex_limit is not None,
         seed=SEED,
     )
-    parts = []
-    for vertex, _ in found:
+    return tuple(np.array(part, np.float64) for part, _ in found)
+
+
+def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
+    """The hulls of parts that have volume, in the frame of the mesh's points."""
+    hulls = []
+    for vertex in vertices:
         try:
-            parts.append(convex_hull(np.asarray(vertex) * size + mesh.center, where))
+            hulls.append(convex_hull(vertex * size + center, where))
         except InputError:
             continue
-    if not parts:
-        raise InputError("the mesh has no convex part with volume", where, "collide with its triangles")
-    outside, uncovered = _deviations(mesh, parts, size)
-    return Decomposed(tuple(parts), len(found) - len(parts), outside, uncovered)
+    return hulls
 
 
 def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tuple[float, float]:

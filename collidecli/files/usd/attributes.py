@@ -71,6 +71,7 @@ TABLE = (
     Attribute("newton:hydroelasticEnabled", KEPT, bool),
     Attribute("newton:hydroelasticStiffness", KEPT, length=-2, mass=1, least=0.0, above=True),
     Attribute("mjc:maxhullvert", KEPT, int, least=-1),
+    Attribute("collide:twoSided", KEPT, bool),
     Attribute("newton:massModel", IGNORED, str),
     Attribute("newton:shellThickness", IGNORED),
     Attribute("physxCollision:torsionalPatchRadius", IGNORED),
@@ -81,6 +82,7 @@ ROWS = {row.name: row for row in TABLE}
 SOLVER_ROWS = ("contact_ke", "contact_kd", "contact_kf", "contact_ka")
 """Uses of the table that are fields of a shape's material."""
 
+NAMESPACES = ("newton:", "physx", "mjc:", "collide:")
 MESH_NAMESPACES = (
     "physxConvexHullCollision:",
     "physxConvexDecompositionCollision:",
@@ -102,12 +104,14 @@ def is_unknown(name: str) -> bool:
     namespace, _, rest = name.partition(":")
     if namespace == "newton":
         return ":" not in rest
+    if namespace == "collide":
+        return True
     return namespace.startswith("physx") and "Collision" in namespace
 
 
 def authored(prim: Usd.Prim) -> dict[str, Usd.Attribute]:
-    """The prim's own attributes of simulators, by name: `newton:`, `physx...:` and `mjc:`."""
-    names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(("newton:", "physx", "mjc:"))]
+    """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and our own `collide:`."""
+    names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)]
     found = {name: prim.GetProperty(name) for name in names}
     return {n: p for n, p in found.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
 

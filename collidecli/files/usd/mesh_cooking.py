@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.files.usd.mesh_fits import FEWER, FIELD, HULL, PARTS, TRIANGLES, MeshLimits
+from collidecli.files.usd.mesh_fits import CUBE, FEWER, FIELD, HULL, PARTS, SPHERE, TRIANGLES, MeshLimits
 
 OF_MUJOCO = "mjc:maxhullvert"
 HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", OF_MUJOCO)
@@ -15,14 +16,17 @@ SHARE_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
 MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
 MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
 LEAST_VERTICES = 4
+TWO_SIDED = "collide:twoSided"
 NOT_USED = {
     TRIANGLES: ("physxTriangleMeshCollision:",),
     FEWER: ("physxTriangleMeshSimplificationCollision:",),
-    PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert"),
-    HULL: ("physxConvexHullCollision:minThickness",),
-    FIELD: ("physxSDFMeshCollision:", "newton:sdf", "newton:hydroelastic"),
+    PARTS: ("physxConvexDecompositionCollision:", "mjc:maxhullvert", TWO_SIDED),
+    HULL: ("physxConvexHullCollision:minThickness", TWO_SIDED),
+    FIELD: ("physxSDFMeshCollision:", "newton:sdf", "newton:hydroelastic", TWO_SIDED),
+    CUBE: (TWO_SIDED,),
+    SPHERE: (TWO_SIDED,),
 }
-"""Attributes of an approximation: what is not honoured of them is warned of, but for a switch that is off."""
+"""Attributes of an approximation: what is not honoured of them is warned of, but for a switch of a simulator that is off."""
 
 
 class Cooking:
@@ -48,12 +52,14 @@ class Cooking:
             found = [(_count(held, name, LEAST_VERTICES, where), name) for name in HULL_LIMITS]
             least, name = next((each for each in found if each[0] is not None), (None, ""))
             limits = MeshLimits(vertices=least, vertices_of_mujoco=name == OF_MUJOCO)
+        if approximation in (TRIANGLES, FEWER):
+            limits = replace(limits, two_sided=held.pop(TWO_SIDED, True))
         return limits
 
     def notes(self, path: str, approximation: str) -> Iterator[str]:
         held = self._kept.get(path, {})
         for name, value in held.items():
-            if value is not False and name.startswith(NOT_USED.get(approximation, ())):
+            if (value is not False or name == TWO_SIDED) and name.startswith(NOT_USED.get(approximation, ())):
                 yield f"{name} is not used"
 
 

@@ -25,13 +25,14 @@ SHARE = 0.55
 class MeshLimits:
     """What is authored: the share of triangles that are kept, most parts, most vertices of a hull or of a part.
 
-    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`.
+    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`. two_sided: see `TriangleMesh`.
     """
 
     share: float = SHARE
     parts: int | None = None
     vertices: int | None = None
     vertices_of_mujoco: bool = False
+    two_sided: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,7 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
     return fit
 
 
-def _of_points(
-    point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
-) -> Fit:
+def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
     if approximation == CUBE:
         low, high = point.min(axis=0), point.max(axis=0)
         half = 0.5 * (high - low) * np.linalg.norm(to_metres, axis=0)
@@ -94,7 +93,7 @@ def _of_points(
 def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
-    mesh = triangle_mesh(content.point @ to_metres.T, _wound(content.triangle, to_metres), where)
+    mesh = triangle_mesh(content.point @ to_metres.T, _wound(content.triangle, to_metres), where, limits.two_sided)
     size = 2.0 * float(mesh.half_extents.max())
     notes = ["triangles without area are left out"] if mesh.dropped else []
     if mesh.is_closed and mesh.volume < 0.0:
@@ -103,6 +102,7 @@ def _of_triangles(
         if not mesh.is_closed:
             notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
         found = decomposed(mesh, limits.parts, limits.vertices, where)
+        notes += found.notes
         if found.flat:
             notes.append("parts without volume are left out")
         notes.append(
@@ -115,7 +115,7 @@ def _of_triangles(
         counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
         notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
         # What was dropped has been said.
-        mesh = replace(made.mesh, dropped=0)
+        mesh = replace(made.mesh, dropped=0, two_sided=limits.two_sided)
     return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
 
 

@@ -6,7 +6,7 @@ Feature numbers: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side o
 
 import warp as wp
 
-from collidecli.engine.geometry.hulls import CORNERS, FACE_ROW, HullShape, farthest_vertex
+from collidecli.engine.geometry.hulls import CORNERS, FACE_ROW, HullShape, farthest_vertex, links_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.feature import (
     AT_BORDER,
@@ -33,16 +33,15 @@ def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> in
     most = Real(-2.0)
     if best >= 0:
         most = wp.dot(shape.point[shape.normal + best], direction)
-    at = shape.table[shape.ring + vertex]
-    end = shape.table[shape.ring + vertex + 1]
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
     while at < end:
-        edge = shape.edge + 4 * shape.table[at + 1]
-        for side in range(2, 4):
-            face = shape.table[edge + side]
-            along = wp.dot(shape.point[shape.normal + face], direction)
-            if along > most or (along == most and face < result):
-                most = along
-                result = face
+        face = shape.table[at + 2]
+        along = wp.dot(shape.point[shape.normal + face], direction)
+        if along > most or (along == most and face < result):
+            most = along
+            result = face
         at += 3
     return result
 
@@ -56,8 +55,9 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     best = better_face(shape, vertex, direction, -1)
     point = shape.point[shape.vertex + vertex]
     near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
-    at = shape.table[shape.ring + vertex]
-    end = shape.table[shape.ring + vertex + 1]
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
     while at < end:
         neighbor = shape.table[at]
         if wp.dot(point - shape.point[shape.vertex + neighbor], direction) < near:
@@ -69,8 +69,9 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 @wp.func
 def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     """Of the edges at a vertex, the one that is most nearly perpendicular to a direction."""
-    at = shape.table[shape.ring + vertex]
-    end = shape.table[shape.ring + vertex + 1]
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
     best = shape.table[at + 1]
     least = Real(2.0)
     while at < end:

@@ -1,12 +1,15 @@
 """Meshes of USD stages as fewer triangles and as convex parts: what simulators' attributes do, what is said."""
 
+import json
 import re
 import sys
 
 import numpy as np
 import pytest
 
+from collidecli.cli import main as cli
 from collidecli.errors import InputError
+from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.files.usd.scene import add_usd
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
@@ -17,13 +20,20 @@ from tests.support.meshes import point_distances, torus, winding
 from tests.support.usd_meshes import APIS, BODY_APIS, mesh, points_in_world
 from tests.support.usd_scenes import load, sphere, touching, write_usda
 
-pytest.importorskip("coacd")
+coacd = pytest.importorskip("coacd")
 pytest.importorskip("fast_simplification")
 
 SIMPLER = "float physxTriangleMeshSimplificationCollision:metric = {}\n"
 BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
 L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in BENT])
 L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept():
+    """What one test makes is not there for another, or for the user."""
+    with parts_kept_in("", 0):
+        yield
 
 
 def test_distances_from_triangles_of_all_sizes_are_exact():
@@ -117,6 +127,70 @@ def test_limits_of_parts_and_what_is_not_used(tmp_path):
         "</l>: physxConvexDecompositionCollision:errorPercentage is not used",
         "</m>: physxTriangleMeshCollision:weldTolerance is not used",
     }
+
+
+@pytest.fixture
+def kept_and_counted(tmp_path, monkeypatch):
+    """A folder for the cache, and how often CoACD has been asked so far."""
+    asked = []
+    real = coacd.run_coacd
+
+    def counted(*args, **options):
+        asked.append(options["max_ch_vertex"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(coacd, "run_coacd", counted)
+    return tmp_path / "cache", asked
+
+
+def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(tmp_path, kept_and_counted):
+    folder, asked = kept_and_counted
+
+    def loaded(points=L_POINTS, inside=""):
+        with parts_kept_in(str(folder), 1 << 20):
+            scene, model = load(tmp_path, mesh("l", points, L_FACES, "convexDecomposition", inside))
+        return [hull.key for hull in model.hulls], scene.warnings
+
+    first = loaded()
+    assert loaded() == first
+    assert len(asked) == 1
+    moved = L_POINTS + [4.0, 0.0, 0.0]
+    assert len(loaded(moved)[0]) == len(first[0])
+    assert len(asked) == 1, "a mesh of the same form elsewhere has the same parts"
+    loaded(L_POINTS * [1.0, 1.0, 2.0])
+    loaded(inside="int newton:maxHullVertices = 8")
+    assert asked == [256, 256, 8]
+    for entry in folder.rglob("*.sdf"):
+        data = bytearray(entry.read_bytes())
+        data[len(data) // 2] ^= 1
+        entry.write_bytes(data)
+    assert loaded() == first
+    assert len(asked) == 4, "what is damaged is made again"
+    assert loaded() == first
+    assert len(asked) == 4
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path, kept_and_counted):
+    (tmp_path / "cache").write_text("no folder")
+    with parts_kept_in(str(tmp_path / "cache"), 1 << 20):
+        scene, model = load(tmp_path, mesh("l", L_POINTS, L_FACES, "convexDecomposition"))
+    assert len(model.hulls) == 2
+    assert "not kept" in str(scene.warnings)
+
+
+def test_the_verbs_keep_parts_and_list_and_clear_them(tmp_path, kept_and_counted, capsys):
+    folder, asked = kept_and_counted
+    path = str(write_usda(tmp_path, mesh("l", L_POINTS, L_FACES, "convexDecomposition")))
+    for _ in range(2):
+        assert cli.main(["inspect", path, "--cache-dir", str(folder), "--json"]) == 0
+    assert len(asked) == 1
+    capsys.readouterr()
+    assert cli.main(["cache", "--cache-dir", str(folder), "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    assert entry["kind"] == "parts"
+    assert cli.main(["cache", "clear", "--cache-dir", str(folder)]) == 0
+    assert "0 fields, convex parts of 1 mesh removed" in capsys.readouterr().out
+    assert not list(folder.rglob("*.sdf"))
 
 
 @pytest.mark.parametrize(

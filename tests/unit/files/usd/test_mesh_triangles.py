@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import collidecli
 from collidecli.errors import InputError
 from collidecli.model.shape_types import ShapeType
 from tests.support.usd_meshes import APIS, BODY_APIS, CUBE_FACES, CUBE_POINTS, mesh, points_in_world
@@ -173,3 +174,24 @@ def test_an_open_tray_of_triangles_holds_a_ball_on_both_sides(tmp_path):
     found = contacts_of(*load(tmp_path, sheet + balls))
     assert found.normal[:, 2].tolist() == [1.0, -1.0]
     np.testing.assert_allclose(found.distance, [-0.2, -0.1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("inside", "depth", "up"), [("", 0.05, -1.0), ("bool collide:twoSided = 0", 0.15, 1.0)])
+def test_a_sheet_of_one_side_pushes_what_is_behind_it_to_its_front(tmp_path, inside, depth, up):
+    """A ball whose middle is 0.05 m below a sheet that faces up."""
+    square = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], float)
+    text = mesh("sheet", square, ((0, 1, 2, 3),), "none", inside)
+    text += 'def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {\n'
+    text += "double radius = 0.1\ndouble3 xformOp:translate = (0.2, 0.3, -0.05)\n"
+    text += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
+    scene, model = load(tmp_path, text)
+    assert not any(scene.kept.values())
+    contacts = collidecli.collide(model, device="cpu", gap=0.0, cache_limit=0)
+    assert contacts.distance == pytest.approx([-depth], abs=1e-6)
+    assert contacts.normal[0] == pytest.approx([0.0, 0.0, up], abs=1e-6)  # from the sheet to the ball
+
+
+@pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
+def test_one_side_means_nothing_to_what_is_solid(tmp_path, approximation):
+    scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside="bool collide:twoSided = 0"))
+    assert scene.warnings == ("</m>: collide:twoSided is not used",)
