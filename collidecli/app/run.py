@@ -17,8 +17,8 @@ from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, find_device
-from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.files.contacts.writer import ContactWriter
+from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.model.mixing import OptionalColumns, check_column_names
 from collidecli.model.motion import Motion

@@ -22,7 +22,7 @@ _place: ContextVar[tuple[str, int]] = ContextVar("place", default=("", DEFAULT_C
 
 @dataclass(frozen=True)
 class RawParts:
-    """vertices: float64[n, 3] of each part. deviation: float64[2], see `Decomposed`. All as shares of the mesh's size."""
+    """vertices: float64[n, 3] of each part. deviation: float64[2], see `Decomposed`. As shares of the mesh's size."""
 
     vertices: tuple[np.ndarray, ...]
     deviation: np.ndarray

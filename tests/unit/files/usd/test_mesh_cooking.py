@@ -154,7 +154,7 @@ def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(tmp_p
     first = loaded()
     assert loaded() == first
     assert len(asked) == 1
-    moved = L_POINTS + [4.0, 0.0, 0.0]
+    moved = L_POINTS + np.array([4.0, 0.0, 0.0])
     assert len(loaded(moved)[0]) == len(first[0])
     assert len(asked) == 1, "a mesh of the same form elsewhere has the same parts"
     loaded(L_POINTS * [1.0, 1.0, 2.0])
