@@ -26,7 +26,7 @@ NOT_USED = {
     CUBE: (TWO_SIDED,),
     SPHERE: (TWO_SIDED,),
 }
-"""Attributes of an approximation: what is not honoured of them is warned of, but for a simulator's switch that is off."""
+"""Attributes of an approximation: what is not honoured of them is warned of, but for a switch that is off."""
 
 
 class Cooking:
