@@ -33,6 +33,8 @@ class HullShape:
         more; behind them neighbour, edge and the face on the left of the way there, of each. From `edge` on two
         vertices and two faces an edge. From `face` on FACE_ROW numbers a face, and behind them where searches start
         (`seed_of`), of 6 seeds^2 squares.
+    facing: the farthest vertex and the face that faces the direction in which the shape is asked for its features,
+        noted once for all questions (`features.faced`); -1 where nothing is.
     """
 
     type: int
@@ -48,11 +50,12 @@ class HullShape:
     edge: int
     face: int
     seeds: int
+    facing: wp.vec2i
 
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the last nine fields of `HullShape`."""
+    """Every hull of a model. header: HEADER numbers a hull, the last nine fields but one of `HullShape`."""
 
     point: wp.array[Vec3]
     table: wp.array[int]
@@ -77,6 +80,7 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     shape.edge = hulls.header[first + 6]
     shape.face = hulls.header[first + 7]
     shape.seeds = hulls.header[first + 8]
+    shape.facing = wp.vec2i(-1, -1)
     return shape
 
 

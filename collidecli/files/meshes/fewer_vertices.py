@@ -1,5 +1,8 @@
 """The hull of a mesh of at most so many vertices, as the programs that have such a limit choose them."""
 
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

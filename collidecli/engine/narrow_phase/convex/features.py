@@ -31,6 +31,7 @@ from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrow_phase.convex.feature import Feature
 from collidecli.engine.narrow_phase.convex.hull_features import (
     hull_face_normal,
+    hull_facing,
     hull_feature,
     hull_feature_at,
     hull_line_exit,
@@ -76,6 +77,26 @@ def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], c
 def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
     """The same of a triangle."""
     return triangle_feature(shape, direction, corner, code)
+
+
+@wp.func
+def faced(shape: Primitive, direction: Vec3) -> Primitive:
+    """The shape, to be asked of its features in this unit direction alone: a hull then looks for them once."""
+    return shape
+
+
+@wp.func
+def faced(shape: HullShape, direction: Vec3) -> HullShape:
+    """The same of a hull."""
+    result = shape
+    result.facing = hull_facing(shape, direction)
+    return result
+
+
+@wp.func
+def faced(shape: TriangleShape, direction: Vec3) -> TriangleShape:
+    """The same of a triangle."""
+    return shape
 
 
 @wp.func

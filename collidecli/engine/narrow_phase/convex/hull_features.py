@@ -66,6 +66,15 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     return best
 
 
+@wp.func(inline=False)
+def hull_facing(shape: HullShape, direction: Vec3) -> wp.vec2i:
+    """The vertex farthest along a direction, and the face that faces it; as noted, where that is."""
+    if shape.facing[0] >= 0:
+        return shape.facing
+    vertex = farthest_vertex(shape, direction)
+    return wp.vec2i(vertex, face_toward(shape, vertex, direction))
+
+
 @wp.func
 def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     """Of the edges at a vertex, the one that is most nearly perpendicular to a direction."""
@@ -87,7 +96,7 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 @wp.func
 def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
     """See `features.face_normal`."""
-    normal = shape.point[shape.normal + face_toward(shape, farthest_vertex(shape, direction), direction)]
+    normal = shape.point[shape.normal + hull_facing(shape, direction)[1]]
     if wp.dot(normal, direction) < FACE_COSINE:
         normal = Vec3()
     return normal
@@ -97,9 +106,10 @@ def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
 def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
     """See `features.support_feature`."""
     result = Feature()
-    vertex = farthest_vertex(shape, direction)
+    facing = hull_facing(shape, direction)
+    vertex = facing[0]
+    face = facing[1]
     result.code = 3 * vertex
-    face = face_toward(shape, vertex, direction)
     normal = shape.point[shape.normal + face]
     if wp.dot(normal, direction) >= FACE_COSINE:
         row = shape.face + face * FACE_ROW
@@ -133,8 +143,9 @@ def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code
 def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
     """See `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the face that faces there."""
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
-    vertex = farthest_vertex(shape, direction)
-    face = face_toward(shape, vertex, direction)
+    facing = hull_facing(shape, direction)
+    vertex = facing[0]
+    face = facing[1]
     if wp.length(wp.cross(shape.point[shape.normal + face], direction)) > FACES:
         # Not on a face: on the edge through the vertex, or the vertex.
         edge = edge_toward(shape, vertex, direction)

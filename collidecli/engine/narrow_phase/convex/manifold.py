@@ -30,10 +30,14 @@ ON_FACE = wp.constant(Real(1.0e-12))
 
 @wp.struct
 class Direction:
-    """A unit normal from a to b, a's frame, and the separation along it [m]."""
+    """A unit normal from a to b, a's frame, and the separation along it [m].
+
+    of: 0 where it is the one that the search found, 1 and 2 where it is that of a face of a or of b.
+    """
 
     normal: Vec3
     separation: Real
+    of: int
 
 
 @wp.func
@@ -127,6 +131,7 @@ def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3
         if along >= least:
             result.normal = face
             result.separation = along
+            result.of = 1
             return result
     rotation = wp.transform_get_rotation(pose_b_to_a)
     face = -wp.quat_rotate(rotation, face_normal(b, wp.quat_rotate_inv(rotation, -normal)))
@@ -135,6 +140,7 @@ def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3
         if along >= least:
             result.normal = face
             result.separation = along
+            result.of = 2
     return result
 
 

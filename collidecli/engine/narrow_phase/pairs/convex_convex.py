@@ -6,6 +6,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.narrow_phase.convex.features import faced
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, contact_manifold
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.staging import Staging
@@ -24,10 +25,20 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
         found = separate(a, b, pose_b_to_a, reach)
         if found.separation >= reach:
             return 0
-        best = along_face(a, b, pose_b_to_a, found.separation, found.normal)
+        rotation = wp.transform_get_rotation(pose_b_to_a)
+        facing_a = faced(a, found.normal)
+        facing_b = faced(b, wp.quat_rotate_inv(rotation, -found.normal))
+        best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
         if best.separation >= reach:
             return 0
-        count = contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row)
+        # The face whose normal it is faces it still.
+        if best.of == 1:
+            facing_b = faced(b, wp.quat_rotate_inv(rotation, -best.normal))
+        elif best.of == 2:
+            facing_a = faced(a, best.normal)
+        count = contact_manifold(
+            facing_a, facing_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
+        )
         if found.exact == 0:
             count += INEXACT
         return count
