@@ -97,22 +97,13 @@ def seed_of(direction: Vec3, seeds: int) -> int:
     x = wp.abs(direction[0])
     y = wp.abs(direction[1])
     z = wp.abs(direction[2])
-    along = direction[2]
-    first = direction[0]
-    second = direction[1]
-    side = int(4)
-    if x >= y and x >= z:
-        along = direction[0]
-        first = direction[1]
-        second = direction[2]
-        side = 0
-    elif y >= z:
-        along = direction[1]
-        first = direction[2]
-        second = direction[0]
-        side = 2
-    if along > Real(0.0):
-        side += 1
+    # Selections in place of branches, which no processor could foresee.
+    by_x = x >= wp.max(y, z)
+    by_y = y >= z
+    along = wp.where(by_x, direction[0], wp.where(by_y, direction[1], direction[2]))
+    first = wp.where(by_x, direction[1], wp.where(by_y, direction[2], direction[0]))
+    second = wp.where(by_x, direction[2], wp.where(by_y, direction[0], direction[1]))
+    side = wp.where(by_x, 0, wp.where(by_y, 2, 4)) + wp.where(along > Real(0.0), 1, 0)
     half = Real(0.5) * Real(seeds)
     scale = half / wp.abs(along)
     i = wp.clamp(int(half + scale * first), 0, seeds - 1)

@@ -102,7 +102,7 @@ class Hull:
     carriers: int
 
 
-@wp.func(inline=False)
+@wp.func
 def hull_of(simplex: wp.array[Vertex], count: int) -> Hull:
     """The nearest point of the first `count` vertices' hull."""
     hull = Hull()
@@ -115,13 +115,11 @@ def hull_of(simplex: wp.array[Vertex], count: int) -> Hull:
         hull.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
     elif count == 4:
         hull.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
-    i = int(0)
-    while i < count:
-        if hull.weights[i] > Real(0.0):
-            hull.v += hull.weights[i] * simplex[i].point
-            hull.on_a += hull.weights[i] * simplex[i].on_a
-            hull.carriers += 1
-        i += 1
+    # What is behind the first `count` is of earlier steps, or zero, and has no weight.
+    for i in range(4):
+        hull.v += hull.weights[i] * simplex[i].point
+        hull.on_a += hull.weights[i] * simplex[i].on_a
+        hull.carriers += wp.where(hull.weights[i] > Real(0.0), 1, 0)
     return hull
 
 
