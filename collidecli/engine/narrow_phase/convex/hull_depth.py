@@ -12,7 +12,7 @@ import warp as wp
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import CoresOfHulls, difference_support
-from collidecli.engine.narrow_phase.convex.epa import Depth
+from collidecli.engine.narrow_phase.convex.depth import Depth
 
 PARALLEL = wp.constant(Real(1.0e-9))
 """Edges at a smaller angle (its sine) make no face of their own: one would be as thin."""

@@ -21,7 +21,8 @@ from collidecli.engine.geometry.support import (
     core_radius,
 )
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
-from collidecli.engine.narrow_phase.convex.epa import Depth, depth_of_cores
+from collidecli.engine.narrow_phase.convex.depth import Depth
+from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
