@@ -21,7 +21,6 @@ RADIUS = wp.constant(3)
 LOWER = wp.constant(4)
 UPPER = wp.constant(7)
 """Numbers of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its box."""
-Lane = wp.types.vector(length=LANES, dtype=wp.float32)
 
 
 @dataclass(frozen=True)
@@ -45,19 +44,18 @@ class Instances:
     """Every shape of every cell of a chunk.
 
     bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated
-    (reach_share) and rounded outwards. lane: the same memory, LANES numbers at a time.
+    (reach_share) and rounded outwards.
     """
 
     pose: wp.array[Pose]
     bound: wp.array[wp.float32]
-    lane: wp.array[Lane]
 
 
 def new_instances(workspace: Workspace, count: int) -> Instances:
     """Room for `count` instances, a multiple of LANES."""
     pose = workspace.array("instance_pose", count, Pose)
     bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
-    return workspace.struct(Instances, pose=pose, bound=bound, lane=workspace.view(bound, Lane))
+    return workspace.struct(Instances, pose=pose, bound=bound)
 
 
 @wp.func
@@ -73,13 +71,27 @@ def bound_vector(instances: Instances, instance: int, number: int) -> wp.vec3f:
     return wp.vec3f(instances.bound[at], instances.bound[at + LANE_COUNT], instances.bound[at + 2 * LANE_COUNT])
 
 
-@wp.func
-def set_bound_vector(instances: Instances, instance: int, number: int, value: wp.vec3f):
-    """Writes three numbers of an instance's bounds: CENTER, LOWER or UPPER."""
-    at = bound_index(instance, number)
-    instances.bound[at] = value[0]
-    instances.bound[at + LANE_COUNT] = value[1]
-    instances.bound[at + 2 * LANE_COUNT] = value[2]
+@wp.func_native(
+    f"""
+    float* number = bound.data + (instance / {LANES}) * {BOUND_NUMBERS * LANES} + instance % {LANES};
+    for (int axis = 0; axis < 3; ++axis) {{
+        number[({CENTER} + axis) * {LANES}] = center[axis];
+        number[({LOWER} + axis) * {LANES}] = lower[axis];
+        number[({UPPER} + axis) * {LANES}] = upper[axis];
+    }}
+    number[{RADIUS * LANES}] = radius;
+"""
+)
+def set_bounds(
+    bound: wp.array[wp.float32],
+    instance: int,
+    center: wp.vec3f,
+    radius: wp.float32,
+    lower: wp.vec3f,
+    upper: wp.vec3f,
+):
+    """Writes all numbers of an instance's bounds; in C++, as Warp wraps and strides every element by itself."""
+    ...
 
 
 @wp.struct
@@ -114,7 +126,7 @@ def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspac
     cells = _upload_cells(batch, device_model, workspace)
     count = batch.cell_count * device_model.layout.width
     instances = new_instances(workspace, count)
-    workspace.launch(place_shapes, count, [device_model.rows, device_model.layout, cells, instances])
+    workspace.launch(place_shapes, count // LANES, [device_model.rows, device_model.layout, cells, instances])
     return Chunk(batch.first_cell, batch.cell_count, cells, instances)
 
 
@@ -164,30 +176,36 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     return pose
 
 
-@wp.kernel(module="unique", enable_backward=False)
-def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
-    """One thread an instance: its world pose and bounds. A place that is not used meets no other."""
-    instance = wp.tid()
-    row = row_of(chunk, layout, instance)
-    if row < 0:
-        # A box turned inside out, beyond a plane's: it meets nothing.
-        nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
-        set_bound_vector(instances, instance, CENTER, nowhere)
-        instances.bound[bound_index(instance, RADIUS)] = wp.float32(0.0)
-        set_bound_vector(instances, instance, LOWER, nowhere)
-        set_bound_vector(instances, instance, UPPER, -nowhere)
-        return
+@wp.func
+def place_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instance: int, instances: Instances):
+    """Writes the world pose and the bounds of a shape in a cell."""
     pose = rows.pose[row]
     body = rows.body[row]
     if body >= 0:
-        pose = body_pose_of(chunk, instance // layout.width, body) * pose
+        pose = body_pose_of(chunk, cell, body) * pose
     elif body == SHIFTED:
-        pose = chunk.world_shift[chunk.cell_world[instance // layout.width]] * pose
+        pose = chunk.world_shift[chunk.cell_world[cell]] * pose
     instances.pose[instance] = pose
     inflation = rows.inflation[row]
     center = wp.vec3f(wp.transform_get_translation(pose))
-    set_bound_vector(instances, instance, CENTER, center)
-    instances.bound[bound_index(instance, RADIUS)] = ball_radius(center, rows.radius[row] + inflation)
+    radius = ball_radius(center, rows.radius[row] + inflation)
     box = bounding_box(rows.type[row], rows.size[row], pose, Real(inflation))
-    set_bound_vector(instances, instance, LOWER, rounded_down(box.lower))
-    set_bound_vector(instances, instance, UPPER, rounded_up(box.upper))
+    set_bounds(instances.bound, instance, center, radius, rounded_down(box.lower), rounded_up(box.upper))
+
+
+@wp.kernel(module="unique", enable_backward=False)
+def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
+    """One thread for LANES places of a cell: their instances. A place that is not used meets no other."""
+    first = wp.tid() * LANE_COUNT
+    cell = first // layout.width
+    first_place = chunk.cell_template[cell] * layout.width + first - cell * layout.width
+    lane = int(0)
+    while lane < LANE_COUNT:
+        row = layout.place_row[first_place + lane]
+        if row >= 0:
+            place_shape(rows, chunk, cell, row, first + lane, instances)
+        else:
+            # A box turned inside out, beyond a plane's: it meets nothing.
+            nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
+            set_bounds(instances.bound, first + lane, nowhere, wp.float32(0.0), nowhere, -nowhere)
+        lane += 1

@@ -1,7 +1,6 @@
-"""One shape's bounds against eight at a time.
+"""One shape's bounds against eight at a time: balls first, then boxes, then half-spaces.
 
-The bounds of eight consecutive places stand as lanes (eight x, eight y, ...), which a processor tests at once: balls
-first, then boxes, and no branch that it could not foresee. They are inflated, so that no pair needs its own reach.
+They are inflated, so that no pair needs its own reach.
 """
 
 from __future__ import annotations
@@ -9,88 +8,32 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import (
-    CENTER,
-    LANE_COUNT,
-    LOWER,
-    NUMBERS,
-    RADIUS,
-    UPPER,
-    ChunkCells,
-    Instances,
-    Lane,
-    bound_index,
-    bound_vector,
-    row_of,
-)
+from collidecli.engine.broad_phase.lanes import half_space_bits, near_bits, plane_bits
+from collidecli.engine.cells import LANE_COUNT, RADIUS, ChunkCells, Instances, bound_index, row_of
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, quat_z
-
-SAFE = wp.constant(wp.float32(1.000001))
-"""Widening of a sum of radii: more than what its square and the squared distance lose to rounding."""
-SLACK = wp.constant(wp.float32(5.0e-7))
-"""Rounding of a coordinate, and of three products of differences of two, relative to them."""
 
 
 @wp.struct
 class PairBlocks:
     """Pairs of each template as rows of a bit matrix, only those words that hold any.
 
-    start: first entry of each template, one more at the end. place0: the one place. block: places 8 block to
-    8 block + 7.
-    mask: bit k is set where (place0, 8 block + k) is one of the pairs.
+    start: first entry of each template, one more at the end. entry: the one place, place0; a block, which is of the
+    places 8 block to 8 block + 7; and a mask, whose bit k is set where (place0, 8 block + k) is one of the pairs.
     """
 
     start: wp.array[wp.int32]
-    place0: wp.array[wp.int32]
-    block: wp.array[wp.int32]
-    mask: wp.array[wp.uint8]
+    entry: wp.array[wp.vec3i]
 
 
 @wp.func
-def negative_bits(lanes: Lane) -> wp.uint32:
-    """A bit for each lane below zero, without a branch."""
-    bits = wp.uint32(0)
-    for k in range(wp.static(LANES)):
-        bits = bits | wp.where(lanes[k] < wp.float32(0.0), wp.uint32(1) << wp.uint32(k), wp.uint32(0))
-    return bits
-
-
-@wp.func
-def ball_bits(instances: Instances, instance0: int, lane: int) -> wp.uint32:
-    """Bits of those lanes whose balls meet an instance's ball."""
-    center = bound_vector(instances, instance0, CENTER)
-    radius = instances.bound[bound_index(instance0, RADIUS)]
-    x = instances.lane[lane + CENTER] - Lane(center[0])
-    y = instances.lane[lane + CENTER + 1] - Lane(center[1])
-    z = instances.lane[lane + CENTER + 2] - Lane(center[2])
-    r = (instances.lane[lane + RADIUS] + Lane(radius)) * SAFE
-    return negative_bits(wp.cw_mul(x, x) + wp.cw_mul(y, y) + wp.cw_mul(z, z) - wp.cw_mul(r, r))
-
-
-@wp.func
-def box_bits(instances: Instances, instance0: int, lane: int) -> wp.uint32:
-    """Bits of those lanes whose boxes meet an instance's box."""
-    lower = bound_vector(instances, instance0, LOWER)
-    upper = bound_vector(instances, instance0, UPPER)
-    x = wp.max(instances.lane[lane + LOWER] - Lane(upper[0]), Lane(lower[0]) - instances.lane[lane + UPPER])
-    y = wp.max(instances.lane[lane + LOWER + 1] - Lane(upper[1]), Lane(lower[1]) - instances.lane[lane + UPPER + 1])
-    z = wp.max(instances.lane[lane + LOWER + 2] - Lane(upper[2]), Lane(lower[2]) - instances.lane[lane + UPPER + 2])
-    return negative_bits(wp.max(x, wp.max(y, z)))
-
-
-@wp.func
-def half_space_bits(instances: Instances, plane: int, inflation: wp.float32, lane: int) -> wp.uint32:
-    """Bits of those lanes whose boxes reach into a plane's inflated half-space."""
+def bits_in_front(
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, plane: int, block: int
+) -> wp.uint32:
+    """Bits of those lanes of a block whose boxes reach into the half-space of an instance that is a plane."""
     normal = wp.vec3f(quat_z(wp.transform_get_rotation(instances.pose[plane])))
-    point = bound_vector(instances, plane, CENTER)
-    # The corner nearest to the solid side is the same for all lanes.
-    x = instances.lane[lane + wp.where(normal[0] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[0])
-    y = instances.lane[lane + 1 + wp.where(normal[1] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[1])
-    z = instances.lane[lane + 2 + wp.where(normal[2] > wp.float32(0.0), LOWER, UPPER)] - Lane(point[2])
-    rounding = wp.abs(x) + wp.abs(y) + wp.abs(z)
-    near = inflation + SLACK * (wp.abs(point[0]) + wp.abs(point[1]) + wp.abs(point[2]))
-    return negative_bits(normal[0] * x + normal[1] * y + normal[2] * z - SLACK * rounding - Lane(near))
+    inflation = rows.inflation[row_of(chunk, layout, plane)]
+    return half_space_bits(instances.bound, plane, block, normal, inflation)
 
 
 @wp.func
@@ -109,11 +52,8 @@ def without_missed_planes(
     for k in range(LANE_COUNT):
         bit = wp.uint32(1) << wp.uint32(k)
         if (planes & bit) != wp.uint32(0):
-            plane = block * LANE_COUNT + k
-            inflation = rows.inflation[row_of(chunk, layout, plane)]
-            own = bound_index(instance0, 0) // (NUMBERS * LANE_COUNT)
-            lanes = half_space_bits(instances, plane, inflation, own * NUMBERS)
-            if (lanes & (wp.uint32(1) << wp.uint32(instance0 % LANE_COUNT))) == wp.uint32(0):
+            met = bits_in_front(rows, layout, chunk, instances, block * LANE_COUNT + k, instance0 // LANE_COUNT)
+            if (met & (wp.uint32(1) << wp.uint32(instance0 % LANE_COUNT))) == wp.uint32(0):
                 passed = passed & ~bit
     return passed
 
@@ -129,17 +69,12 @@ def meeting_bits(
     asked: wp.uint32,
 ) -> wp.uint32:
     """Of the lanes `asked` of a block, those whose bounds meet an instance's. block: counted from the chunk's first."""
-    lane = block * NUMBERS
+    bits = near_bits(instances.bound, instance0, block, asked)
+    if bits == wp.uint32(0):
+        return bits
     if instances.bound[bound_index(instance0, RADIUS)] >= INFINITE:
-        inflation = rows.inflation[row_of(chunk, layout, instance0)]
-        return half_space_bits(instances, instance0, inflation, lane) & asked
-    bits = ball_bits(instances, instance0, lane) & asked
-    if bits == wp.uint32(0):
-        return bits
-    bits = bits & box_bits(instances, instance0, lane)
-    if bits == wp.uint32(0):
-        return bits
-    planes = bits & negative_bits(Lane(INFINITE) - instances.lane[lane + RADIUS] - Lane(wp.float32(1.0)))
+        return bits & bits_in_front(rows, layout, chunk, instances, instance0, block)
+    planes = bits & plane_bits(instances.bound, block)
     if planes == wp.uint32(0):
         return bits
     return without_missed_planes(rows, layout, chunk, instances, instance0, block, planes, bits)
@@ -156,9 +91,10 @@ def entry_bits(
     first_instance: int,
 ) -> wp.uint32:
     """Bits of the pairs of an entry that are candidates in the cell whose instances begin at `first_instance`."""
-    block = first_instance // LANE_COUNT + pairs.block[entry]
-    instance0 = first_instance + pairs.place0[entry]
-    return meeting_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(pairs.mask[entry]))
+    place0_block_mask = pairs.entry[entry]
+    instance0 = first_instance + place0_block_mask[0]
+    block = first_instance // LANE_COUNT + place0_block_mask[1]
+    return meeting_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(place0_block_mask[2]))
 
 
 def upload_blocks(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairBlocks, int]:
@@ -180,7 +116,7 @@ def upload_blocks(device_model: DeviceModel, template_pairs: list[np.ndarray]) -
         key, is_open = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
     pairs = PairBlocks()
     pairs.start = wp.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), dtype=wp.int32, device=device)
-    pairs.place0 = wp.array((key // stride).astype(np.int32), dtype=wp.int32, device=device)
-    pairs.block = wp.array((key % stride).astype(np.int32), dtype=wp.int32, device=device)
-    pairs.mask = wp.array(np.packbits(is_open, axis=1, bitorder="little")[:, 0], dtype=wp.uint8, device=device)
+    mask = np.packbits(is_open, axis=1, bitorder="little")[:, 0]
+    entry = np.stack([key // stride, key % stride, mask], axis=1).astype(np.int32)
+    pairs.entry = wp.array(entry, dtype=wp.vec3i, device=device)
     return pairs, max(counts)

@@ -61,9 +61,9 @@ def write_pairs(
     bit = int(0)
     while word != wp.uint32(0):
         if (word & wp.uint32(1)) != wp.uint32(0):
-            entry = begin + bit // LANE_COUNT
-            place1 = pairs.block[entry] * LANE_COUNT + bit % LANE_COUNT
-            candidates[slot] = wp.vec2i(first_instance + pairs.place0[entry], first_instance + place1)
+            place0_and_block = pairs.entry[begin + bit // LANE_COUNT]
+            place1 = place0_and_block[1] * LANE_COUNT + bit % LANE_COUNT
+            candidates[slot] = wp.vec2i(first_instance + place0_and_block[0], first_instance + place1)
             slot += 1
         word = word >> wp.uint32(1)
         bit += 1

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broad_phase.blocks import SAFE, PairBlocks, entry_bits
+from collidecli.engine.broad_phase.blocks import PairBlocks, entry_bits
 from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import scan_counts
+from collidecli.engine.broad_phase.lanes import SAFE
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import (
     CENTER,
@@ -209,12 +210,12 @@ def meet_unswept(
     if entry >= pairs.start[template + 1]:
         return
     bits = entry_bits(rows, layout, chunk, instances, pairs, entry, cell * layout.width)
-    place1 = pairs.block[entry] * LANE_COUNT
+    place1 = pairs.entry[entry][1] * LANE_COUNT
     while bits != wp.uint32(0):
         if (bits & wp.uint32(1)) != wp.uint32(0):
             slot = wp.atomic_add(found, 0, 1)
             if slot < capacity:
-                instance0 = cell * layout.width + pairs.place0[entry]
+                instance0 = cell * layout.width + pairs.entry[entry][0]
                 candidate_key[slot] = wp.int64(instance0) * wp.int64(layout.width) + wp.int64(place1)
         bits = bits >> wp.uint32(1)
         place1 += 1

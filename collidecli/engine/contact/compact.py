@@ -43,12 +43,12 @@ def count_cells(
 @wp.func
 def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
     """A world point in the frame of the shape's body, in world for a static shape."""
+    offset = point_world
     body = rows.body[row]
-    if body < 0:
-        return wp.vec3f(point_world)
-    pose = body_pose_of(chunk, cell, body)
-    offset = point_world - wp.transform_get_translation(pose)
-    return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
+    if body >= 0:
+        pose = body_pose_of(chunk, cell, body)
+        offset = wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset - wp.transform_get_translation(pose))
+    return wp.vec3f(offset)
 
 
 @wp.struct
