@@ -109,11 +109,15 @@ def sample_poses(motion: Motion) -> np.ndarray:
 
 
 def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
-    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks."""
+    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
+
+    The first chunk is a quarter as long, in whole frames: until it is read nothing is computed.
+    """
     cell_count = len(motion.time) * world_count
     held, poses = range(0), np.zeros(0)
-    for first in range(0, cell_count, cells):
-        count = min(cells, cell_count - first)
+    in_first = min(cells // (4 * world_count) * world_count or cells, cell_count)
+    for first in (0, *range(in_first, cell_count, cells)):
+        count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
         if frames != held:
             before = getattr(motion, "kinematics_seconds", 0.0)

@@ -36,7 +36,7 @@ class PoseArray:
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), worlds, bodies, 7], every quaternion normalized; see `Motion.read`."""
-        poses = self._poses[frames.start : frames.stop].astype(np.float64)
+        poses = self._poses[frames.start : frames.stop].astype(np.float64, order="C")
         bad = normalize(poses)
         if bad is not None:
             frame, world, body = (int(k) for k in np.argwhere(bad)[0])

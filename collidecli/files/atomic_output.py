@@ -23,6 +23,8 @@ _PARTIAL: set[Path] = set()
 """Files of this process that are not in place yet."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
+_SEND_BYTES = 2 << 20
+
 
 class AtomicOutput:
     """A seekable binary file, readable and writable, that `commit` moves to `path`.
@@ -46,6 +48,7 @@ class AtomicOutput:
         self._unwritten: list[tuple[int, bytes]] = []
         self._position = 0
         self._size = 0
+        self._sent = 0
         self._handlers: dict[int, object] = {}
         self._refuse_existing()
         self._partial = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(4)}.partial")
@@ -150,7 +153,11 @@ class AtomicOutput:
 
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data).cast("B")
-        self._attempt(lambda: self._write_all(view))
+        if self._error is None:
+            try:
+                self._write_all(view)
+            except OSError as error:
+                self._error = error
         if self._error is not None:
             self._unwritten.append((self._position, bytes(view)))
         self._position += len(view)
@@ -161,6 +168,17 @@ class AtomicOutput:
         done = 0
         while done < len(view):
             done += os.pwrite(self._fd, view[done:], self._position + done)
+        if self._position + done >= self._sent + _SEND_BYTES:
+            self._send(self._position + done)
+
+    def _send(self, end: int) -> None:
+        """Lets the disk begin with what is written so far, so that `commit` has little to wait for.
+
+        Only Linux takes the advice so; for any other it is none.
+        """
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
+        self._sent = end
 
     def read(self, size: int = -1) -> bytes:
         data = bytearray(max(0, self._size - self._position) if size < 0 else size)

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from importlib import import_module
+from typing import Any
 
 import h5py
 import numpy as np
 from isal import isal_zlib
 
-from collidecli.errors import InputError
 from collidecli.files.contacts.content_hash import DatasetDigest, little_endian
+from collidecli.files.h5_objects import DEFLATE_LEVEL, NewObjects, check_compression
 
 CHUNK_ROWS = 32768
 """A chunk of float64 vectors is 768 KiB: within a core's cache here, and within HDF5's default chunk cache of 1 MiB."""
-COMPRESSIONS = ("gzip", "none", "lzf", "zstd")
 
 Encoded = bytes | bytearray | np.ndarray
 """A chunk as it goes into the file, or as an array where HDF5 filters it."""
 
-_DEFLATE_LEVEL = 1
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
 _STORED_MAX = 65535
@@ -120,12 +118,12 @@ def _workspace(size: int) -> np.ndarray:
 def _shrinks(plane: np.ndarray) -> bool:
     middle = max(0, (len(plane) - _PROBE_BYTES) // 2)
     probe = plane[middle : middle + _PROBE_BYTES]
-    return len(isal_zlib.compress(probe, _DEFLATE_LEVEL)) < _WORTHWHILE * len(probe)
+    return len(isal_zlib.compress(probe, DEFLATE_LEVEL)) < _WORTHWHILE * len(probe)
 
 
 def _deflated(data: np.ndarray) -> list[bytes]:
     """Deflate blocks that end on a byte boundary and are not the stream's last."""
-    stream = isal_zlib.compressobj(_DEFLATE_LEVEL, isal_zlib.DEFLATED, -15)
+    stream = isal_zlib.compressobj(DEFLATE_LEVEL, isal_zlib.DEFLATED, -15)
     return [stream.compress(data), stream.flush(isal_zlib.Z_SYNC_FLUSH)]
 
 
@@ -138,30 +136,10 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     return parts
 
 
-def _filters(compression: str) -> tuple[dict, Callable[[np.ndarray], Encoded] | None]:
-    """Arguments that declare the filters to h5py, and the encoder, None where HDF5 has to filter itself."""
-    if compression == "gzip":
-        return {
-            "shuffle": True,
-            "compression": "gzip",
-            "compression_opts": _DEFLATE_LEVEL,
-            "fletcher32": True,
-        }, GzipEncoder()
-    if compression == "none":
-        return {"fletcher32": True}, encode_plain
-    if compression == "lzf":
-        return {"shuffle": True, "compression": "lzf", "fletcher32": True}, None
-    if compression == "zstd":
-        try:
-            hdf5plugin = import_module("hdf5plugin")
-        except ImportError as error:
-            raise InputError(
-                "zstd needs hdf5plugin, which is not installed",
-                "--compression",
-                "pip install 'collidecli[zstd]', or choose gzip, lzf or none",
-            ) from error
-        return {"shuffle": True, "fletcher32": True, **hdf5plugin.Zstd(clevel=1)}, None
-    raise InputError(f"unknown compression {compression!r}", "--compression", "choose " + ", ".join(COMPRESSIONS))
+def _encoder(compression: str) -> Callable[[np.ndarray], Encoded] | None:
+    """What makes a chunk's bytes; None where HDF5 has to filter itself."""
+    check_compression(compression)
+    return {"gzip": GzipEncoder(), "none": encode_plain}.get(compression)
 
 
 class ChunkedColumn:
@@ -175,7 +153,7 @@ class ChunkedColumn:
 
     def __init__(
         self,
-        file: h5py.File,
+        objects: NewObjects,
         path: str,
         dtype: np.dtype,
         row_shape: tuple[int, ...] = (),
@@ -185,13 +163,19 @@ class ChunkedColumn:
     ) -> None:
         self.path = path
         self.digest = DatasetDigest(path, dtype, row_shape)
-        self._file, self._unit, self._chunk_rows = file, unit, chunk_rows
+        self._objects, self._unit, self._chunk_rows, self._compression = objects, unit, chunk_rows, compression
         self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
-        self._filter_options, self._encoder = _filters(compression)
+        self._encoder = _encoder(compression)
         self._pending = np.empty((chunk_rows, *row_shape), self._dtype)
         self._pending_rows = 0
         self._written_rows = 0
-        self._dataset: h5py.Dataset | None = None
+        self._dataset: Any = None
+
+    def shorten(self, chunk_rows: int) -> None:
+        """Makes chunks shorter, to no less than what is pending; before the first is full."""
+        if self._dataset is not None or chunk_rows <= self._pending_rows:
+            raise ValueError(f"{self.path}: chunks of {chunk_rows} rows come too late")
+        self._chunk_rows = chunk_rows
 
     def encode(self, rows: np.ndarray) -> list[Encoded]:
         """Takes the next rows [n, *row_shape]; returns the chunks that they complete, for `write`."""
@@ -213,7 +197,7 @@ class ChunkedColumn:
             self._pending[self._pending_rows : self._pending_rows + count] = piece
             self._pending_rows += count
             if self._pending_rows == self._chunk_rows:
-                chunks.append(self._encoded(self._pending))
+                chunks.append(self._encoded(self._pending[: self._chunk_rows]))
                 self._pending_rows = 0
         return chunks
 
@@ -246,26 +230,18 @@ class ChunkedColumn:
         elif self._dataset is None:
             self._create()
 
-    def _create(self) -> h5py.Dataset:
-        dataset = self._file.create_dataset(
-            self.path,
-            shape=(0, *self._row_shape),
-            maxshape=(None, *self._row_shape),
-            dtype=self._dtype,
-            chunks=(self._chunk_rows, *self._row_shape),
-            **self._filter_options,
+    def _create(self) -> None:
+        self._dataset = self._objects.rows(
+            self.path, self._dtype, self._row_shape, self._chunk_rows, self._compression, self._unit
         )
-        if self._unit:
-            dataset.attrs["unit"] = self._unit
-        self._dataset = dataset
-        return dataset
 
     def _write(self, chunk: Encoded, row_count: int) -> None:
-        dataset = self._create() if self._dataset is None else self._dataset
+        if self._dataset is None:
+            self._create()
         start = self._written_rows
         self._written_rows += row_count
-        dataset.resize(self._written_rows, axis=0)
+        self._dataset.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            dataset[start : self._written_rows] = chunk[:row_count]
+            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk[:row_count]
         else:
-            dataset.id.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)

@@ -49,7 +49,7 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
     try:
         with structure():
             _refuse_what_no_input_has(file, name)
-    except DAMAGE as error:
+    except (*DAMAGE, ValueError) as error:  # of a number type that NumPy has not
         file.close()
         raise damaged(name, error) from error
     except BaseException:

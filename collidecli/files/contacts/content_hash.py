@@ -50,8 +50,7 @@ class DatasetDigest:
 
     def update_strings(self, strings: Sequence[str]) -> None:
         self._rows += len(strings)
-        for string in strings:
-            self._sha.update(string.encode() + b"\0")
+        self._sha.update(b"".join([string.encode() + b"\0" for string in strings]))
 
     def line(self) -> bytes:
         shape = ",".join(str(extent) for extent in (self._rows, *self._row_shape))

@@ -17,6 +17,7 @@ from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.stored_tables import MODEL, StoredTable
 from collidecli.files.h5_chunks import ChunkedColumn
 from collidecli.files.h5_input import DAMAGE
+from collidecli.files.h5_objects import NewObjects
 from collidecli.model.contacts import Column, ContactBlock
 
 
@@ -46,11 +47,11 @@ def write_merged(
     with AtomicOutput(path, force) as output:
         file = h5py.File(output, "w")
         try:
-            sha = _write(file, output, header, blocks, compression)
-            file.attrs["content_sha256"] = sha
-            _write_timing(file.require_group("timing"), header.timing)
-            file.flush()
-            file.attrs["complete"] = np.int32(1)
+            objects = NewObjects(file)
+            sha = _write(objects, output, header, blocks, compression)
+            objects.attribute("/", "content_sha256", sha)
+            objects.report("/timing", header.timing)
+            objects.attribute("/", "complete", np.int32(1))
             file.close()
         except BaseException:
             with contextlib.suppress(*DAMAGE):  # the file is thrown away
@@ -61,16 +62,16 @@ def write_merged(
 
 
 def _write(
-    file: h5py.File, output: AtomicOutput, header: MergedHeader, blocks: Iterable[ContactBlock], compression: str
+    objects: NewObjects, output: AtomicOutput, header: MergedHeader, blocks: Iterable[ContactBlock], compression: str
 ) -> str:
-    start = ChunkedColumn(file, schema.CELL_START, np.dtype(np.int64), compression=compression)
+    start = ChunkedColumn(objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
     columns = {
         column.name: ChunkedColumn(
-            file, schema.column_path(column), dtype, schema.row_shape(column), column.unit, compression
+            objects, schema.column_path(column), dtype, schema.row_shape(column), column.unit, compression
         )
         for column, dtype in header.columns
     }
-    lines = _write_header(file, header)
+    lines = _write_header(objects, header)
     rows = 0
     start.append(np.zeros(1, np.int64))
     for block in blocks:
@@ -86,39 +87,24 @@ def _write(
     return content_hash(lines)
 
 
-def _write_header(file: h5py.File, header: MergedHeader) -> list[tuple[str, bytes]]:
+def _write_header(objects: NewObjects, header: MergedHeader) -> list[tuple[str, bytes]]:
     """Lines of the content hash, of the tables."""
-    file.attrs["format"] = schema.FORMAT
-    file.attrs["format_version"] = np.array(header.version, np.int32)
-    file.attrs["creator"] = schema.creator()
+    objects.attribute("/", "format", schema.FORMAT)
+    objects.attribute("/", "format_version", np.array(header.version, np.int32))
+    objects.attribute("/", "creator", schema.creator())
     for name in schema.SOURCE_ATTRIBUTES:
-        file.attrs[name] = header.attributes[name]
+        objects.attribute("/", name, header.attributes[name])
     lines = []
     for table in header.tables:
         if table.dtype is None:
             digest = DatasetDigest(table.path, None)
             digest.update_strings(table.values)
-            dataset = file.create_dataset(table.path, (len(table.values),), h5py.string_dtype())
-            dataset[:] = np.array(table.values, object)
+            objects.strings(table.path, table.values, table.unit)
         else:
             digest = DatasetDigest(table.path, table.dtype, table.values.shape[1:])
             digest.update(table.values)
-            dataset = file.create_dataset(table.path, data=table.values, dtype=table.dtype)
-        if table.unit:
-            dataset.attrs["unit"] = table.unit
+            objects.numbers(table.path, table.values, table.unit)
         lines.append((table.path, digest.line()))
     for name, value in header.rules.items():
-        file[MODEL].attrs[name] = value
+        objects.attribute(MODEL, name, value)
     return lines
-
-
-def _write_timing(group: h5py.Group, report: Mapping[str, Any]) -> None:
-    for name, value in report.items():
-        if isinstance(value, Mapping):
-            _write_timing(group.require_group(name), value)
-        elif isinstance(value, list):
-            group.create_dataset(name, (len(value),), h5py.string_dtype(), data=np.array(value, object))
-        elif isinstance(value, np.ndarray):
-            group.create_dataset(name, data=value)
-        else:
-            group.attrs[name] = value

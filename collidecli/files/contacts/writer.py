@@ -19,9 +19,13 @@ from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.materials import material_values
 from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn
 from collidecli.files.h5_input import DAMAGE
+from collidecli.files.h5_objects import NewObjects
 from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.shape_types import ShapeType
+
+SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
+"""A column has at least so many chunks where that leaves them so long: each costs some 60 us besides its contents."""
 
 
 class ContactWriter:
@@ -39,7 +43,9 @@ class ContactWriter:
         attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
         compression: gzip, none, lzf or zstd.
         columns: RIGID_COLUMNS, and any optional ones after them.
-        threads: how many filter chunks; 1 is the calling thread alone.
+        threads: how many filter chunks while blocks are appended; 1 is the calling thread alone. At the end, when
+            nothing is computed any more, one more helps.
+        chunk_rows: 0 is CHUNK_ROWS, or fewer where the first contacts promise a short set.
     Raises OutputError where the file cannot be written, InputError for a compression that is not there.
     """
 
@@ -56,7 +62,7 @@ class ContactWriter:
         force: bool = False,
         columns: Sequence[Column] = RIGID_COLUMNS,
         threads: int = 1,
-        chunk_rows: int = CHUNK_ROWS,
+        chunk_rows: int = 0,
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -73,23 +79,30 @@ class ContactWriter:
         self._pool: ThreadPoolExecutor | None = None
         try:
             self._file = h5py.File(self._output, "w")
+            self._objects = NewObjects(self._file)
             self._cell_start = ChunkedColumn(
-                self._file, schema.CELL_START, np.dtype(np.int64), compression=compression, chunk_rows=chunk_rows
+                self._objects,
+                schema.CELL_START,
+                np.dtype(np.int64),
+                compression=compression,
+                chunk_rows=chunk_rows or CHUNK_ROWS,
             )
             self._columns = {
                 column.name: ChunkedColumn(
-                    self._file,
+                    self._objects,
                     schema.column_path(column),
                     column.dtype_for(float_type),
                     schema.row_shape(column),
                     column.unit,
                     compression,
-                    chunk_rows,
+                    chunk_rows or CHUNK_ROWS,
                 )
                 for column in columns
             }
             self._cell_start.append(np.zeros(1, np.int64))
-            self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+            self._settled = chunk_rows > 0
+            self._pool = ThreadPoolExecutor(threads + 1)
+            self._alone = threads == 1
             # Dozens of small datasets: written with the first block, while the next ones are computed.
             self._header: Callable[[], None] | None = partial(self._write_header, model, time, step, attributes)
         except BaseException:
@@ -103,35 +116,31 @@ class ContactWriter:
             write()
 
     def _write_header(self, model: Model, time: np.ndarray, step: np.ndarray, attributes: Mapping[str, str]) -> None:
-        file = self._open_file()
-        file.attrs["format"] = schema.FORMAT
-        file.attrs["format_version"] = np.array(schema.VERSION, np.int32)
-        file.attrs["creator"] = schema.creator()
+        objects = self._objects
+        objects.attribute("/", "format", schema.FORMAT)
+        objects.attribute("/", "format_version", np.array(schema.VERSION, np.int32))
+        objects.attribute("/", "creator", schema.creator())
         for name in schema.SOURCE_ATTRIBUTES:
-            file.attrs[name] = attributes[name]
+            objects.attribute("/", name, attributes[name])
         values = {"/time/step": step, "/time/time": time, **_model_values(model)}
         for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
             if table.path in values:
                 self._write_table(table, values[table.path])
         for table, held in material_values(model).values():
             self._write_table(table, held)
-        file["/model"].attrs["gap_rule"] = model.gap_rule
-        file["/model"].attrs["up_axis"] = model.up_axis
-        file["/model"].attrs["material_rule"] = model.material_rule
+        for name in ("gap_rule", "up_axis", "material_rule"):
+            objects.attribute("/model", name, getattr(model, name))
 
     def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
         digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
         if table.dtype is None:
-            digest.update_strings(list(values))
-            dataset = self._open_file().create_dataset(table.path, (len(values),), h5py.string_dtype())
-            dataset[:] = np.array(list(values), object)
+            strings = list(values)
+            digest.update_strings(strings)
+            self._objects.strings(table.path, strings, table.unit)
         else:
             array = np.asarray(values, table.dtype)
             digest.update(array)
-            self._open_file().create_dataset(table.path, data=array, dtype=table.dtype.newbyteorder("<"))
-            dataset = self._open_file()[table.path]
-        if table.unit:
-            dataset.attrs["unit"] = table.unit
+            self._objects.numbers(table.path, array, table.unit)
         self._table_lines.append((table.path, digest.line()))
 
     def append(self, block: ContactBlock) -> None:
@@ -148,13 +157,29 @@ class ContactWriter:
         self._next_cell += len(block.cell_counts)
         self._cell_start.append(self._row_count + np.cumsum(block.cell_counts, dtype=np.int64))
         self._row_count += count
+        self._settle_chunks()
 
-        run = map if self._pool is None else self._pool.map
+        run = map if self._pool is None or self._alone else self._pool.map
         names = list(self._columns)
         encoded = run(lambda name: self._columns[name].encode(block.columns[name]), names)
         for name, chunks in zip(names, encoded, strict=True):
             self._columns[name].write(chunks)
         self._output.check()
+
+    def _settle_chunks(self) -> None:
+        """Makes the chunks of a short set smaller, once, so that most of it is filtered before the last block is there.
+
+        What is appended is less than a chunk until then.
+        """
+        if self._settled or self._row_count < SHORT_CHUNK_ROWS:
+            return
+        self._settled = True
+        expected = self._row_count * self._cell_count // self._next_cell
+        rows = CHUNK_ROWS
+        while rows > SHORT_CHUNK_ROWS and rows * LEAST_CHUNKS > expected:
+            rows //= 2
+        for column in self._columns.values():
+            column.shorten(rows)
 
     def end_contacts(self) -> None:
         """Writes the last chunks and the content hash; `append` is over. Done by `finish` if not before."""
@@ -170,20 +195,21 @@ class ContactWriter:
             dataset.finish(rest)
         lines = [(dataset.path, dataset.digest.line()) for dataset in datasets]
         self.content_sha256 = content_hash(lines + self._table_lines)
-        self._open_file().attrs["content_sha256"] = self.content_sha256
+        self._open_file()
+        self._objects.attribute("/", "content_sha256", self.content_sha256)
         self._output.check()
 
     def write_timing(self, report: Mapping[str, object]) -> None:
         """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, the rest as attributes."""
-        _write_report(self._open_file().require_group("timing"), report)
+        self._open_file()
+        self._objects.report("/timing", report)
         self._output.check()
 
     def finish(self) -> None:
         """Completes the file and moves it into place. Raises OutputError; nothing is then left or replaced."""
         self.end_contacts()
         file = self._open_file()
-        file.flush()
-        file.attrs["complete"] = np.int32(1)
+        self._objects.attribute("/", "complete", np.int32(1))
         file.close()
         self._file = None
         self._output.commit()
@@ -235,15 +261,3 @@ def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
             "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else own,
         }
     return values
-
-
-def _write_report(group: h5py.Group, report: Mapping[str, object]) -> None:
-    for name, value in report.items():
-        if isinstance(value, Mapping):
-            _write_report(group.require_group(name), value)
-        elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-            group.create_dataset(name, data=np.array(value, object), dtype=h5py.string_dtype(), shape=(len(value),))
-        elif isinstance(value, (list, tuple, np.ndarray)):
-            group.create_dataset(name, data=np.asarray(value))
-        else:
-            group.attrs[name] = value

@@ -14,6 +14,7 @@ from collidecli.files.h5_input import open_h5
 from collidecli.files.kinematics import Kinematics
 from collidecli.files.trajectories.bodies import BodyMatch
 from collidecli.files.trajectories.header import cached_dataset, dataset, header_of
+from collidecli.files.trajectories.rows import FrameRows
 from collidecli.model.model import Model
 
 
@@ -60,8 +61,8 @@ class TrajectoryMotion(RecordedInFile):
             still = () if kinematics is None else np.flatnonzero(kinematics.welded)
             welded = frozenset(kinematics.body_path[k] for k in still) if kinematics is not None else frozenset()
         self._match = BodyMatch(list(names), model, f"{path}: /body_name", welded)
-        self._data = cached_dataset(file, self.header.kind, path)
-        self._mocap = cached_dataset(file, "mocap_q", path) if self.header.mocap_count >= 0 else None
+        self._data = FrameRows(file, cached_dataset(file, self.header.kind, path))
+        self._mocap = FrameRows(file, cached_dataset(file, "mocap_q", path)) if self.header.mocap_count >= 0 else None
         self.warnings = tuple(self._match.warnings)
         if self.world_count == 1 and model.world_shift is not None:
             self.warnings += ("the recording is of one world; in each other it plays as far from the world's origin",)
@@ -92,14 +93,24 @@ class TrajectoryMotion(RecordedInFile):
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), W, B, 7], see `Motion.read`."""
-        recorded = self._rows(self._data, frames)
+        name = f"/{self.header.kind}"
         if self.header.kind == "joint_q":
-            recorded = self._forward(recorded, frames)
-        return self._match.checked(recorded, frames, self._path, f"/{self.header.kind}")
+            return self._match.checked(self._forward(self._rows(self._data, frames), frames), frames, self._path, name)
+        self._check_range(self._data, frames)
+        out = np.empty((len(frames), self.world_count, self._match.body_count, 7))
+        straight = self._match.is_straight(self.world_count)
+        first = 0
+        for piece in self._data.pieces(frames):
+            part = out[first : first + len(piece)]
+            first += len(piece)
+            recorded = self._rows(self._data, piece, part if straight else None)
+            self._match.check_into(part, recorded, piece, self._path, name)
+        return out
 
     def read_particles(self, frames: range) -> np.ndarray:
         """float32[len(frames), W, P, 3], world; InputError where the recording has none, or one is not finite."""
-        positions = self._rows(dataset(self._file, "particle_q", self._path), frames).astype(np.float32)
+        particles = FrameRows(self._file, dataset(self._file, "particle_q", self._path))
+        positions = self._rows(particles, frames).astype(np.float32)
         bad = ~np.isfinite(positions).all(axis=-1)
         if bad.any():
             frame, world, particle = np.unravel_index(int(np.argmax(bad)), bad.shape)
@@ -110,17 +121,22 @@ class TrajectoryMotion(RecordedInFile):
     def close(self) -> None:
         self._file.close()
 
-    def _rows(self, data: h5py.Dataset, frames: range) -> np.ndarray:
-        place = f"{self._path}: {data.name}"
+    def _check_range(self, data: FrameRows, frames: range) -> None:
         if frames and (frames[0] < 0 or frames[-1] >= self.header.frame_count or frames.step < 1):
             raise InputError(
-                f"frames {frames[0]} to {frames[-1]} are asked for, the recording has {self.header.frame_count}", place
+                f"frames {frames[0]} to {frames[-1]} are asked for, the recording has {self.header.frame_count}",
+                f"{self._path}: {data.name}",
             )
+
+    def _rows(self, data: FrameRows, frames: range, into: np.ndarray | None = None) -> np.ndarray:
+        self._check_range(data, frames)
         try:
-            return data[frames.start : frames.stop : frames.step]
+            return data.read(frames, into)
         except OSError as error:
             raise InputError(
-                f"frames {frames[0]} to {frames[-1]} cannot be read: {error}", place, "copy or record the file again"
+                f"frames {frames[0]} to {frames[-1]} cannot be read: {error}",
+                f"{self._path}: {data.name}",
+                "copy or record the file again",
             ) from error
 
     def _forward(self, joint_q: np.ndarray, frames: range) -> np.ndarray:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from collidecli.errors import InputError
 from collidecli.files.h5_chunks import ChunkedColumn, GzipEncoder, fletcher32
+from collidecli.files.h5_objects import NewObjects
 
 
 def fletcher32_by_words(data: bytes) -> int:
@@ -75,7 +76,7 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
     for total, chunk_rows in ((0, 100), (7, 100), (100, 100), (1234, 100), (70_000, 32_768)):
         rows = (rng.normal(size=(total, *row_shape)) * 100).astype(dtype)
         with h5py.File(tmp_path / "a.h5", "w") as file:
-            column = ChunkedColumn(file, "/g/x", np.dtype(dtype), row_shape, "m", compression, chunk_rows)
+            column = ChunkedColumn(NewObjects(file), "/g/x", np.dtype(dtype), row_shape, "m", compression, chunk_rows)
             for part in np.array_split(rows, 5):
                 column.append(part)
             column.finish()
@@ -89,7 +90,7 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
 
 def test_a_short_dataset_takes_no_full_chunk(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(file, "/x", np.dtype(np.float64), (3,), compression="none")
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), (3,), compression="none")
         column.append(np.ones((2, 3)))
         column.finish()
         assert file["/x"].chunks == (2, 3)
@@ -100,7 +101,7 @@ def test_a_short_dataset_takes_no_full_chunk(tmp_path):
 def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
     """Not with rows of the chunk before it: the same columns make the same bytes, whatever the blocks."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(file, "/x", np.dtype(np.int32), compression=compression, chunk_rows=10)
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.int32), compression=compression, chunk_rows=10)
         for value in range(1, 14):
             column.append(np.array([value], np.int32))
         column.finish()
@@ -112,7 +113,7 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
 def test_a_changed_byte_is_a_read_error(tmp_path, compression):
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
-        column = ChunkedColumn(file, "/x", np.dtype(np.float64), compression=compression, chunk_rows=1000)
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), compression=compression, chunk_rows=1000)
         column.append(np.random.default_rng(0).normal(size=1000))
         column.finish()
         place = file["/x"].id.get_chunk_info(0)
@@ -125,7 +126,7 @@ def test_a_changed_byte_is_a_read_error(tmp_path, compression):
 
 def test_rows_of_another_type_are_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(file, "/x", np.dtype(np.float32))
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float32))
         with pytest.raises(ValueError, match="float64"):
             column.append(np.zeros(3))
 
@@ -133,7 +134,7 @@ def test_rows_of_another_type_are_refused(tmp_path):
 def test_an_unknown_compression_and_one_not_installed_are_named(tmp_path, monkeypatch):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         with pytest.raises(InputError, match="unknown compression 'brotli'"):
-            ChunkedColumn(file, "/x", np.dtype(np.float32), compression="brotli")
+            ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float32), compression="brotli")
         monkeypatch.setitem(__import__("sys").modules, "hdf5plugin", None)
         with pytest.raises(InputError, match="hdf5plugin, which is not installed"):
-            ChunkedColumn(file, "/x", np.dtype(np.float32), compression="zstd")
+            ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float32), compression="zstd")
