@@ -230,18 +230,18 @@ class ChunkedColumn:
         elif self._dataset is None:
             self._create()
 
-    def _create(self) -> None:
+    def _create(self) -> Any:
         self._dataset = self._objects.rows(
             self.path, self._dtype, self._row_shape, self._chunk_rows, self._compression, self._unit
         )
+        return self._dataset
 
     def _write(self, chunk: Encoded, row_count: int) -> None:
-        if self._dataset is None:
-            self._create()
+        dataset = self._create() if self._dataset is None else self._dataset
         start = self._written_rows
         self._written_rows += row_count
-        self._dataset.set_extent((self._written_rows, *self._row_shape))
+        dataset.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk[:row_count]
+            h5py.Dataset(dataset)[start : self._written_rows] = chunk[:row_count]
         else:
-            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
+from collidecli.files.h5_input import DAMAGE
+
 PIECE_BYTES = 1 << 18
 """Frames are read and checked in pieces of about this size: what was read is still in the core's cache when checked."""
 
@@ -63,7 +65,7 @@ class FrameRows:
     def _read_straight(self, frames: range, out: np.ndarray) -> bool:
         """False where something is not as expected; `out` then holds anything."""
         assert self._file_descriptor is not None
-        memory = memoryview(out.reshape(-1).view(np.uint8))
+        memory = out.reshape(-1).view(np.uint8).data
         done = 0
         while done < len(frames):
             frame = frames.start + done
@@ -84,7 +86,10 @@ class FrameRows:
             offset = data.id.get_offset()
             return (None, 0) if offset is None else (offset + frame * self._row_bytes, data.shape[0] - frame)
         within = frame % data.chunks[0]
-        info = data.id.get_chunk_info_by_coord((frame - within, *(0 for _ in self._row_shape)))
+        try:
+            info = data.id.get_chunk_info_by_coord((frame - within, *(0 for _ in self._row_shape)))
+        except DAMAGE:
+            return None, 0
         whole = data.chunks[0] * self._row_bytes
         if info.byte_offset is None or info.size != whole or info.filter_mask:
             return None, 0

@@ -26,6 +26,12 @@ BY_HDF5 = {
 }
 
 
+def rows_of(file: h5py.File) -> FrameRows:
+    data = file["body_q"]
+    assert isinstance(data, h5py.Dataset)
+    return FrameRows(file, data)
+
+
 @pytest.fixture
 def values() -> np.ndarray:
     return np.random.default_rng(0).normal(size=(FRAMES, *ROW))
@@ -44,7 +50,7 @@ def test_the_rows_are_those_that_hdf5_reads(tmp_path, values, layout, float_type
     with h5py.File(tmp_path / "a.h5", "w") as file:
         wanted = file.create_dataset("body_q", data=values, **options)[()]
     with h5py.File(tmp_path / "a.h5") as file:
-        held = FrameRows(file, file["body_q"])
+        held = rows_of(file)
         assert (held._file_descriptor is not None) == (layout in STRAIGHT)
         for frames in ranges():
             assert np.array_equal(held.read(frames), wanted[frames.start : frames.stop])
@@ -57,7 +63,7 @@ def test_rows_go_where_they_are_wanted_if_they_have_that_type(tmp_path, values):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("body_q", data=values, chunks=(10, *ROW))
     with h5py.File(tmp_path / "a.h5") as file:
-        held = FrameRows(file, file["body_q"])
+        held = rows_of(file)
         into = np.empty((30, *ROW))
         assert held.read(range(5, 35), into) is into
         assert np.array_equal(into, values[5:35])
@@ -68,7 +74,7 @@ def test_behind_a_user_block_hdf5_reads(tmp_path, values):
     with h5py.File(tmp_path / "a.h5", "w", userblock_size=512) as file:
         file.create_dataset("body_q", data=values, chunks=(10, *ROW))
     with h5py.File(tmp_path / "a.h5") as file:
-        held = FrameRows(file, file["body_q"])
+        held = rows_of(file)
         assert held._file_descriptor is None
         assert np.array_equal(held.read(range(7, 70)), values[7:70])
 
@@ -78,7 +84,7 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
         data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
         data[:10], data[20:] = values[:10], values[20:30]
     with h5py.File(tmp_path / "a.h5") as file:
-        read = FrameRows(file, file["body_q"]).read(range(30))
+        read = rows_of(file).read(range(30))
     assert np.array_equal(read[10:20], np.zeros((10, *ROW)))
     assert np.array_equal(read[20:], values[20:30])
 
