@@ -195,6 +195,11 @@ def recorded_option(config: Mapping[str, object], name: str) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def changed_options(config: Mapping[str, object]) -> dict[str, object]:
+    """Options of a run, as its contact set has them, that were not at their defaults."""
+    return {name: value for name, value in config.items() if recorded_option(config, name) != recorded_option({}, name)}
+
+
 _DEFAULTS = {
     "frames": "",
     "columns": (),

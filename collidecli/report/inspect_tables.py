@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.model.options import REDUCTION_DEFAULTS
+from collidecli.model.options import changed_options
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
 from collidecli.report.words import count, facts_table, listing, plural, seconds
@@ -166,16 +166,15 @@ _OPTIONAL = (("mocap bodies", "mocap_bodies"), ("particles", "particles"))
 def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
     """Of schema collide.inspect.contacts/1."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())
-    config = {name: value for name, value in facts["config"].items() if name != "columns"}  # they have a table
-    idle = () if config.get("reduce_contacts") else REDUCTION_DEFAULTS
-    changed = {k: value for k, value in config.items() if value not in (None, False, "", 0) and k not in idle}
+    changed = changed_options(facts["config"])
+    changed.pop("columns", None)  # they have a table
     rows = [
         ("contact set", f"{facts['file']}, version {facts['version']}, by {facts['creator']}"),
         ("scene", facts["scene"]),
         ("shapes", f"{count(facts['shapes'])}: {kinds}" if facts["shapes"] else "none"),
         ("worlds", count(facts["worlds"])),
         ("frames", _span(facts)),
-        ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "none"),
+        ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
         ("contacts", contact_text(facts)),
         ("deepest", deepest_text(facts["deepest"])),
         ("content", facts["content_sha256"]),

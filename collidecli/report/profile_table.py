@@ -19,7 +19,7 @@ def profile_table(facts: Mapping[str, Any]) -> RenderableType:
     sizes = (
         f"{plural(facts['shapes'], 'shape')}, {plural(facts['worlds'], 'world')}, {plural(facts['frames'], 'frame')}"
     )
-    device = f"{facts['device']}, {plural(facts['threads'], 'thread')}, {facts['chunk_cells']} cells a chunk"
+    device = f"{facts['device']}, {plural(facts['threads'], 'thread')}, {plural(facts['chunk_cells'], 'cell')} a chunk"
     run = [phase for phase in facts["phases"] if not phase["skipped"]]
     rows = [("scene", facts["scene"]), ("", sizes), ("device", device)]
     spread = "; median, least and most" if facts["repeats"] > 1 else ""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from collidecli.model.options import changed_options
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import phases_of
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
@@ -211,7 +212,7 @@ def _source(facts: Facts) -> list[tuple[str, str, bool]]:
     ]
     rows += [("recording", facts["trajectory_sha256"] or "none", True), ("content", facts["content_sha256"], True)]
     rows.append(("format", f"collide-contacts {facts['version']}, by {facts['creator']}", False))
-    given = {name: value for name, value in facts["config"].items() if value not in (None, "", False, 0, [], {})}
+    given = changed_options(facts["config"])
     rows += [(name.replace("_", " "), _option(value), True) for name, value in given.items()]
     for name in ("device", "processor", "broad_phase"):
         if timing.get(name):

@@ -120,12 +120,11 @@ def test_pairs_that_may_not_touch_are_counted_by_rule_without_names(here, collid
     assert "excluded   2 pairs: <exclude>\n" in table
 
 
-def test_options_that_say_how_to_reduce_are_shown_of_runs_that_reduced(here, collide):
+def test_options_are_shown_where_they_are_not_at_their_defaults(here, collide):
     assert collide(*RUN, "-o", "a.h5").code == 0
-    assert "options      narrow_phase gjk\n" in collide("inspect", "a.h5").out
-    assert collide(*RUN, "-o", "b.h5", "--reduce-contacts").code == 0
-    assert "reduce_contacts True" in collide("inspect", "b.h5").out
-    assert "betas" in collide("inspect", "b.h5").out
+    assert "options      at their defaults\n" in collide("inspect", "a.h5").out
+    assert collide(*RUN, "-o", "b.h5", "--reduce-contacts", "--gap", "0.2").code == 0
+    assert "options      gap 0.2, reduce_contacts True\n" in collide("inspect", "b.h5").out
 
 
 def test_what_is_not_there_could_have_been_any_of_three(here, collide):
