@@ -96,7 +96,7 @@ def contact_set_facts(path: str) -> dict[str, Any]:
             "deepest": _deepest(contacts, tally),
             "contact_pair_count": len(pair_contacts),
             "top_pairs": [
-                {"shape0": contacts.shapes.path[a], "shape1": contacts.shapes.path[b], "contacts": count}
+                {"shape0": _name(contacts, a), "shape1": _name(contacts, b), "contacts": count}
                 for (a, b), count in list(pair_contacts.items())[:TOP_PAIRS]
             ],
             "timing": timing_facts(path),
@@ -132,6 +132,13 @@ def _touching(cell_counts: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -
     return int(len(cell) > 0) + int((np.diff(keys, axis=1) != 0).any(axis=0).sum())
 
 
+def _name(contacts: ContactSet, row: int) -> str:
+    """A shape's path, with its template where there are several, as `collide run` has it."""
+    path, template = contacts.shapes.path[row], int(contacts.shapes.template[row])
+    several = int(contacts.world_template.max(initial=0)) > 0
+    return f"{path} (template {template})" if several and template >= 0 else path
+
+
 def _deepest(contacts: ContactSet, tally: Tally) -> dict[str, Any] | None:
     if tally.deepest is None:
         return None
@@ -139,8 +146,8 @@ def _deepest(contacts: ContactSet, tally: Tally) -> dict[str, Any] | None:
     frame, world = divmod(cell, contacts.world_count)
     return {
         "distance": distance,
-        "shape0": contacts.shapes.path[shape0],
-        "shape1": contacts.shapes.path[shape1],
+        "shape0": _name(contacts, shape0),
+        "shape1": _name(contacts, shape1),
         "frame": frame,
         "world": world,
     }

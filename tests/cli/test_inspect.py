@@ -131,3 +131,13 @@ def test_what_is_not_there_could_have_been_any_of_three(here, collide):
     answer = collide("inspect", "none")
     assert answer.code == 2
     assert "give a scene, a recording or a contact set" in answer.err
+
+
+def test_shapes_of_the_same_path_are_told_apart_by_their_template(here, collide):
+    (here / "other.xml").write_text((here / "scene.xml").read_text().replace('size="0.5"', 'size="1.5"'))
+    ran = collide("run", "scene.xml", "other.xml", "-o", "a.h5", "--json", "--gap", "0.75", "--device", "cpu")
+    assert ran.code == 0, ran.err
+    facts = json.loads(collide("inspect", "a.h5", "--json").out)
+    assert facts["top_pairs"] == json.loads(ran.out)["top_pairs"]
+    assert [pair["shape0"] for pair in facts["top_pairs"]] == ["base (template 0)", "base (template 1)"]
+    assert facts["deepest"]["shape0"] == "base (template 1)"
