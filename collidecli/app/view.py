@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,12 +97,13 @@ def serve_view(view: View, host: str, port: int | None) -> Served:
     return serve(view.frames, view.touches, view.title, view.up_axis, host, port)
 
 
-def export_view(view: View, path: str, world: int, force: bool, progress: Progress = None) -> dict[str, Any]:
-    """Writes the view of one world as a page; returns the facts. Raises InputError, OutputError."""
-    if not world < view.frames.world_count:
-        fix = f"it has worlds 0 to {view.frames.world_count - 1}"
-        raise InputError(f"world {world} is not there", "--world", fix)
-    page = view_page(view.frames, view.touches, view.title, view.up_axis, world, progress).encode()
+def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progress: Progress = None) -> dict[str, Any]:
+    """Writes the view of some worlds, at least one, as a page; returns the facts. Raises InputError, OutputError."""
+    for world in worlds:
+        if not world < view.frames.world_count:
+            fix = f"it has worlds 0 to {view.frames.world_count - 1}"
+            raise InputError(f"world {world} is not there", "--world", fix)
+    page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
     write_output(path, page, force)
     return {**view.facts, "written": path, "written_bytes": len(page)}
 

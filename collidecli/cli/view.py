@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from collidecli.cli.event_types import WorldNumbers
 from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
@@ -30,7 +31,7 @@ collide view out.h5 --export page.html
 @option("--port", type=WholeNumber(0), section=SERVER, help="[default: the first free one from 8080 on]")
 @option("--no-browser", is_flag=True, section=SERVER, help="Open no browser.")
 @option("--export", default="", metavar="FILE", section=OUTPUT, help="Write a page that needs no server, and end.")
-@option("--world", type=WholeNumber(0), default=0, show_default=True, metavar="N", section=OUTPUT, help="Of the page.")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Of the page. [default: 0]")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
@@ -60,7 +61,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
             streams.warn(note)
         if export:
             with streams.progress("recording") as progress:
-                facts = export_view(view, export, world, force, progress)
+                facts = export_view(view, export, world or (0,), force, progress)
             streams.result(facts, view_table)
             return 0
         served = serve_view(view, host, port)

@@ -17,6 +17,8 @@ import pytest
 
 from collidecli.app.view import ViewRequest, opened_view
 from collidecli.errors import InputError
+from collidecli.report.view.server import start_server
+from collidecli.report.view.stage import Look, Stage
 from tests.support.contact_edits import made_up
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +135,7 @@ def test_what_is_another(out, here):
         (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
         (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is no address of this machine"),
         (["a.h5", "--world", "1"], 2, "--world is of the page"),
-        (["a.h5", "--export", "p.html", "--world", "7"], 2, "world 7 is not there"),
+        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 is not there"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
         (["a.h5", "--export", "a.h5", "--force"], 3, "the output is an input too"),
     ],
@@ -181,3 +183,56 @@ def test_a_signal_ends_it(here, number):
     assert (running.returncode, rest) == (130, "")
     assert said.splitlines()[-1] == "error: interrupted"
     assert "Traceback" not in said
+
+
+SPREAD = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "World"
+{
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        uniform token axis = "Z"
+    }
+    def Xform "envs"
+    {
+        def Xform "env_0"
+        {
+            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
+            {
+                double radius = 0.2
+                double3 xformOp:translate = (0, 0, 0.1)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+            }
+        }
+        def Xform "env_1" (prepend inherits = </World/envs/env_0>)
+        {
+            double3 xformOp:translate = (30, 0, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_worlds_that_stand_apart_are_drawn_in_one_place(here, collide, first):
+    (here / "envs.usda").write_text(SPREAD)
+    assert collide("run", "envs.usda", "-o", "envs.h5", "--device", "cpu").code == 0
+    server = start_server("127.0.0.1", 0)
+    try:
+        with opened_view(ViewRequest("envs.h5")) as view:
+            assert [view.frames.contacts(0, world)["point0"][0, 0] for world in (0, 1)] == pytest.approx([0.0, 30.0])
+            stage = Stage(server, view.frames, "Z", view.touches.deepest, first)
+            seen = []
+            for world in (0, 1):
+                stage.show(0, world, Look())
+                nodes = server.scene.get_handle_by_name("/shapes/001"), server.scene.get_handle_by_name("/shapes/000")
+                seen.append([node.batched_positions.tolist() for node in nodes] + [stage._points.points.tolist()])
+        assert seen[0] == seen[1]
+        assert seen[0][2][0][0] == pytest.approx(30.0 * first)
+        np.testing.assert_allclose(stage.extent.center[0], 30.0 * first)
+    finally:
+        server.stop()

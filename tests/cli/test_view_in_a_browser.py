@@ -41,10 +41,14 @@ QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanc
 
 @pytest.fixture(scope="module")
 def view(tmp_path_factory):
-    """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each."""
+    """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
+
+    In world 1 it is 2 cm lower.
+    """
     folder = tmp_path_factory.mktemp("view")
-    poses = np.zeros((FRAMES, 1, 1, 7))
+    poses = np.zeros((FRAMES, 2, 1, 7))
     poses[..., 2] = (0.5 + 0.055 - 0.01 * np.arange(FRAMES))[:, None, None]
+    poses[:, 1, 0, 2] -= 0.02
     poses[..., 6] = 1.0
     (folder / "scene.xml").write_text(SCENE)
     with h5py.File(folder / "motion.h5", "w") as file:
@@ -57,7 +61,7 @@ def view(tmp_path_factory):
     names = [str(folder / name) for name in ("scene.xml", "motion.h5", "out.h5")]
     assert main(["run", names[0], "-t", names[1], "-o", names[2], "-q", "--device", "cpu"]) == 0
     with opened_view(ViewRequest(names[2])) as opened:
-        export_view(opened, str(folder / "page.html"), 0, False)
+        export_view(opened, str(folder / "page.html"), (0, 1), False)
         yield opened, folder / "page.html"
 
 
@@ -165,6 +169,15 @@ def test_the_page_needs_nothing(view, browser):
     moved = seen.until(lambda held: np.abs(held - touch).max() > 60)
     assert np.abs(moved - touch).max() > 60
     assert "ball" in page.inner_text("#collide-words")
+    page.select_option("#collide-world", index=1)  # it follows world 0, which lasts 1.2 s, and is where that was
+    page.wait_for_function("Number(document.querySelector('input[inputmode=decimal]').value) > 2.2", timeout=WAIT)
+    assert page.locator("#collide-picked").is_hidden()
+    page.select_option("#collide-pair", index=1)
+    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value.startsWith('1.6')", timeout=WAIT)
+    page.wait_for_timeout(700)
+    assert page.input_value("#collide-world") == "1", "where it is sought in does not change by itself"
+    page.select_option("#collide-world", index=0)
+    page.wait_for_function("document.querySelector('input[inputmode=decimal]').value.startsWith('0.4')", timeout=WAIT)
     assert seen.complaints() == []
     assert [url for url in seen.asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
     page.close()

@@ -64,16 +64,19 @@ class Extent:
 
 
 class Stage:
-    """The nodes of a viser scene. extent: of the first frame. deepest: of all contacts, what the last colour means [m].
+    """The nodes of a viser scene. Worlds that stand apart are drawn where the first one looked at stands.
+
+    extent: of world `first`, in a few frames. deepest: of all contacts, what the last colour means [m].
 
     seen: contacts of the frame drawn last: all that touch, and all in the gap. clicked(path): called when a person
     clicks on a shape.
     """
 
-    def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float) -> None:
-        self._server, self._frames, self._deepest = server, frames, deepest
-        self.extent = _extent(frames)
+    def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
+        self._server, self._frames, self._deepest, self._first = server, frames, deepest, first
+        self.extent = _extent(frames, first)
         self._origin = self.extent.center if np.linalg.norm(self.extent.center) > FAR else np.zeros(3)
+        self._aside = np.zeros(3)
         self.seen = (0, 0)
         self.clicked: Callable[[str], None] = lambda path: None
         self._groups: list[_Group] = []
@@ -84,7 +87,7 @@ class Stage:
         # viser's own lights and its environment together leave pale colours white.
         scene.configure_environment_map(None)
         scene.configure_default_lights(False)
-        scene.add_light_ambient("/lights/ambient", intensity=1.0)
+        scene.add_light_ambient("/lights/ambient", intensity=0.8)
         up = np.roll([-0.35, 0.2, 1.0], ("XYZ".index(up_axis) + 1) % 3)
         scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(up.tolist()), cast_shadow=False)
         self._points = scene.add_point_cloud(
@@ -116,7 +119,7 @@ class Stage:
                     self._set_world(world)
                 poses = self._frames.shape_poses(place, world)
                 for group in self._groups:
-                    group.show(poses, look)
+                    group.show(poses, look, self._origin + self._aside, self.extent.center + self._aside)
             self._show_contacts(self._frames.contacts(place, world), look)
 
     def _set_world(self, world: int) -> None:
@@ -125,6 +128,8 @@ class Stage:
         assert model is not None
         template = int(model.world_template[world])
         self._world = world
+        if model.world_shift is not None:
+            self._aside = model.world_shift[world, :3] - model.world_shift[self._first, :3]
         if template == self._template:
             return
         self._template = template
@@ -136,7 +141,7 @@ class Stage:
             if held.any():
                 part = ShapeGroup(group.mesh, group.rows[held], group.scale[held], group.planes)
                 name = f"/shapes/{number:03d}"
-                drawn = _Group(self._server, name, part, model, self.extent, self._origin)
+                drawn = _Group(self._server, name, part, model, self.extent)
                 drawn.on_click(lambda row: self.clicked(model.shapes.path[row]))
                 self._groups.append(drawn)
 
@@ -147,7 +152,7 @@ class Stage:
         if look.pair is not None and look.only_pair:
             wanted = (held["shape0"] == look.pair[0]) & (held["shape1"] == look.pair[1])
         touch, gap = touching & wanted, ~touching & wanted & look.gaps
-        at = (0.5 * (held["point0"].astype(float) + held["point1"]) - self._origin).astype(np.float32)
+        at = (0.5 * (held["point0"].astype(float) + held["point1"]) - self._origin - self._aside).astype(np.float32)
         colours = depth_colours(-held["distance"], self._deepest)
         size = self.extent.part * look.size
         self._points.point_size = 0.2 * size
@@ -193,9 +198,8 @@ class _Group:
         group: ShapeGroup,
         model: Model,
         extent: Extent,
-        origin: np.ndarray,
     ) -> None:
-        self._group, self._origin, self._extent = group, origin, extent
+        self._group = group
         self._static = model.shapes.body[group.rows] < 0
         self._colours = shape_colours(model.shapes.body[group.rows])
         scale = group.scale * (1.6 * extent.radius if group.planes else 1.0)
@@ -229,12 +233,12 @@ class _Group:
             if event.instance_index is not None:
                 action(int(self._group.rows[event.instance_index]))
 
-    def show(self, poses: np.ndarray, look: Look) -> None:
-        """poses: float64[S, 7], xyzw, of all shapes."""
+    def show(self, poses: np.ndarray, look: Look, origin: np.ndarray, center: np.ndarray) -> None:
+        """poses: float64[S, 7], xyzw, of all shapes. origin: what is drawn at 0. center: of what is looked at."""
         held = poses[self._group.rows]
         if self._group.planes:
-            held = _below(held, self._extent.center)
-        sent = np.concatenate([held[:, :3] - self._origin, held[:, 6:], held[:, 3:6]], axis=1).astype(np.float32)
+            held = _below(held, center)
+        sent = np.concatenate([held[:, :3] - origin, held[:, 6:], held[:, 3:6]], axis=1).astype(np.float32)
         # What is the same as before is not sent.
         self._node.batched_positions, self._node.batched_wxyzs = sent[:, :3], sent[:, 3:]
         if self._look != (look.pair, look.opacity):
@@ -263,18 +267,18 @@ def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
     return moved
 
 
-def _extent(frames: Frames) -> Extent:
-    """Of the moving shapes of the first world in some frames, or of the contacts where there is no scene."""
+def _extent(frames: Frames, world: int) -> Extent:
+    """Of the moving shapes of a world in some frames, or of the contacts where there is no scene."""
     points, radii = [], []
     for place in np.unique(np.linspace(0, len(frames) - 1, 5).astype(int)).tolist() if len(frames) else []:
         if frames.model is None:
-            held = frames.contacts(place, 0)
+            held = frames.contacts(place, world)
             points.append(held["point0"])
             continue
-        shapes, rows = frames.model.shapes, frames.rows(0)
+        shapes, rows = frames.model.shapes, frames.rows(world)
         size = np.linalg.norm(shapes.size[rows], axis=1)
         sized = (size > 0.0) & ((shapes.body[rows] >= 0) | ~(shapes.body[rows] >= 0).any())
-        points.append(frames.shape_poses(place, 0)[rows[sized], :3])
+        points.append(frames.shape_poses(place, world)[rows[sized], :3])
         radii.append(size[sized])
     found = np.concatenate(points).astype(float) if points else np.zeros((0, 3))
     if not len(found):
