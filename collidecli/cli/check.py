@@ -15,7 +15,7 @@ Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be rea
 @click.argument("file")
 @click.pass_context
 def verb(ctx: click.Context, file: str) -> int:
-    """Say whether a contact set or a trajectory is well formed, complete and unchanged since it was written."""
+    """Check that a contact set or a trajectory is well formed, complete and unchanged since it was written."""
     from collidecli.app.check import check
     from collidecli.report.check_table import check_table
 

@@ -27,36 +27,51 @@ Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input t
 @click.command("diff", cls=Verb, epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape of such a path.")
-@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape of such a path.")
+@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape whose path matches.")
 @repeated("--fields", metavar="NAME,...", section=LOOKED_AT, help="Fields of contacts. [default: all that both have]")
-@option("--pairs-only", is_flag=True, section=LOOKED_AT, help="Which pairs of shapes touch, and nothing else.")
-@repeated("--rename", "renames", metavar="OLD=NEW,...", section=LOOKED_AT, help="Paths of A that begin so in B.")
+@option("--pairs-only", is_flag=True, section=LOOKED_AT, help="Compare only which pairs of shapes touch.")
+@repeated(
+    "--rename", "renames", metavar="OLD=NEW,...", section=LOOKED_AT, help="Paths that start with OLD in A and NEW in B."
+)
 @option(
     "--match-frames",
     type=click.Choice(FRAME_MATCHES),
     section=LOOKED_AT,
     help="[default: step, or time where no step is shared]",
 )
-@option("--full", is_flag=True, section=LOOKED_AT, help="Read everything, though the content hashes are equal.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation, in m or rad; or normal=0.1deg.")
+@option("--full", is_flag=True, section=LOOKED_AT, help="Read everything even if the content hashes are equal.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation, in m or rad; or as normal=0.1deg.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=ALLOWED, help="Missing and extra ones that near to the gap.")
+@option("--ignore-shallow", type=Metres(), section=ALLOWED, help="Missing and extra contacts within this of the gap.")
 @option("--max-missing", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Missing contacts.")
 @option("--max-extra", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Extra contacts.")
-@option("--allow-fraction", type=Share(), default=0.0, metavar="F", section=ALLOWED, help="Share, of each kind.")
 @option(
-    "--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List so many."
+    "--allow-fraction",
+    type=Share(),
+    default=0.0,
+    metavar="F",
+    section=ALLOWED,
+    help="Share of missing, extra and changed ones.",
 )
-@option("--junit-xml", metavar="FILE", section=OUTPUT, help="A report as JUnit writes it.")
-@option("--markdown", metavar="FILE", section=OUTPUT, help="A report in Markdown, as for a step summary.")
-@option("--github", is_flag=True, section=OUTPUT, help="Annotations of GitHub Actions, to stderr.")
+@option(
+    "--first",
+    type=WholeNumber(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    section=OUTPUT,
+    help="How many pairs to list.",
+)
+@option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
+@option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
+@option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
-    """Say what is missing, extra or changed in contact set B, compared with A. Without tolerances: exactly.
+    """Compare contact set B with A: what is missing, extra or changed. Exact, unless tolerances are given.
 
-    Shapes are matched by path, frames by step or time, contacts by features or else by place.
+    Shapes are matched by path, frames by step or time, contacts by features or else by position.
     """
     from collidecli.app.diff import DiffRequest, diff
     from collidecli.app.outputs import check_output, write_output

@@ -33,7 +33,7 @@ collide events out.h5 --graph --dot touches.dot
     show_default=True,
     metavar="X",
     section=TOUCH,
-    help="Contacts no farther apart than this [m]; 'any': all contacts.",
+    help="What counts: contacts at most this far apart [m], or 'any'.",
 )
 @option(
     "--merge-gap",
@@ -42,7 +42,7 @@ collide events out.h5 --graph --dot touches.dot
     show_default=True,
     metavar="N",
     section=TOUCH,
-    help="A touch goes on over a pause of N frames, or of a time, as 20ms.",
+    help="Bridge pauses of up to N frames, or of a time such as 20ms.",
 )
 @option(
     "--by",
@@ -50,13 +50,15 @@ collide events out.h5 --graph --dot touches.dot
     default=EVENT_THINGS[0],
     show_default=True,
     section=TOUCH,
-    help="What pairs are of.",
+    help="Whether pairs are of shapes or of whole bodies.",
 )
-@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape of such a path.")
-@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape of such a path.")
-@repeated("--body", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body of such a path.")
-@repeated("--exclude-body", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with such a body.")
-@repeated("--between", metavar="GLOB,GLOB", section=LOOKED_AT, help="Only pairs of a shape or body of each.")
+@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape whose path matches.")
+@repeated("--body", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body whose path matches.")
+@repeated("--exclude-body", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a body whose path matches.")
+@repeated(
+    "--between", metavar="GLOB,GLOB", section=LOOKED_AT, help="Only pairs of one match of each, shapes or bodies."
+)
 @option("--world", type=WorldNumbers(), metavar="N,...", section=LOOKED_AT, help="[default: all]")
 @option("--frames", default="", metavar="A:B:S", section=LOOKED_AT, help="A slice as in Python, or one number.")
 @option(
@@ -65,9 +67,11 @@ collide events out.h5 --graph --dot touches.dot
     default=EVENT_ORDERS[0],
     show_default=True,
     section=OUTPUT,
-    help="Which are listed first.",
+    help="What to sort by.",
 )
-@option("--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="List N.")
+@option(
+    "--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="How many to list."
+)
 @option("--graph", is_flag=True, section=OUTPUT, help="Who touched whom, and how long.")
 @option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
 @option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")
@@ -75,7 +79,7 @@ collide events out.h5 --graph --dot touches.dot
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
-    """Say when pairs of shapes begin to touch, for how long they do, how deep, and when it ends."""
+    """List when pairs of shapes begin and stop touching, how long they touch, and how deep."""
     from collidecli.analysis.touch_intervals import MergeGap
     from collidecli.app.event_stream import EventOptions
     from collidecli.app.events import EventsRequest, events

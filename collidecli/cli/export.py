@@ -24,9 +24,9 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @click.argument("contacts", metavar="OUT")
 @option("--frames", default="", metavar="A:B:S", section=CHOSEN, help="A slice as in Python, or one number.")
 @option("--world", "worlds", type=WholeNumber(0), multiple=True, metavar="N", section=CHOSEN, help="Only this world.")
-@repeated("--include", metavar="GLOB,...", section=CHOSEN, help="Only pairs with a shape of such a path.")
-@repeated("--exclude", metavar="GLOB,...", section=CHOSEN, help="No pairs with a shape of such a path.")
-@option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="As what; this is needed.")
+@repeated("--include", metavar="GLOB,...", section=CHOSEN, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=CHOSEN, help="No pairs with a shape whose path matches.")
+@option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's ending]")
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
 @option(
@@ -35,7 +35,7 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
     default=0.05,
     show_default=True,
     section=OUTPUT,
-    help="Of the normals that a USD layer draws, in m.",
+    help="Length of the normals that a USD layer draws, in m.",
 )
 @force_option
 @click.pass_context

@@ -18,20 +18,20 @@ from collidecli.cli.streams import Streams, exit_code_of
 
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
-    "profile": "Time every broad phase on the same motion, and say which to choose.",
+    "profile": "Time every broad phase on the same motion, and recommend one.",
     "inspect": "Show a scene, a recording or a contact set as tables.",
-    "record": "Step an MJCF scene in MuJoCo and record its motion.",
-    "traj": "Work on recordings: convert one of any known kind to a trajectory.",
-    "diff": "Say what is missing, extra or changed in one contact set, compared with another.",
-    "events": "Say when pairs begin to touch, for how long they do, how deep, and when it ends.",
-    "report": "Write a contact set as one page to read: over time, pairs, depths, timing, differences.",
+    "record": "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
+    "traj": "Convert a recording of any known kind to a trajectory: collide traj convert.",
+    "diff": "Compare two contact sets: what is missing, extra or changed.",
+    "events": "List when pairs begin and stop touching, and how deep they get.",
+    "report": "Write a contact set as one HTML page: over time, pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
     "view": "Show scene, motion and contacts in a browser, or write them as a page.",
-    "textconv": "Print a contact set as text, so that git diff shows what changed in it.",
-    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, layouts of simulators.",
-    "merge": "Join contact sets of disjoint frames or disjoint worlds to one.",
+    "textconv": "Print a contact set as text, so that git diff shows what changed.",
+    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulators' layouts.",
+    "merge": "Join contact sets of disjoint frames or worlds into one.",
     "cache": "Show what signed distance fields are kept on disk between runs, or remove them.",
-    "check": "Say whether a contact set or a trajectory is well formed and complete.",
+    "check": "Check that a contact set or a trajectory is well formed and complete.",
 }
 """Each verb is `verb` in the module of its name in collidecli.cli."""
 

@@ -18,7 +18,7 @@ collide merge a.h5 b.h5 -o whole.h5
 
 @click.command("merge", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT...", nargs=-1, required=True)
-@option("--worlds", is_flag=True, help="The sets are of other worlds and the same frames, not of other frames.")
+@option("--worlds", is_flag=True, help="The sets hold the same frames of different worlds.")
 @option(
     "-o",
     "--output",
@@ -26,7 +26,7 @@ collide merge a.h5 b.h5 -o whole.h5
     default="merged.contacts.h5",
     show_default=True,
     section="Output",
-    help="Where to.",
+    help="The joined set.",
 )
 @compression_option
 @force_option

@@ -38,7 +38,7 @@ Group = TypeVar("Group")
 SPEED = "Speed; none of these changes a contact"
 COMMON = "Every verb"
 BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
-REDUCED = "Which pairs are reduced."
+REDUCED = "Which pairs to reduce."
 WIDEST_TERM = 30
 """Of an option and its value, beside which its help still begins on the same line of `--help`."""
 
@@ -104,16 +104,26 @@ def recording_options(command: Callable) -> Callable:
     add = partial(setting, section="What a recording leaves open")
     return _decorated(
         command,
-        add("--demos", type=NameList(), metavar="NAME,...", help="Demonstrations, a world each. [default: all]"),
+        add(
+            "--demos",
+            type=NameList(),
+            metavar="NAME,...",
+            help="Demonstrations to take, one world each. [default: all]",
+        ),
         add(
             "--uneven-demos",
             type=click.Choice(("cut", "hold")),
-            help="Unequal demonstrations end with the shortest, or keep their last pose. [default: refused]",
+            help="Cut all to the shortest, or hold the last pose of shorter ones. [default: refused]",
         ),
-        add("--joint-names", type=NameList(), metavar="NAME,...", help="Joints of the recorded positions, in order."),
-        add("--body-names", type=NameList(), metavar="NAME,...", help="Bodies of the recorded poses, in order."),
+        add(
+            "--joint-names",
+            type=NameList(),
+            metavar="NAME,...",
+            help="Joint names of the recorded positions, in order.",
+        ),
+        add("--body-names", type=NameList(), metavar="NAME,...", help="Body names of the recorded poses, in order."),
         add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
-        add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, as FULLPHYSICS or time,qpos,qvel."),
+        add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),
         add("--fps", type=Rate(), metavar="RATE", help="Frames a second."),
     )
 
@@ -129,7 +139,12 @@ def scene_options(command: Callable) -> Callable:
             metavar="PATTERN",
             help="USD prims that are worlds of their own, or 'none'. [default: /World/envs/env_0 and so on]",
         ),
-        add("--asset-map", type=NameList(), metavar="OLD=NEW,...", help="Where else assets of MJCF and URDF are."),
+        add(
+            "--asset-map",
+            type=NameList(),
+            metavar="OLD=NEW,...",
+            help="Where to look for assets of MJCF and URDF instead.",
+        ),
         add("--disabled-pairs", metavar="FILE", help="An SRDF file: pairs of links that do not touch."),
     )
 
@@ -141,16 +156,25 @@ def contact_options(command: Callable) -> Callable:
         command,
         add("--gap", type=Metres(), help="Report contacts this far ahead, for every shape. [default: as authored]"),
         add("--margin", type=Metres(), help="Inflate every shape by this. [default: as authored]"),
-        add("--gap-rule", type=click.Choice(GAP_RULES), help="How two gaps join. [default: the scene format's]"),
+        add(
+            "--gap-rule",
+            type=click.Choice(GAP_RULES),
+            help="How the two gaps of a pair combine. [default: the scene format's]",
+        ),
         add("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
         add("--max-contacts-per-pair", type=WholeNumber(), metavar="N", help="Keep the N deepest. [default: all]"),
-        add("--reduce-contacts/--no-reduce-contacts", help="Keep of each pair of meshes or hulls what matters."),
+        add(
+            "--reduce-contacts/--no-reduce-contacts",
+            help="Keep only the contacts that matter of each mesh or hull pair.",
+        ),
         add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", show_default=True, help=REDUCED),
-        add("--betas", type=NumberList(), metavar="B,...", help=f"Depth against place. [default: {BETAS}]"),
-        add("--normal-matching", is_flag=True, help="Turn kept normals: their force is exactly that of all."),
+        add(
+            "--betas", type=NumberList(), metavar="B,...", help=f"Weights of depth against position. [default: {BETAS}]"
+        ),
+        add("--normal-matching", is_flag=True, help="Turn the kept normals so that their force is that of all."),
         add("--moment-matching", is_flag=True, help="Add an anchor, and a column friction_scale."),
-        add("--anchor-contact", is_flag=True, help="Add a contact that stands for all of its pair."),
-        add("--sticky-contacts", type=Metres(), help="Contacts stay where they were if that is within this."),
+        add("--anchor-contact", is_flag=True, help="Add a contact that stands for all of a pair."),
+        add("--sticky-contacts", type=Metres(), help="Leave contacts that moved less than this where they were."),
         add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(
             "--narrow-phase",
@@ -186,7 +210,7 @@ def device_options(command: Callable) -> Callable:
         command,
         add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
         add("--threads", type=WholeNumber(), metavar="N", help="CPU workers. [default: one a core]"),
-        add("--memory-limit", type=MemorySize(), metavar="SIZE", help="As 4GiB. [default: half of what is free]"),
+        add("--memory-limit", type=MemorySize(), metavar="SIZE", help="Such as 4GiB. [default: half of what is free]"),
         add("--chunk-cells", type=WholeNumber(), metavar="N", help="Cells computed at a time. [default: chosen]"),
     )
 
@@ -205,12 +229,12 @@ def cache_options(command: Callable) -> Callable:
 def compression_option(command: Callable) -> Callable:
     """How the output file is compressed."""
     add = partial(setting, section="Output", default="gzip", show_default=True)
-    return add("--compression", type=click.Choice(COMPRESSIONS), help="Of the file.")(command)
+    return add("--compression", type=click.Choice(COMPRESSIONS), help="How the file is compressed.")(command)
 
 
 def force_option(command: Callable) -> Callable:
     """Whether an output that is there is replaced; `run` has a setting of that name."""
-    return option("--force", is_flag=True, section="Output", help="Replace an output that is there.")(command)
+    return option("--force", is_flag=True, section="Output", help="Replace an existing output.")(command)
 
 
 def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:

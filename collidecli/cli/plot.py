@@ -24,16 +24,22 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 
 @click.command("plot", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="What it shows.")
+@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="What the chart shows.")
 @option("--profile", metavar="FILE", help="What collide profile wrote, for --kind phases.")
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Deviation that is allowed, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra ones that near to the gap.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed deviation, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same, as a share of the value.")
+@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra contacts within this of the gap.")
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
 @option("--theme", type=click.Choice(CHART_THEMES), default="light", show_default=True, section=OUTPUT, help="Colours.")
 @option(
-    "--width", type=WholeNumber(), default=920, show_default=True, metavar="PX", section=OUTPUT, help="Of the chart."
+    "--width",
+    type=WholeNumber(),
+    default=920,
+    show_default=True,
+    metavar="PX",
+    section=OUTPUT,
+    help="Width of the chart.",
 )
 @force_option
 @click.pass_context

@@ -49,13 +49,13 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
     show_default=True,
     metavar="N",
     section=SPEED,
-    help="Measured passes of each.",
+    help="How often each is measured.",
 )
 @device_options
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and say which to choose.
+    """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and recommend one.
 
     Loading and compiling are not counted. All must find the same contacts, bit for bit; if they do not, the exit code
     is 1.

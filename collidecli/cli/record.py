@@ -23,21 +23,40 @@ file_option = partial(option, section="Output")
 
 @click.command("record", cls=Verb, epilog=EPILOG)
 @click.argument("scene")
-@option("--frames", type=WholeNumber(), required=True, metavar="N", help="Frames, the initial one included.")
+@option("--frames", type=WholeNumber(), required=True, metavar="N", help="How many frames, including the initial one.")
 @option("--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators.")
-@option("--seed", type=WholeNumber(0), default=0, show_default=True, metavar="N", help="World w uses N + w.")
-@option("--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Steps from frame to frame.")
-@option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Worlds, side by side.")
+@option(
+    "--seed",
+    type=WholeNumber(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of world 0; world w uses N + w.",
+)
+@option(
+    "--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Simulation steps between frames."
+)
+@option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="How many worlds to simulate.")
 @option("--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]")
-@option("--noise", type=float, default=0.0, show_default=True, help="Move the initial state by up to this.")
+@option(
+    "--noise", type=float, default=0.0, show_default=True, help="Perturb the initial state by up to this [m or rad]."
+)
 @file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
 @file_option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
-@file_option("--float-type", type=FLOAT_TYPE, default="float64", show_default=True, help="Of the recorded numbers.")
-@file_option("--compression", type=click.Choice(COMPRESSIONS), default="none", show_default=True, help="Of the file.")
+@file_option(
+    "--float-type", type=FLOAT_TYPE, default="float64", show_default=True, help="Type of the recorded numbers."
+)
+@file_option(
+    "--compression",
+    type=click.Choice(COMPRESSIONS),
+    default="none",
+    show_default=True,
+    help="How the file is compressed.",
+)
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **values: Any) -> int:
-    """Step an MJCF scene in MuJoCo and record its motion as a trajectory for `collide run`.
+    """Simulate an MJCF or URDF scene in MuJoCo and record its motion as a trajectory for `collide run`.
 
     The same scene and options record the same motion.
     """

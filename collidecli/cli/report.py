@@ -23,10 +23,10 @@ collide report pile.contacts.h5 --profile pile.profile.json
 @click.command("report", cls=Verb, epilog=EPILOG)
 @click.argument("file")
 @option("--profile", metavar="FILE", help="What collide profile wrote: all broad phases, not only this run's.")
-@option("--against", metavar="BASELINE", section=AGAINST, help="Say what differs from this contact set.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Deviation that is allowed, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra ones that near to the gap.")
+@option("--against", metavar="BASELINE", section=AGAINST, help="Show what differs from this contact set.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed deviation, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same, as a share of the value.")
+@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra contacts within this of the gap.")
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help="The page. [default: <file>.html in this folder]")
 @force_option
 @click.pass_context

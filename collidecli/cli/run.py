@@ -33,7 +33,7 @@ collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 """
 
 OUTPUT = "The contact set. [default: <scene>.contacts.h5 in this folder]"
-COLUMNS = "Further columns of every contact, as friction. [default: none]"
+COLUMNS = "Extra columns, such as friction. [default: none]"
 
 
 @click.command("run", cls=Verb, epilog=EPILOG)
@@ -45,7 +45,7 @@ COLUMNS = "Further columns of every contact, as friction. [default: none]"
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @compression_option
-@setting("--force", is_flag=True, section="Output", help="Replace an output that is there.")
+@setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @algorithm_options
 @device_options
 @cache_options

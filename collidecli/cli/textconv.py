@@ -19,8 +19,15 @@ MOST_DECIMALS = 17
 
 @click.command("textconv", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option("--decimals", type=WholeNumber(0), default=6, show_default=True, metavar="N", help="Of lengths and normals.")
-@option("--summary", is_flag=True, help="A line for each pair, and none for each pair in each frame.")
+@option(
+    "--decimals",
+    type=WholeNumber(0),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="Decimals of lengths and normals.",
+)
+@option("--summary", is_flag=True, help="Print one line per pair, and none per frame.")
 @click.pass_context
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
     """Print a contact set as text that changes only where the contacts do, so that `git diff` shows what changed."""

@@ -60,7 +60,7 @@ def verb(ctx: click.Context) -> int:
     default="none",
     show_default=True,
     section="Output",
-    help="Of the file.",
+    help="How the file is compressed.",
 )
 @force_option
 @click.pass_context

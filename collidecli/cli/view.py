@@ -25,12 +25,18 @@ collide view out.h5 --export page.html
 @option("-t", "--trajectory", default="", metavar="FILE", section=DRAWN, help="The run's recording. [default: found]")
 @option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found]")
 @option("--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number.")
-@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene and a motion that are not the run's.")
+@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion even if it is not the run's.")
 @option("--points-only", is_flag=True, section=DRAWN, help="Draw contacts alone.")
 @option("--host", default="localhost", show_default=True, section=SERVER, help="Address to serve at.")
 @option("--port", type=WholeNumber(0), section=SERVER, help="[default: the first free one from 8080 on]")
 @option("--no-browser", is_flag=True, section=SERVER, help="Open no browser.")
-@option("--export", default="", metavar="FILE", section=OUTPUT, help="Write a page that needs no server, and end.")
+@option(
+    "--export",
+    default="",
+    metavar="FILE",
+    section=OUTPUT,
+    help="Write a page that needs no server, instead of serving.",
+)
 @option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Of the page. [default: 0]")
 @force_option
 @click.pass_context
