@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
 
 from collidecli.analysis.contact_tracking import ContactTracker
+from collidecli.app.memory import keep_to_limits, shared_out
 from collidecli.app.timing import TimingReport
 from collidecli.engine.build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.cells import PoseBatch
@@ -17,13 +18,10 @@ from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
 from collidecli.files.activity import reading
 from collidecli.files.field_cache import FieldCache
-from collidecli.model.contacts import ContactBlock
+from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
 from collidecli.model.options import ContactOptions, EngineOptions
-
-IO_BYTES = 20 << 20
-"""Of the memory limit, what reading and writing take: HDF5's caches, a chunk of poses, a chunk of every column."""
 
 SAMPLE_FRAMES = 8
 """Frames, evenly spread, that a sweep is planned from."""
@@ -33,8 +31,8 @@ SAMPLE_FRAMES = 8
 class Collision:
     """A pipeline that is compiled, and the motion that it is to collide in chunks of `chunk_cells` cells.
 
-    memory_limit: bytes for the scratch memory of all workers and the blocks that wait. notes: what went wrong with the
-    cache of signed distance fields, in words.
+    memory_limit: bytes for the scratch memory of all workers and the blocks that wait. chunk_rows: of a column in the
+    file, 0 where no limit asks for any. notes: what went wrong with the cache of signed distance fields, in words.
     """
 
     motion: Motion
@@ -44,6 +42,7 @@ class Collision:
     chunk_cells: int
     memory_limit: int
     contact: ContactOptions
+    chunk_rows: int = 0
     notes: tuple[str, ...] = ()
 
     def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
@@ -80,23 +79,32 @@ def prepare_collision(
     engine: EngineOptions,
     device: wp.Device,
     timing: TimingReport,
+    columns: Sequence[Column] = RIGID_COLUMNS,
 ) -> Collision:
-    """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory."""
+    """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory.
+
+    columns: that are to be written. Raises InputError where the memory limit is too small.
+    """
     cache = FieldCache(engine.cache_dir, engine.cache_limit)
     with timing.stage("compile"):
         samples = sample_poses(motion)
         pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
     timing.move("compile", "load", pipeline.field_seconds)
     workers = worker_count(engine.threads, device.is_cuda)
-    limit = engine.memory_limit or free_memory_share()
+    cells = chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    shares = None
+    if engine.memory_limit:
+        shares = shared_out(engine.memory_limit, model, motion, cells, columns)
+        keep_to_limits()
     return Collision(
         motion=motion,
         pipeline=pipeline,
         choice=choice,
         workers=workers,
-        chunk_cells=chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells),
-        memory_limit=max(limit - IO_BYTES, limit // 2),
+        chunk_cells=cells if shares is None else shares.chunk_cells,
+        memory_limit=free_memory_share() if shares is None else shares.engine_bytes,
         contact=contact,
+        chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=tuple(cache.notes),
     )
 

@@ -89,8 +89,9 @@ def _run(
 ) -> RunSummary:
     model = scene.model
     optional = OptionalColumns.of(request.contact.apply(model), request.columns)
+    columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
     with scene.named():
-        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing)
+        collision = prepare_collision(model, motion, request.contact, request.engine, device, timing, columns)
     tally = Tally(len(model.shapes))
     attributes = {
         "scene": scene.name,
@@ -105,7 +106,7 @@ def _run(
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
-            columns=(*RIGID_COLUMNS, *optional.columns, *request.contact.columns), threads=collision.workers,
+            columns=columns, threads=collision.workers, chunk_rows=collision.chunk_rows,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,

@@ -159,7 +159,7 @@ class ContactWriter:
         self._row_count += count
         self._settle_chunks()
 
-        run = map if self._pool is None or self._alone else self._pool.map
+        run = map if self._pool is None or self._alone or count < SHORT_CHUNK_ROWS else self._pool.map
         names = list(self._columns)
         encoded = run(lambda name: self._columns[name].encode(block.columns[name]), names)
         for name, chunks in zip(names, encoded, strict=True):

@@ -172,8 +172,7 @@ def normalize(poses: np.ndarray) -> np.ndarray | None:
             np.subtract(norm, 1.0, out=square)
             if not (sound and np.abs(square, out=square).max() <= QUATERNION_TOLERANCE):
                 return bad_poses(poses)
-        quaternion /= norm
-        part[:, 3:] = quaternion.T
+        np.divide(quaternion, norm, out=part[:, 3:].T)
     return None
 
 

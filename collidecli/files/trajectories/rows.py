@@ -25,7 +25,8 @@ class FrameRows:
     """The rows of a dataset whose first extent is frames."""
 
     def __init__(self, file: h5py.File, data: h5py.Dataset) -> None:
-        self._data = data
+        # Each of h5py's properties asks HDF5 anew, which takes as long as reading a piece.
+        self._data, self._chunks, self._type, self._count = data, data.chunks, data.dtype, data.shape[0]
         self._row_shape = data.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * data.dtype.itemsize
         self._file_descriptor = _descriptor(file, data)
@@ -36,7 +37,7 @@ class FrameRows:
 
     def pieces(self, frames: range) -> Iterator[range]:
         """`frames` cut at chunks of the file, or into pieces of PIECE_BYTES where it has none or they are smaller."""
-        chunk = self._data.chunks[0] if self._data.chunks is not None else 1
+        chunk = self._chunks[0] if self._chunks is not None else 1
         whole = max(1, PIECE_BYTES // max(1, self._row_bytes * chunk)) * chunk
         if frames.step != 1:
             whole = max(1, PIECE_BYTES // max(1, self._row_bytes))
@@ -56,8 +57,8 @@ class FrameRows:
             their type. Raises OSError where HDF5 cannot read them.
         """
         if self._file_descriptor is not None and frames.step == 1 and len(frames):
-            fits = into is not None and into.dtype == self._data.dtype and into.flags.c_contiguous
-            out = into if fits and into is not None else np.empty((len(frames), *self._row_shape), self._data.dtype)
+            fits = into is not None and into.dtype == self._type and into.flags.c_contiguous
+            out = into if fits and into is not None else np.empty((len(frames), *self._row_shape), self._type)
             if self._read_straight(frames, out):
                 return out
         return self._data[frames.start : frames.stop : frames.step]
@@ -81,19 +82,18 @@ class FrameRows:
 
     def _place(self, frame: int) -> tuple[int | None, int]:
         """Where in the file a frame's row begins, and how many rows lie there from it on; None where it is nowhere."""
-        data = self._data
-        if data.chunks is None:
-            offset = data.id.get_offset()
-            return (None, 0) if offset is None else (offset + frame * self._row_bytes, data.shape[0] - frame)
-        within = frame % data.chunks[0]
+        data, chunks = self._data.id, self._chunks
+        if chunks is None:
+            offset = data.get_offset()
+            return (None, 0) if offset is None else (offset + frame * self._row_bytes, self._count - frame)
+        within = frame % chunks[0]
         try:
-            info = data.id.get_chunk_info_by_coord((frame - within, *(0 for _ in self._row_shape)))
+            info = data.get_chunk_info_by_coord((frame - within, *(0 for _ in self._row_shape)))
         except DAMAGE:
             return None, 0
-        whole = data.chunks[0] * self._row_bytes
-        if info.byte_offset is None or info.size != whole or info.filter_mask:
+        if info.byte_offset is None or info.size != chunks[0] * self._row_bytes or info.filter_mask:
             return None, 0
-        return info.byte_offset + within * self._row_bytes, data.chunks[0] - within
+        return info.byte_offset + within * self._row_bytes, chunks[0] - within
 
 
 def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:
