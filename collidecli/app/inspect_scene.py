@@ -113,7 +113,7 @@ _NAMED = (
     (r"'[^']*' is the child of '[^']*'", "parent and child"),
     (r"bodies '[^']*' and '[^']*'", "two bodies"),
     (r"body '[^']*'", "a body"),
-    (r" of '[^']*' and '[^']*'", ""),
+    (r" of '[^']*' and '[^']*'|, '[^']*'$", ""),
     (r"'[^']*'", "..."),
     (r"<(\w+)[^>]*>", r"<\1>"),
 )

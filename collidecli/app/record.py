@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from collidecli.files.mujoco.messages import collected_messages
 from collidecli.files.mujoco.scene import body_name, static_bodies
 from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.files.trajectories.writer import TrajectoryWriter
+from collidecli.model.options import SceneOptions
 
 _BLOCK_BYTES = 8 << 20
 """How much motion is held before it is written."""
@@ -60,6 +61,7 @@ def record(
     keyframe: str | int | None = None,
     noise: float = 0.0,
     joint: bool = False,
+    asset_map: Sequence[str] = (),
     float_type: str = "float64",
     compression: str = "none",
     force: bool = False,
@@ -78,6 +80,7 @@ def record(
         keyframe: name or number of the state to begin with; None is the scene's own.
         noise: the initial configuration is moved by up to this along each degree of freedom [m or rad].
         joint: write generalized coordinates rather than body poses.
+        asset_map: each "OLD=NEW", the start of an asset's path and what to look under instead.
         float_type: of body poses, "float64" or "float32".
         progress: called with the number of frames done.
     Raises:
@@ -89,7 +92,7 @@ def record(
     if Path(place).suffix.lower() in USD_ENDINGS:
         raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
     with reading("scene", place):
-        compiled = compile_mjcf(place, strict=True)
+        compiled = compile_mjcf(place, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings
     if Path(output).exists() and Path(output).samefile(place):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")

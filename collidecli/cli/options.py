@@ -128,6 +128,13 @@ def recording_options(command: Callable) -> Callable:
     )
 
 
+def asset_map_option(command: Callable) -> Callable:
+    """Where assets are that are not where MJCF or URDF says."""
+    text = "Where to look for assets of MJCF and URDF instead."
+    add = partial(setting, section="Scene", type=NameList(), metavar="OLD=NEW,...", help=text)
+    return add("--asset-map")(command)
+
+
 def scene_options(command: Callable) -> Callable:
     """How scene files are read."""
     add = partial(setting, section="Scene")
@@ -139,12 +146,7 @@ def scene_options(command: Callable) -> Callable:
             metavar="PATTERN",
             help="USD prims that are worlds of their own, or 'none'. [default: /World/envs/env_0 and so on]",
         ),
-        add(
-            "--asset-map",
-            type=NameList(),
-            metavar="OLD=NEW,...",
-            help="Where to look for assets of MJCF and URDF instead.",
-        ),
+        asset_map_option,
         add("--disabled-pairs", metavar="FILE", help="An SRDF file: pairs of links that do not touch."),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from collidecli.cli.option_types import WholeNumber
-from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.options import Verb, asset_map_option, force_option, streams_of
 from collidecli.cli.settings import option
 from collidecli.model.choices import COMPRESSIONS
 
@@ -41,6 +41,7 @@ file_option = partial(option, section="Output")
 @option(
     "--noise", type=float, default=0.0, show_default=True, help="Perturb the initial state by up to this [m or rad]."
 )
+@asset_map_option
 @file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
 @file_option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
 @file_option(
@@ -70,6 +71,7 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     check_output(output, values["force"], (scene,))
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
+        values["asset_map"] = values["asset_map"] or ()
         summary = record(scene, output, frames, progress=each, **values)
     for warning in summary.warnings:
         streams.warn(warning)

@@ -42,3 +42,33 @@ def test_refusals(here, collide, options, code, words):
     answer = collide("record", "scene.xml", *options)
     assert (answer.code, answer.out) == (code, "")
     assert words in answer.err
+
+
+WEDGE = """o wedge
+v 0 0 0
+v 1 0 0
+v 0 1 0
+v 0 0 1
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
+ARM = """<robot name="arm"><link name="base"/>
+  <link name="hand"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><mesh filename="package://arm/meshes/wedge.obj"/></geometry></collision></link>
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="hand"/><axis xyz="0 0 1"/></joint>
+</robot>
+"""
+
+
+@pytest.mark.parametrize("verb", [("record", "arm.urdf", "--frames", "2", "-o", "arm.h5"), ("inspect", "arm.urdf")])
+def test_meshes_of_a_package_are_where_the_asset_map_says(here, collide, verb):
+    (here / "arm.urdf").write_text(ARM)
+    answer = collide(*verb)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--asset-map package://arm=FOLDER" in answer.err
+    (here / "robots" / "meshes").mkdir(parents=True)
+    (here / "robots" / "meshes" / "wedge.obj").write_text(WEDGE)
+    answer = collide(*verb, "--asset-map", f"package://arm={here / 'robots'}")
+    assert answer.code == 0, answer.err

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -99,8 +100,7 @@ def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
         return attempts.compile(())
     except _COMPILER_ERRORS as error:
         if strict:
-            what = f"MuJoCo cannot compile the scene: {_words(error)}"
-            raise InputError(what, attempts.place, "correct the file") from error
+            raise _refusal(attempts, error) from error
         return _stripped(attempts, error)
 
 
@@ -192,6 +192,12 @@ def _with_fitting_keys(
     return kept, number - int(kept.nkey)
 
 
+def _asset_root(file: str) -> str:
+    """What --asset-map would say of a file: of ROS's, the package that it is in."""
+    package = re.match(r"package://[^/]+", file)
+    return f"{package[0]}=FOLDER" if package else "OLD=NEW"
+
+
 def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     """What is wrong with what contacts do need: a mesh that cannot be read or has no hull is named with its geom."""
     words = _words(error)
@@ -205,13 +211,14 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
         if file and os.path.basename(file) in words:
             fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
             if "opening" in words:
-                fix = "put the file there, or say with --asset-map OLD=NEW where the scene's assets are"
+                fix = f"put the file there, or say with --asset-map {_asset_root(file)} where the scene's assets are"
             what = f"{shown} collides, and its file '{file}' cannot be used: {words}"
             return InputError(what, attempts.place, fix)
         if geom.meshname and f"Element name '{geom.meshname}'" in words:
             what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {words}"
             return InputError(what, attempts.place, "give the mesh volume, or replace the geom by a primitive")
-    return InputError(f"MuJoCo cannot compile the scene: {words}", attempts.place, "correct the file")
+    fix = "put the file there, or use --asset-map OLD=NEW" if "opening" in words else "correct the file"
+    return InputError(f"MuJoCo cannot compile the scene: {words}", attempts.place, fix)
 
 
 def _read(path: str) -> mujoco.MjSpec:
