@@ -94,11 +94,19 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
         return BroadPhaseChoice(options.broad_phase, "asked for")
     widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
     if pair_counts is None:
-        return BroadPhaseChoice("sap", f"{widest} shapes are too many to list their pairs")
+        return BroadPhaseChoice("sap", f"{_counted(widest, 'shape')} are too many to list their pairs")
     pairs = max(pair_counts)
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
-        return BroadPhaseChoice("sap", f"{widest} shapes have {pairs} allowed pairs, over {SWEEP_PAIRS_PER_SHAPE} each")
-    return BroadPhaseChoice("explicit", f"the filters leave {pairs} pairs of {widest} shapes")
+        return BroadPhaseChoice(
+            "sap",
+            f"{_counted(widest, 'shape')} have {_counted(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
+        )
+    return BroadPhaseChoice("explicit", f"the filters leave {_counted(pairs, 'pair')} of {_counted(widest, 'shape')}")
+
+
+def _counted(number: int, what: str) -> str:
+    """A number of things in words: `1 276 pairs`, `1 shape`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}".replace(",", " ")
 
 
 def build_pipeline(

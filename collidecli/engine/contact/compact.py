@@ -128,7 +128,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         staged: Staging,
         columns: columns_type,
     ):
-        """One thread a candidate: its contacts, at its own offset, in world."""
+        """One thread a candidate: its contacts, at its own offset, in world; -0 becomes 0 by adding 0."""
         thread = wp.tid()
         # The counts are scanned: each is the end of its candidate's share.
         slot = int(0)
@@ -157,12 +157,12 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
             at = slot + i
             columns.shape0[at] = row0
             columns.shape1[at] = row1
-            columns.distance[at] = wp.float32(contact.separation - margin)
-            columns.normal[at] = wp.vec3f(found.normal)
-            columns.point0[at] = point_type(found.point0)
-            columns.point1[at] = point_type(found.point1)
-            columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, found.point0)
-            columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, found.point1)
+            columns.distance[at] = wp.float32(contact.separation - margin) + wp.float32(0.0)
+            columns.normal[at] = wp.vec3f(found.normal) + wp.vec3f()
+            columns.point0[at] = point_type(found.point0) + point_type()
+            columns.point1[at] = point_type(found.point1) + point_type()
+            columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, found.point0) + wp.vec3f()
+            columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, found.point1) + wp.vec3f()
             columns.feature0[at] = found.feature0
             columns.feature1[at] = found.feature1
             columns.kind[at] = wp.uint8(contact.kind)

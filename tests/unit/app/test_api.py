@@ -266,3 +266,17 @@ def test_a_file_at_the_wrong_door(tmp_path):
         ModelBuilder().add_mjcf(tmp_path / "a.usda")
     with pytest.raises(InputError, match=r"add_mjcf reads it"):
         ModelBuilder().add_usd(tmp_path / "a.XML")
+
+
+def test_zeros_have_no_sign():
+    """Of a ball and the floor the normal is turned round, from the floor's: its zeros would be -0."""
+    builder = ModelBuilder()
+    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    builder.add_ground_plane()
+    pose = np.zeros((1, 1, 1, 7))
+    pose[..., 2], pose[..., 6] = 0.5, 1.0
+    found = collidecli.collide(builder.finalize(), pose)
+    assert found.normal.tolist() == [[0.0, 0.0, -1.0]]
+    for column in RIGID_COLUMNS:
+        values = getattr(found, column.name)
+        assert not np.any(np.signbit(values.astype(float)) & (values == 0)), column.name
