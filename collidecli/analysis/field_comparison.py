@@ -76,7 +76,7 @@ def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: n
     a, b: [n] or [n, width], row by row the same contact.
     """
     none = np.zeros(0, np.int64)
-    if np.array_equal(a, b):
+    if a is b or np.array_equal(a, b):
         return none, -1
     unequal = (a != b).reshape(len(a), -1).any(axis=1)
     rows = np.flatnonzero(unequal)

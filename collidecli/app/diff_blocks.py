@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.contact_differences import ROOM, pairs_alone
-from collidecli.analysis.contact_matching import Contacts, contacts_of
+from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_of
 from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.rules import pair_values
@@ -19,6 +19,7 @@ from collidecli.files.read_ahead import read_ahead
 from collidecli.model.contacts import ContactBlock
 
 CELL_WINDOW = 65536
+MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
 THREADS = min(4, os.cpu_count() or 1)
 """That unpack columns."""
 
@@ -103,7 +104,7 @@ def _side_by_side(
 
 
 def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, pool: ThreadPoolExecutor) -> Beside:
-    """Columns whose packed bytes are the same are unpacked once; where all are, none is."""
+    """Columns whose packed bytes are the same are unpacked once, or not at all where nothing asks for them."""
     start_a = a.contacts.row_starts(cell_a, cell_a + count)
     start_b = b.contacts.row_starts(cell_b, cell_b + count)
     rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
@@ -111,15 +112,32 @@ def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, 
     if np.array_equal(start_a, start_b):
         alike = pool.map(lambda name: a.contacts.chunks(name).same_as(b.contacts.chunks(name), rows_a), a.names)
         same = {name for name, one in zip(a.names, alike, strict=True) if one}
-    if len(same) == len(a.names) and a.kept is None and not a.pairs_only and np.array_equal(a.numbers, b.numbers):
+    alike = np.array_equal(a.numbers, b.numbers)
+    if len(same) == len(a.names) and a.kept is None and not a.pairs_only and alike:
         return Beside(first, None, None, rows_a.stop - rows_a.start)
-    wanted = [(a, name, rows_a) for name in a.names] + [(b, name, rows_b) for name in b.names if name not in same]
+    names = [name for name in a.names if not alike or name not in _idle(same)]
+    wanted = [(a, name, rows_a) for name in names] + [(b, name, rows_b) for name in b.names if name not in same]
     values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
-    of_a = dict(zip(a.names, values, strict=False))
-    of_b = {name: of_a[name] for name in same}
+    of_a = dict(zip(names, values, strict=False))
+    of_b = {name: of_a[name] for name in names if name in same}
     of_b |= {name: held for (side, name, _), held in zip(wanted, values, strict=True) if side is b}
     one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
     return Beside(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
+
+
+def _idle(same: set[str]) -> set[str]:
+    """Columns, all the same in both files, without which the others are compared as well.
+
+    Where contacts are in one order by cell, pair and features, each has its partner already: places and normals do not
+    decide. Of columns that change places with each other, both are there or neither is.
+    """
+    if not same.issuperset(MATCHED_BY):
+        return set()
+    idle = same - {*MATCHED_BY, "distance"}
+    for one, other in EXCHANGED:
+        if not {one, other} <= idle:
+            idle -= {one, other}
+    return idle
 
 
 def _spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from itertools import pairwise
 
 import h5py
@@ -12,6 +13,7 @@ import pytest
 
 from collidecli.app.diff import DiffRequest
 from collidecli.app.diff import diff as compare
+from collidecli.files.contacts.reader import ContactSet
 from tests.support.contact_edits import made_up
 from tests.support.diff_facts import counts, nothing_but_contacts, pair, where
 
@@ -222,6 +224,53 @@ def test_blocks_do_not_show(diff, monkeypatch):
     assert json.loads(json.dumps(small)) == whole
     cells = [(one["frame_a"], one["world"]) for one in whole["differences"]]
     assert all(x <= y for x, y in pairwise(cells))
+
+
+KEYS = {"shape0", "shape1", "feature0", "feature1"}
+POINTS = {"point0", "point1"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "of_a", "of_b"),
+    [
+        ("nothing", set(), set()),
+        ("distance", {*KEYS, "distance"}, {"distance"}),
+        ("point0", {*KEYS, *POINTS, "distance"}, {"point0"}),
+        ("normal", {*KEYS, "normal", "distance"}, {"normal"}),
+        ("feature0", None, {"feature0"}),
+        ("a row less", None, None),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"exclude": ["egg"], "ignore_shallow": 1e-3}, {"pairs_only": True}], ids=str)
+def test_what_is_packed_alike_is_not_unpacked(here, monkeypatch, edit, of_a, of_b, options):
+    """And the answer is that of files without chunks, which are read whole."""
+    a, b = made_up(frames=3), made_up(frames=3)
+    a.columns["distance"][5] = b.columns["distance"][5] = np.nan
+    if edit in b.columns:
+        b.columns[edit][3] += 1
+    elif edit == "a row less":
+        b = b.rows(np.arange(len(b.cell)) != 3)
+    read: dict[str, set[str]] = {}
+    column = ContactSet.column
+
+    def noted(contacts, name, rows=slice(None)):
+        if threading.current_thread().name.startswith("collide-unpack"):
+            read[contacts.path].add(name)
+        return column(contacts, name, rows)
+
+    found = []
+    for packed in (0, 1000, 4):
+        for one, name in ((a, "a.h5"), (b, "b.h5")):
+            one.write(here / name, packed=packed)
+        with monkeypatch.context() as patch:
+            patch.setattr(ContactSet, "column", noted)
+            read.update({"a.h5": set(), "b.h5": set()})
+            found.append(compare(DiffRequest("a.h5", "b.h5", first=100, **options)))
+        if packed == 1000 and not options:
+            assert read["a.h5"] == (set(a.columns) if of_a is None else of_a)
+            assert read["b.h5"] == (set(a.columns) if of_b is None else of_b)
+    assert repr(found[0]) == repr(found[1]) == repr(found[2])
+    assert found[0]["equal"] == (edit == "nothing") or options
 
 
 def test_numbers_that_are_not_finite(diff):
