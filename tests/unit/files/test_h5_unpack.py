@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.files.h5_chunks import ChunkedColumn
+from collidecli.files.h5_objects import NewObjects
 from collidecli.files.h5_unpack import ChunkRows, Packing
 
 CHUNK, ROWS = 50, 173
@@ -52,8 +53,11 @@ def test_rows_are_those_of_hdf5(tmp_path: Path, kind: str, dtype: str, width: in
 def test_what_our_writer_packs(tmp_path: Path):
     data = values("f8", 3)
     with h5py.File(tmp_path / "a.h5", "w") as file:
+        objects = NewObjects(file)
         for compression in ("gzip", "none"):
-            column = ChunkedColumn(file, compression, data.dtype, (3,), compression=compression, chunk_rows=CHUNK)
+            column = ChunkedColumn(
+                objects, f"/{compression}", data.dtype, (3,), compression=compression, chunk_rows=CHUNK
+            )
             column.append(data)
             column.finish()
             assert Packing.of(file[compression]) is not None
