@@ -69,10 +69,12 @@ class ModelBuilder(ShapeAdders):
 
     @property
     def body_count(self) -> int:
+        """Bodies added so far, in all templates."""
         return len(self._records.bodies)
 
     @property
     def shape_count(self) -> int:
+        """Shapes added so far, in all templates."""
         return len(self._records.shapes)
 
     @property
@@ -89,7 +91,7 @@ class ModelBuilder(ShapeAdders):
         return rows_by_template([b.template for b in self._records.bodies])
 
     def add_body(self, xform: Sequence[float] | None = None, key: str | None = None, world: int | None = None) -> int:
-        """Adds a body at a resting pose; returns its index.
+        """Adds a body; returns its index. xform: its resting pose in world, x y z [m], qx qy qz qw.
 
         world: of a begun world, to add to it after its end; -1 for all worlds; None for the world that is open.
         """

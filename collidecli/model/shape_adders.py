@@ -67,17 +67,18 @@ class ShapeAdders:
         raise NotImplementedError
 
     def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:
-        """An infinite plane z = 0, solid below."""
+        """Adds the infinite plane z = 0 of the shape's frame, its normal +z, solid below; returns its index."""
         return self.add_shape(body, ShapeType.PLANE, (), xform, cfg, key)
 
     def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
-        """A static plane at `height` [m] along the up axis, solid below."""
+        """Adds a static plane at `height` [m] along the up axis, solid below; returns its index."""
         place = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
         return self.add_shape_plane(STATIC_BODY, (*place, *Z_TO_UP[self.up_axis]), cfg, key)
 
     def add_shape_sphere(
         self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
     ) -> int:
+        """Adds a sphere [m]; returns its index."""
         return self.add_shape(body, ShapeType.SPHERE, (radius,), xform, cfg, key)
 
     def add_shape_capsule(
@@ -89,7 +90,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """half_height: of the inner segment, without the caps."""
+        """Adds a capsule along z; returns its index. half_height: of the inner segment, without the caps [m]."""
         return self.add_shape(body, ShapeType.CAPSULE, (radius, half_height), xform, cfg, key)
 
     def add_shape_box(
@@ -102,6 +103,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
+        """Adds a box; returns its index. hx, hy, hz: half of its extents along x, y, z [m]."""
         return self.add_shape(body, ShapeType.BOX, (hx, hy, hz), xform, cfg, key)
 
     def add_shape_cylinder(
@@ -113,6 +115,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
+        """Adds a cylinder along z, from -half_height to +half_height [m]; returns its index."""
         return self.add_shape(body, ShapeType.CYLINDER, (radius, half_height), xform, cfg, key)
 
     def add_shape_cone(
@@ -124,7 +127,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """radius: of the base, at z = -half_height; the apex is at +half_height."""
+        """Adds a cone; returns its index. radius: of the base, at z = -half_height; the apex is at +half_height [m]."""
         return self.add_shape(body, ShapeType.CONE, (radius, half_height), xform, cfg, key)
 
     def add_shape_ellipsoid(
@@ -137,6 +140,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
+        """Adds an ellipsoid; returns its index. rx, ry, rz: its semi-axes along x, y, z [m]."""
         return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)
 
     def add_shape_convex_hull(

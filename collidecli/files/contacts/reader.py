@@ -216,10 +216,12 @@ class ContactSet:
 
     @property
     def frame_count(self) -> int:
+        """F, frames of the recording that were run."""
         return len(self.time)
 
     @property
     def world_count(self) -> int:
+        """W, worlds of every frame."""
         return len(self.world_template)
 
     @property
@@ -229,10 +231,12 @@ class ContactSet:
 
     @property
     def contact_count(self) -> int:
+        """N, contacts of all frames and worlds."""
         return self._contact_count
 
     @property
     def float_type(self) -> np.dtype:
+        """float32 or float64, of point0 and point1."""
         return self._dataset(f"{schema.RIGID_GROUP}/point0").dtype
 
     def _read(self, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
@@ -304,6 +308,7 @@ class ContactSet:
             first = following
 
     def close(self) -> None:
+        """Closes the file; tables stay readable, columns do not."""
         self._file.close()
 
     def __enter__(self: Opened) -> Opened:
