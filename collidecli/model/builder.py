@@ -91,10 +91,8 @@ class ModelBuilder(ShapeAdders):
         return rows_by_template([b.template for b in self._records.bodies])
 
     def add_body(self, xform: Sequence[float] | None = None, key: str | None = None, world: int | None = None) -> int:
-        """Adds a body; returns its index. xform: its resting pose in world, x y z [m], qx qy qz qw.
-
-        world: of a begun world, to add to it after its end; -1 for all worlds; None for the world that is open.
-        """
+        """Adds a body with its resting pose in world, x y z [m], qx qy qz qw; returns its index. world: of a begun
+        world, to add to it after its end; -1 for all worlds; None for the world that is open."""
         where = place_named("body", key, self.body_count)
         template = self._open_template if world is None else self._template_of(world, where)
         self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
