@@ -102,10 +102,10 @@ def _digest(dataset: h5py.Dataset) -> str:
 
 def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"collide-contacts {contacts.version[0]}.{contacts.version[1]}"
-    yield f"content {contacts.content_sha256}"
+    yield f"content {_name(contacts.content_sha256)}"
     yield f"scene {_name(contacts.scene)}"
-    yield f"scene_sha256 {contacts.scene_sha256}"
-    yield f"trajectory_sha256 {contacts.trajectory_sha256}"
+    yield f"scene_sha256 {_name(contacts.scene_sha256)}"
+    yield f"trajectory_sha256 {_name(contacts.trajectory_sha256)}"
     yield f"columns {' '.join(map(_name, contacts.column_names))}"
     yield from (f"option {_name(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
     count = contacts.frame_count

@@ -220,3 +220,14 @@ def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, capsys
     (here / "second.h5").write_bytes(data.replace(b"candidate_count", b"candi\0ate_count"))
     message = told(capsys, "merge", "first.h5", "second.h5", "--worlds", "-o", "out.h5")
     assert "second.h5" in message
+
+
+def test_hashes_that_steer_the_terminal(here, capsys):
+    shutil.copyfile(Path(__file__).parents[1] / "golden" / "contacts_1_1.h5", here / "contacts.h5")
+    with h5py.File(here / "contacts.h5", "a") as file:
+        for name in ("content_sha256", "scene_sha256", "trajectory_sha256"):
+            file.attrs[name] = "\x1b[2J\x07\n\r"
+    assert main(["textconv", "contacts.h5"]) == 0
+    text = capsys.readouterr().out
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "scene_sha256 \\x1b[2J\\x07\\n\\r\n" in text
