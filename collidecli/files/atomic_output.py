@@ -7,6 +7,7 @@ leaving without `commit`, by an error or a signal, removes it. A process killed 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
@@ -177,7 +178,8 @@ class AtomicOutput:
         Only Linux takes the advice so; for any other it is none.
         """
         if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
+            with contextlib.suppress(OSError):  # a file system that takes no advice
+                os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
         self._sent = end
 
     def read(self, size: int = -1) -> bytes:

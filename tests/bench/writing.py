@@ -40,6 +40,7 @@ def _compare(table: BenchTable, key: str, scene: BenchScene, recording: Path, th
     sizes: dict[str, float] = {}
 
     def whole(compression: str) -> float:
+        output.unlink(missing_ok=True)  # a new file: taking an old one away is no part of writing
         request = RunRequest(
             scenes=(str(scene.path),),
             output=str(output),

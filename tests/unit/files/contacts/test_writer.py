@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.files.contacts import writer
 from collidecli.files.contacts.check import check_file
 from collidecli.files.contacts.reader import ContactSet
 from collidecli.files.contacts.writer import ContactWriter
@@ -184,3 +185,25 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
         with pytest.raises(ValueError, match="6 of 12 cells"):
             writer.finish()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("frames", "cells_per_block", "rows"), [(4, 3, 16), (40, 3, 64), (200, 3, 256), (200, 600, 256)]
+)
+def test_a_short_set_has_shorter_chunks_and_the_same_content(tmp_path, monkeypatch, frames, cells_per_block, rows):
+    """Chunks of 256 rows, of 16 at least, and eight of them where that leaves them so long."""
+    monkeypatch.setattr(writer, "CHUNK_ROWS", 256)
+    monkeypatch.setattr(writer, "SHORT_CHUNK_ROWS", 16)
+    model = small_model()
+    block = made_up_block(model, frames)
+    write_contact_set(tmp_path / "given.h5", model, block, chunk_rows=100)
+    write_contact_set(tmp_path / "chosen.h5", model, block, cells_per_block=cells_per_block)
+    assert content_hash_of(tmp_path / "chosen.h5") == content_hash_of(tmp_path / "given.h5")
+    with h5py.File(tmp_path / "chosen.h5") as file:
+        for column in RIGID_COLUMNS:
+            dataset = file[f"/rigid_contacts/{column.name}"]
+            assert isinstance(dataset, h5py.Dataset)
+            assert dataset.chunks is not None
+            assert dataset.chunks[0] == rows, column.name
+            assert np.array_equal(dataset[()], block.columns[column.name])
+    assert check_file(tmp_path / "chosen.h5") == []
