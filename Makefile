@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint format bench docs clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format bench docs clean
 
 setup: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	touch $@
 
 run: $(READY)
@@ -23,10 +23,16 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
-lint: $(READY)
+lint: lint-style lint-types lint-imports
+
+lint-style: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+lint-types: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+lint-imports: $(READY)
 	$(BIN)/lint-imports
 
 format: $(READY)

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 # A shell that starts the tests in the background has SIGINT ignored, and every program they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before workers start, all kernels are compiled that they would else compile one by one, and twice."""
+    is_controller = not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None)
+    if is_controller and not session.config.option.collectonly:
+        # What does not compile is shown by the tests of it.
+        subprocess.run([sys.executable, "-m", "tests.support.warm"], cwd=Path(__file__).parents[1], check=False)

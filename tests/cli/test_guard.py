@@ -21,8 +21,11 @@ from collidecli.files.activity import Board, reading, show_on
 CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
 LASTING = """
 print("ready", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
+"""Until it is ended, or told to go on."""
+PATIENCE = 60.0
+"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes all."""
 
 
 def script(work: str, before: str = "") -> list[str]:
@@ -34,7 +37,7 @@ def script(work: str, before: str = "") -> list[str]:
 
 
 def answer(work: str, before: str = "", args: tuple[str, ...] = ()) -> tuple[int, str, str]:
-    done = subprocess.run([*script(work, before), *args], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([*script(work, before), *args], capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -163,29 +166,34 @@ def test_a_signal_is_told_of_once(name, to_group):
     process = started(LASTING)
     number = getattr(signal, name)
     os.killpg(process.pid, number) if to_group else process.send_signal(number)
-    _, err = process.communicate(timeout=10)
-    assert (process.returncode, err) == (130, b"error: interrupted\n")
+    assert process.wait(PATIENCE) == 130  # its stdin stays open: nothing else ends it
+    assert process.communicate()[1] == b"error: interrupted\n"
 
 
 def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
     scene = tmp_path / "scene.xml"
     scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
-    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", str(scene)]
-    for wait in (0.08, 0.12, 0.2, 0.4):
+    # Python ends in ways of its own while it starts: so the first line of ours says when that is over.
+    code = "import os, sys\nos.write(1, b'begun')\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    command = [sys.executable, "-c", code, "inspect", str(scene)]
+    for wait in (0.0, 0.05, 0.1, 0.2, 0.4):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        assert process.stdout.read(5) == b"begun"
         time.sleep(wait)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=PATIENCE)
         if process.returncode in (0, -signal.SIGINT):
-            continue  # it had ended already, or Python itself had only begun
+            continue  # it had ended already, or ours was still being imported
         # Click ends the line that the terminal shows ^C on.
         assert (process.returncode, err.lstrip(b"\n")) == (130, b"error: interrupted\n")
 
 
 def test_an_ignored_signal_stays_ignored():
-    process = started("print('ready', flush=True)\ntime.sleep(0.5)\nreturn 5", "signal.signal(1, signal.SIG_IGN)\n")
+    process = started(LASTING + "return 5", "signal.signal(1, signal.SIG_IGN)\n")
     os.killpg(process.pid, signal.SIGHUP)
-    process.communicate(timeout=10)
+    # It goes on only now, when a signal that was not ignored would have ended it.
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 5
 
 
@@ -194,13 +202,13 @@ def test_children_ignored_by_whoever_started_it_are_still_waited_for():
 
 
 def test_a_pause_stops_both_and_a_continue_wakes_both():
-    process = started("print('ready', flush=True)\ntime.sleep(1.5)\nreturn 4")
+    process = started(LASTING + "return 4")
     child = psutil.Process(process.pid).children()[0]
     process.send_signal(signal.SIGTSTP)
     expect(lambda: states(process, child) == ["stopped", "stopped"])
     process.send_signal(signal.SIGCONT)
     expect(lambda: "stopped" not in states(process, child))
-    process.communicate(timeout=10)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 4
 
 
@@ -208,8 +216,9 @@ def test_a_child_does_not_outlive_its_parent():
     process = started(LASTING)
     child = psutil.Process(process.pid).children()[0]
     process.kill()
-    process.communicate(timeout=10)
+    process.wait(PATIENCE)
     expect(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    process.communicate()
 
 
 def test_help_needs_no_child():
@@ -255,7 +264,8 @@ def started(work: str, before: str = "") -> subprocess.Popen[bytes]:
     """The guarded work in a process group of its own, once it has said that it is ready."""
     command = script(work, before)
     # Not a session of its own: nothing pauses a process group that no shell looks after.
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=os.setpgrp)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, preexec_fn=os.setpgrp)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     return process
@@ -266,7 +276,7 @@ def states(process: subprocess.Popen[bytes], child: psutil.Process) -> list[str]
 
 
 def expect(condition) -> None:
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

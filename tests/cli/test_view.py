@@ -179,7 +179,7 @@ def test_a_signal_ends_it(here, number):
         assert facts["schema"] == "collide.view/1"
         socket.create_connection(("localhost", int(facts["url"].rsplit(":", 1)[1]))).close()
         running.send_signal(number)
-        rest, said = running.communicate(timeout=20)
+        rest, said = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, "")
     assert said.splitlines()[-1] == "error: interrupted"
     assert "Traceback" not in said

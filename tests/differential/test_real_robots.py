@@ -9,6 +9,7 @@ facets of the Minkowski difference decide, of the vertices that MuJoCo has.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
+from collidecli.model.options import SceneOptions
 from collidecli.model.shape_types import ShapeType
 from tests.support.hull_oracle import POLYTOPES, core, placed, polytope_distance
 from tests.support.mujoco_contacts import LoadedScene, PairDistances, load, mujoco_distances, our_distances
@@ -34,6 +36,8 @@ FRAMES = 24
 JUDGED = 6
 
 GYMNASIUM, ROBOSUITE = "gymnasium_robotics/envs/assets", "robosuite/models/assets"
+DESCRIPTIONS = "example-robot-data"
+"""A distribution of URDF and meshes alone: no module has its name, and its files name each other by `package://`."""
 ROBOTS = {
     "dog": ("dm_control/suite/dog.xml", 400),
     "quadruped": ("dm_control/suite/quadruped.xml", 20),
@@ -48,15 +52,38 @@ ROBOTS = {
     "arm: UR5e": (f"{ROBOSUITE}/robots/ur5e/robot.xml", 10),
     "arm: Panda": (f"{ROBOSUITE}/robots/panda/robot.xml", 1),
     "mobile: Tiago": (f"{ROBOSUITE}/robots/tiago/robot.xml", 20),
+    "legged: Go2": (f"{DESCRIPTIONS}/robots/go2_description/urdf/go2.urdf", 100),
+    "legged: Solo": (f"{DESCRIPTIONS}/robots/solo_description/robots/solo12.urdf", 200),
+    "humanoid with hands: G1": (f"{DESCRIPTIONS}/robots/g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", 200),
+    "hand: Allegro": (f"{DESCRIPTIONS}/robots/allegro_hand_description/urdf/allegro_right_hand.urdf", 100),
+    "gripper arm: Panda": (f"{DESCRIPTIONS}/robots/panda_description/urdf/panda.urdf", 1),
+    "arm: UR5": (f"{DESCRIPTIONS}/robots/ur_description/urdf/ur5_gripper.urdf", 20),
 }
 
 
 def asset(name: str) -> Path:
     package, _, rest = name.partition("/")
+    if package == DESCRIPTIONS:
+        return descriptions() / rest
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations:
         pytest.skip(f"{package} is not installed")
     return Path(found.submodule_search_locations[0]) / rest
+
+
+def descriptions() -> Path:
+    try:
+        found = importlib.metadata.distribution(DESCRIPTIONS)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{DESCRIPTIONS} is not installed")
+    return Path(str(found.locate_file(f"cmeel.prefix/share/{DESCRIPTIONS}")))
+
+
+def loaded(name: str) -> LoadedScene:
+    path = asset(name)
+    if path.suffix != ".urdf":
+        return load(path)
+    return load(path, SceneOptions(asset_map=(f"package://{DESCRIPTIONS}={descriptions()}",)))
 
 
 def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
@@ -77,10 +104,20 @@ def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
     return qpos
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+WRONG = {"humanoid with hands: G1": "the search stops at a vertex of the elbow that is not the farthest, 1 mm short"}
+"""What is known not to hold: once it does, the mark has to go."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.xfail(reason=WRONG[name], strict=True)] * (name in WRONG))
+        for name in ROBOTS
+    ],
+)
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]
-    scene = load(asset(path))
+    scene = loaded(path)
     mj_model, shapes = scene.imported.mj_model, scene.model.shapes
     poses = scene.imported.kinematics.poses(random_configurations(mj_model, FRAMES))
     ours = our_distances(scene, poses)

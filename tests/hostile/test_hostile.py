@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,17 +18,15 @@ from tests.hostile.seeds import groups
 from tests.hostile.verdict import faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, ASKED_COUNT, SEED = 160, 24, 1
+COUNT, ASKED_COUNT, SEED = 90, 20, 1
 
 
 def test_a_share_of_the_hostile_inputs():
     numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, WHOLE))
-    with ThreadPoolExecutor() as pool:
-        results = list(pool.map(run_cases, (numbers[0::2], numbers[1::2])))
-    found = [fault for result in results for fault in [*result.found, *guard_faults(result.crashed)]]
-    assert found == []
-    assert sum(result.cases for result in results) == COUNT + ASKED_COUNT
-    assert set(results[0].codes) == {0, 1, 2}
+    result = run_cases(numbers)  # in one worker: each takes seconds to start
+    assert [*result.found, *guard_faults(result.crashed)] == []
+    assert result.cases == COUNT + ASKED_COUNT
+    assert set(result.codes) == {0, 1, 2}
 
 
 def test_the_inputs_are_always_the_same(tmp_path: Path):

@@ -130,9 +130,9 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
         stream.seek(0)
         stream.truncate()
     before = set(os.listdir())
-    start = time.monotonic()
+    start = time.process_time()  # a machine that is busy with others is no fault; what waits for ever is ended
     code = collide(args)
-    seconds = time.monotonic() - start
+    seconds = time.process_time() - start
     sys.stdout.flush()
     said.seek(0)
     told.seek(0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collidecli.app.diff import DiffRequest, diff
 from tests.support.contact_edits import Edited, made_up
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FLOATS = ("distance", "point0", "point1", "offset0", "offset1")
 
 

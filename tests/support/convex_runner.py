@@ -1,4 +1,4 @@
-"""Runs the manifold and the general room over arrays of poses: one kernel each for all pairs of shape types."""
+"""Runs the manifold and the general room over arrays of poses of any two convex shapes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import warp as wp
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, contact_manifold
-from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS, collide_convex_convex
+from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
 from collidecli.engine.narrow_phase.staging import StagedContact, Staging
+from collidecli.model.shape_types import ShapeType
 from tests.support.oracle import rotation_of
-from tests.support.pair_runner import PairContacts
+from tests.support.room_runner import PairContacts, launch_room
 
 
 @cache
@@ -49,27 +51,6 @@ def _manifold_kernel() -> wp.Kernel:
     return run_manifold
 
 
-@cache
-def _convex_kernel() -> wp.Kernel:
-    @wp.kernel(module="unique", enable_backward=False)
-    def run_convex(
-        type_a: int,
-        type_b: int,
-        size_a: Vec3,
-        size_b: Vec3,
-        reach: Real,
-        pose_b_to_a: wp.array[Pose],
-        out: Staging,
-        count: wp.array[int],
-    ):
-        i = wp.tid()
-        a = primitive(type_a, size_a)
-        b = primitive(type_b, size_b)
-        count[i] = collide_convex_convex(a, b, pose_b_to_a[i], reach, out, i * MAX_CONTACTS)
-
-    return run_convex
-
-
 def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal, point_a=None) -> PairContacts:
     """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the witness is nan."""
     pose = np.atleast_2d(np.asarray(pose, np.float64))
@@ -86,22 +67,9 @@ def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal
 
 
 def run_convex(type_a, size_a, type_b, size_b, pose, reach) -> PairContacts:
-    """`collide_convex_convex` over poses [P, 7]."""
-    pose = np.atleast_2d(np.asarray(pose, np.float64))
-    out = _staging(len(pose) * MAX_CONTACTS)
-    count = wp.zeros(len(pose), dtype=int)
-    inputs = [
-        int(type_a),
-        int(type_b),
-        Vec3(*size_a),
-        Vec3(*size_b),
-        reach,
-        wp.array(pose, dtype=Pose),
-        out,
-        count,
-    ]
-    wp.launch(_convex_kernel(), dim=len(pose), inputs=inputs)
-    return _contacts(out, count, MAX_CONTACTS)
+    """The general room, by GJK, at poses [P, 7]."""
+    kernel = room(ShapeType.CYLINDER, ShapeType.CYLINDER, "gjk").kernel
+    return launch_room(kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, reach)
 
 
 def both_points(pose, contacts: PairContacts, i: int = 0) -> np.ndarray:
@@ -135,8 +103,8 @@ def _staging(rows: int) -> Staging:
     return out
 
 
-def _contacts(out: Staging, count: wp.array, room: int) -> PairContacts:
-    contact = out.contact.numpy().reshape(len(count), room)
+def _contacts(out: Staging, count: wp.array, rows: int) -> PairContacts:
+    contact = out.contact.numpy().reshape(len(count), rows)
     feature = np.stack([contact["feature_a"], contact["feature_b"]], -1)
     return PairContacts(
         count.numpy(), contact["point"], contact["normal"], contact["separation"], feature, contact["kind"]

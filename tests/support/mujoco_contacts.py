@@ -16,7 +16,7 @@ from collidecli.files.mujoco.scene import MjcfImport, add_mjcf
 from collidecli.files.pose_math import XYZW_TO_WXYZ
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import STATIC_BODY, Model
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
 from collidecli.model.shape_types import ShapeType
 from tests.support.motions import ArrayMotion
 from tests.support.oracle import rotation_of, signed_distance
@@ -86,10 +86,10 @@ class LoadedScene:
     model: Model
 
 
-def load(path: Path) -> LoadedScene:
+def load(path: Path, options: SceneOptions | None = None) -> LoadedScene:
     """A scene for both, MuJoCo's convex collisions as exact as they can be."""
     builder = ModelBuilder()
-    imported = add_mjcf(builder, path)
+    imported = add_mjcf(builder, path, options or SceneOptions())
     imported.mj_model.opt.ccd_tolerance = CCD_TOLERANCE
     imported.mj_model.opt.ccd_iterations = CCD_ITERATIONS
     return LoadedScene(imported, builder.finalize())

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from collidecli.model.shape_types import ShapeType
-from tests.support.direction_search import best_on_circle, best_smooth, circle_crossings, tangents, unit
+from tests.support.direction_search import best_on_circle, best_smooth, circle_crossings, separation, tangents, unit
 from tests.support.supports import ISOLATED, circles, extents, support_height
 
 SWEEP_COUNT = 1200
@@ -91,7 +91,7 @@ def _search(type_a, size_a, type_b, size_b, pose) -> tuple[np.ndarray, np.ndarra
     rotation = rotation_of(pose)
 
     def value(n: np.ndarray) -> np.ndarray:
-        return separation_along(type_a, size_a, type_b, size_b, pose, n)
+        return separation(type_a, size_a, type_b, size_b, rotation, pose[:, :3], n)
 
     axes, heights = _all_circles(type_a, size_a, type_b, size_b, rotation)
     candidates = [_isolated(type_a, type_b, pose, rotation), circle_crossings(axes, heights)]
@@ -99,14 +99,14 @@ def _search(type_a, size_a, type_b, size_b, pose) -> tuple[np.ndarray, np.ndarra
     for sweep in _sweeps(size_a, type_a, size_b, type_b, rotation):
         starts.append(_local_maxima(sweep, value(sweep)))
     start = np.concatenate(starts, 1)
-    candidates.append(best_smooth(type_a, size_a, type_b, size_b, rotation, pose[:, :3], start, value))
+    candidates.append(best_smooth(type_a, size_a, type_b, size_b, rotation, pose[:, :3], start))
     for k in range(axes.shape[1]):
         candidates.append(
             best_on_circle(axes[:, k], heights[:, k], np.concatenate([start, *candidates[-1:]], 1), value)
         )
     found = np.concatenate(candidates, 1)
     around = _around_best(found, value(found))
-    smooth = best_smooth(type_a, size_a, type_b, size_b, rotation, pose[:, :3], around, value)
+    smooth = best_smooth(type_a, size_a, type_b, size_b, rotation, pose[:, :3], around)
     n = np.concatenate([found, smooth], 1)
     s = value(n)
     best = np.argmax(s, 1)

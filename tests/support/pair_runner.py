@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.staging import StagedContact, Staging
+from collidecli.engine.narrow_phase.dispatch import closed_form_kernel
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
+from tests.support.room_runner import PairContacts, launch_room
 from tests.support.supports import extents, surface_residual
 
 DISTANCE_TOLERANCE = 1e-8  # of the pair's scale; the contract asks for 1e-5
@@ -48,74 +47,16 @@ THIN = {
 """A slender or flat one of each type."""
 
 
-@dataclass(frozen=True)
-class PairContacts:
-    """What a room wrote for P pairs: count int[P]; the rest [P, K, ...], rows at count and beyond unused."""
-
-    count: np.ndarray
-    point: np.ndarray
-    normal: np.ndarray
-    separation: np.ndarray
-    feature: np.ndarray
-    kind: np.ndarray
-
-    @property
-    def used(self) -> np.ndarray:
-        """bool[P, K]: rows that hold a contact."""
-        return np.arange(self.separation.shape[1]) < self.count[:, None]
-
-    def least(self) -> np.ndarray:
-        """float64[P]: smallest separation of each pair; infinite where it has no contact."""
-        return np.where(self.used, self.separation, np.inf).min(1)
-
-
 @cache
-def _kernel(room: Callable, row_count: int) -> wp.Kernel:
-    @wp.kernel(module="unique", enable_backward=False)
-    def run_room(
-        size_a: wp.array[Vec3],
-        size_b: wp.array[Vec3],
-        pose_b_to_a: wp.array[Pose],
-        reach: wp.array[Real],
-        out: Staging,
-        count: wp.array[int],
-    ):
-        i = wp.tid()
-        count[i] = room(size_a[i], size_b[i], pose_b_to_a[i], reach[i], out, i * row_count)
-
-    return run_room
+def _kernel(room: Callable) -> wp.Kernel:
+    return closed_form_kernel(room)
 
 
 def run_room(
     room: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, reach, device: str = "cpu"
 ) -> PairContacts:
-    """Launches `room` over poses [P, 7]; size_a, size_b, reach are broadcast to them."""
-    pose = np.atleast_2d(np.asarray(pose_b_to_a, np.float64))
-    pairs = len(pose)
-    rows = pairs * max_contacts
-    with wp.ScopedDevice(device):
-        records = np.zeros(rows, StagedContact.numpy_dtype())
-        records["point"] = records["normal"] = records["separation"] = np.nan
-        records["feature_a"] = records["feature_b"] = -7
-        records["kind"] = 77
-        out = Staging()
-        out.contact = wp.array(records, dtype=StagedContact)
-        out.start, out.most, out.pair_count = 0, 1, rows
-        sizes = [wp.array(np.broadcast_to(np.asarray(s, np.float64), (pairs, 3)), dtype=Vec3) for s in (size_a, size_b)]
-        reaches = wp.array(np.broadcast_to(np.asarray(reach, np.float64), pairs), dtype=Real)
-        count = wp.zeros(pairs, dtype=int)
-        inputs = [*sizes, wp.array(pose, dtype=Pose), reaches, out, count]
-        wp.launch(_kernel(room, max_contacts), dim=pairs, inputs=inputs)
-    shape = (pairs, max_contacts)
-    contact = out.contact.numpy().reshape(shape)
-    return PairContacts(
-        count.numpy(),
-        contact["point"],
-        contact["normal"],
-        contact["separation"],
-        np.stack([contact["feature_a"], contact["feature_b"]], -1),
-        contact["kind"],
-    )
+    """A room of closed form at poses [P, 7]; size_a, size_b, reach are broadcast to them."""
+    return launch_room(_kernel(room), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, reach, device)
 
 
 def pair_scale(type_a, size_a, type_b, size_b) -> float:

@@ -57,7 +57,12 @@ KERNELS = {
 }
 
 HEAVY = {
+    "test_pairs",
     "test_all",
+    "meet_unswept",
+    "count_triangles",
+    "count_field_triangles",
+    "sphere_field",
     "hulls",
     "convex",
     "reduce_contacts",
@@ -69,7 +74,7 @@ HEAVY = {
     "convex_field",
     "hull_field",
 }
-"""Take a core half a minute each: `make test-slow`."""
+"""Take a core ten seconds to half a minute each: `make test-slow`."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS])

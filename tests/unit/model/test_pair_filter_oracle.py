@@ -161,7 +161,7 @@ def attributes_allow(c: ShapeConfig, d: ShapeConfig, usd_filtered: list[tuple[st
 
 
 @pytest.mark.parametrize("large_body", [1, 64], ids=["bodies as classes", "bodies as pairs"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(scene=scenes())
 def test_the_lowered_filter_says_what_the_rules_say(large_body, scene):
     was, lower_filter.LARGE_BODY = lower_filter.LARGE_BODY, large_body

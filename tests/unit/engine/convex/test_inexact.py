@@ -5,7 +5,7 @@ import numpy as np
 from collidecli.app.run import inexact_warnings
 from collidecli.app.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.narrow_phase.pairs.convex_convex import INEXACT
+from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.workspace import Workspace
 from collidecli.model.builder import ModelBuilder, ShapeConfig
@@ -25,18 +25,21 @@ CYLINDER = ShapeType.CYLINDER
 def test_the_room_flags_it_and_still_gives_the_contact():
     assert run_separate(CYLINDER, TINY, CYLINDER, HUGE, ACROSS).exact[0] == 0
     found = run_convex(CYLINDER, TINY, CYLINDER, HUGE, [ACROSS], 1.0)
-    count = int(found.count[0]) - int(INEXACT)
-    assert 1 <= count < int(INEXACT)
+    count = int(found.count[0])
+    assert found.inexact == 1
+    assert 1 <= count <= MAX_CONTACTS
     np.testing.assert_allclose(found.separation[0, :count].min(), -400.0004, atol=1e-6 * HUGE[1])
 
 
 def test_an_exact_pair_is_not_flagged():
     found = run_convex(CYLINDER, (0.4, 0.6, 0.0), CYLINDER, (0.4, 0.6, 0.0), [[0.3, 0.1, 0.2, 0.0, 0.6, 0.0, 0.8]], 1.0)
-    assert 1 <= found.count[0] < int(INEXACT)
+    assert found.inexact == 0
+    assert 1 <= found.count[0] <= MAX_CONTACTS
 
 
 def test_a_pair_out_of_reach_is_not_flagged():
-    assert run_convex(CYLINDER, TINY, CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1).count[0] == 0
+    found = run_convex(CYLINDER, TINY, CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1)
+    assert (found.inexact, found.count[0]) == (0, 0)
 
 
 def test_the_pipeline_counts_them_and_keeps_their_contacts():

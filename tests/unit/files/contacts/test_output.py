@@ -195,7 +195,7 @@ STOPPED_HALF_WAY = """
     with ContactWriter(sys.argv[1], model, *arguments, force=True, chunk_rows=16) as writer:
         writer.append(parts[0])
         print("half", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 """
 
 
@@ -214,7 +214,7 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
         assert process.stdout is not None
         assert process.stdout.readline() == b"half\n"
         process.send_signal(number)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     assert (path.read_bytes() if path.exists() else None) == before
     if number != signal.SIGKILL:
         assert partial_files(tmp_path) == []

@@ -60,10 +60,10 @@ def test_vast_sizes(tmp_path: Path, around: str, words: str):
 def test_countless_attributes(tmp_path: Path):
     text = scene("", "".join(f' a{k}="1"' for k in range(100_000)))
     (tmp_path / "main.xml").write_text(text)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=r"main\.xml: <mujoco> has 100000 attributes"):
         compile_mjcf(tmp_path / "main.xml")
-    assert time.perf_counter() - start < 5.0  # MuJoCo itself takes a minute
+    assert time.process_time() - start < 5.0  # of a processor; MuJoCo itself takes a minute
 
 
 def test_what_a_scene_may_have(tmp_path: Path):

@@ -1,0 +1,50 @@
+"""python -m tests.support.warm: compiles what the tests need into Warp's cache, once, on all cores.
+
+Each thread that compiles anything first reads Warp's headers, for some 4 s, and every scene that misses a kernel
+starts new threads; and two workers that miss the same one both compile it. So on an empty cache the tests begin here.
+A kernel that is not among these is compiled where it is first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+
+import warp as wp
+
+from collidecli import engine
+from collidecli.engine.build import find_device
+from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.model.shape_types import ShapeType
+from tests.support import convex_runner, separate_runner
+
+
+def kernels() -> Iterator[wp.Kernel]:
+    """Rooms first, as they take longest; then those that stand in a module, and those of several test files."""
+    heightfield, plane, mesh = ShapeType.HEIGHTFIELD, ShapeType.PLANE, ShapeType.MESH
+    for type_a, type_b in combinations_with_replacement(reversed(ShapeType), 2):
+        low, high = min(type_a, type_b), max(type_a, type_b)
+        if high > plane and (low, high) not in ((plane, heightfield), (mesh, heightfield), (heightfield, heightfield)):
+            yield room(low, high, "gjk").kernel
+    yield room(ShapeType.CYLINDER, ShapeType.CYLINDER, "mpr").kernel
+    yield convex_runner._manifold_kernel()
+    yield separate_runner._kernel(separate)
+    yield separate_runner._kernel(separate_by_mpr)
+    for found in pkgutil.walk_packages(engine.__path__, "collidecli.engine."):
+        for value in vars(importlib.import_module(found.name)).values():
+            values = value.values() if isinstance(value, dict) else [value]
+            yield from (one for one in values if isinstance(one, wp.Kernel))
+
+
+def main() -> None:
+    device = find_device("cpu")
+    modules = list(dict.fromkeys(kernel.module for kernel in kernels()))
+    wp.force_load(device, modules=modules, max_workers=os.cpu_count() or 1)
+
+
+if __name__ == "__main__":
+    main()
