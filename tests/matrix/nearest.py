@@ -11,8 +11,8 @@ from collidecli.model.shape_types import ShapeType
 from tests.support.supports import HULL, surface_residual
 
 GOLDEN = 0.5 * (5**0.5 - 1)
-STEPS = 40
-"""Of a golden section, which leave 4e-9 of the side of a triangle."""
+STEPS = 32
+"""Of a golden section, which leave 2e-7 of the side of a triangle."""
 NEWTON_STEPS = 12
 TINY = 1e-9
 """Coordinates nearer to a plane of symmetry than this are moved there: nothing else is off by more."""

@@ -19,18 +19,20 @@ from collidecli import engine
 from collidecli.engine.build import find_device
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.in_pieces import PieceKind
 from collidecli.model.shape_types import ShapeType
 from tests.support import convex_runner, separate_runner
 
+NOT_ON_HEIGHTFIELDS = (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+
 
 def kernels() -> Iterator[wp.Kernel]:
-    """Rooms first, as they take longest; then those that stand in a module, and those of several test files."""
-    heightfield, plane, mesh = ShapeType.HEIGHTFIELD, ShapeType.PLANE, ShapeType.MESH
-    for type_a, type_b in combinations_with_replacement(reversed(ShapeType), 2):
-        low, high = min(type_a, type_b), max(type_a, type_b)
-        if high > plane and (low, high) not in ((plane, heightfield), (mesh, heightfield), (heightfield, heightfield)):
-            yield room(low, high, "gjk").kernel
+    """Rooms first, as they take longest; then those of several test files, of modules, of kinds of rooms."""
+    for type_a, type_b in combinations_with_replacement(ShapeType, 2):
+        if type_b != ShapeType.PLANE and (type_b != ShapeType.HEIGHTFIELD or type_a not in NOT_ON_HEIGHTFIELDS):
+            yield room(type_a, type_b, "gjk").kernel
     yield room(ShapeType.CYLINDER, ShapeType.CYLINDER, "mpr").kernel
+    yield room(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel
     yield convex_runner._manifold_kernel()
     yield separate_runner._kernel(separate)
     yield separate_runner._kernel(separate_by_mpr)
@@ -38,6 +40,7 @@ def kernels() -> Iterator[wp.Kernel]:
         for value in vars(importlib.import_module(found.name)).values():
             values = value.values() if isinstance(value, dict) else [value]
             yield from (one for one in values if isinstance(one, wp.Kernel))
+            yield from value.kernels if isinstance(value, PieceKind) else ()
 
 
 def main() -> None:
