@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 
 import mujoco
@@ -108,13 +109,13 @@ WRONG = {"humanoid with hands: G1": "the search stops at a vertex of the elbow t
 """What is known not to hold: once it does, the mark has to go."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=WRONG[name], strict=True)] * (name in WRONG))
-        for name in ROBOTS
-    ],
-)
+def robots() -> Iterator:
+    for name in ROBOTS:
+        marks = [pytest.mark.xfail(reason=WRONG[name], strict=True)] if name in WRONG else []
+        yield pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", robots())
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]
     scene = loaded(path)
