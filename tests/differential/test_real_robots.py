@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 
 import mujoco
@@ -109,10 +108,9 @@ WRONG = {"humanoid with hands: G1": "the search stops at a vertex of the elbow t
 """What is known not to hold: once it does, the mark has to go."""
 
 
-def robots() -> Iterator:
-    for name in ROBOTS:
-        marks = [pytest.mark.xfail(reason=WRONG[name], strict=True)] if name in WRONG else []
-        yield pytest.param(name, marks=marks)
+def robots() -> list:
+    marks = {name: [pytest.mark.xfail(reason=why, strict=True)] for name, why in WRONG.items()}
+    return [pytest.param(name, marks=marks.get(name, [])) for name in ROBOTS]
 
 
 @pytest.mark.parametrize("name", robots())
