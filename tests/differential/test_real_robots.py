@@ -104,16 +104,7 @@ def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
     return qpos
 
 
-WRONG = {"humanoid with hands: G1": "the search stops at a vertex of the elbow that is not the farthest, 1 mm short"}
-"""What is known not to hold: once it does, the mark has to go."""
-
-
-def robots() -> list:
-    marks = {name: [pytest.mark.xfail(reason=why, strict=True)] for name, why in WRONG.items()}
-    return [pytest.param(name, marks=marks.get(name, [])) for name in ROBOTS]
-
-
-@pytest.mark.parametrize("name", robots())
+@pytest.mark.parametrize("name", ROBOTS)
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]
     scene = loaded(path)
