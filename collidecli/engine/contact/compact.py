@@ -232,7 +232,10 @@ def compact_contacts(
         arrays[FRICTION_SCALE.name] = workspace.array("column_friction_scale", total, wp.float32)
         scales = [candidates.count, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
-    counts = np.diff(workspace.host(cell_end, chunk.cell_count), prepend=0).astype(np.int64)
+    ends = workspace.host(cell_end, chunk.cell_count)
+    counts = np.empty(chunk.cell_count, np.int64)
+    counts[0] = ends[0]
+    np.subtract(ends[1:], ends[:-1], out=counts[1:])
     # The scratch is another chunk's next, so the columns are copied.
     held = {name: np.array(workspace.host(array, total)) for name, array in arrays.items()}
     return ContactBlock(chunk.first_cell, counts, held)
