@@ -49,6 +49,14 @@ comes to rest; others are left to the penetration stage too."""
 NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
 """Share of the size: nearer cores have a v of which a sliver's rounding can be much."""
 
+BLUNT = wp.constant(Real(0.5))
+"""Share of the hulls' mean half extents that a direction is turned by as if they were balls of that radius."""
+
+EASED_STEPS = wp.constant(2)
+"""Of GJK, in which directions turn so. Of hulls nearer than their vertices are to each other, v is mostly the offset of
+two vertices across the normal, and directions along it lead astray. Measured: a fifth to a third fewer steps for hulls
+of 162 and 1000 vertices, the same for boxes, rods and plates."""
+
 GJK_LIMIT = wp.constant(128)
 """Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
 
@@ -171,6 +179,20 @@ def newton_nearest(cores: CoresOfHullAndTriangle, normal: Vec3, pieces: int, sca
     return Descent()
 
 
+@wp.func
+def turning_radius(cores: Any) -> Real:
+    """Radius of balls as which two cores' directions are turned at first [m]; 0 where v itself gives them."""
+    return Real(0.0)
+
+
+@wp.func
+def turning_radius(cores: CoresOfHulls) -> Real:
+    """That of two hulls."""
+    a = cores.a.size
+    b = cores.b.size
+    return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
+
+
 @wp.func(inline=False)
 def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
@@ -190,15 +212,25 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
     descend_at = int(-1)
     if core_is_curved(cores.a.type) or core_is_curved(cores.b.type):
         descend_at = 2
+    radius = turning_radius(cores)
+    direction = start
     while step < GJK_LIMIT:
-        w = difference_support(cores, result.normal)
-        along = -wp.dot(result.normal, w.point)
+        w = difference_support(cores, direction)
+        along = -wp.dot(direction, w.point)
         if along >= reach and along > Real(0.0):
             result.state = BEYOND_REACH
             result.distance = along
+            result.normal = direction
             break
-        if step > 0 and square - result.distance * along <= RELATIVE_GAP * square:
-            break
+        if step == 0 and along <= Real(0.0):
+            radius = Real(0.0)
+        if step > 0 and square + result.distance * wp.dot(result.normal, w.point) <= RELATIVE_GAP * square:
+            if radius == Real(0.0):
+                break
+            radius = Real(0.0)
+            direction = result.normal
+            step += 1
+            continue
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
         simplex[result.count] = w
         hull = hull_of(simplex, result.count + 1)
@@ -209,6 +241,11 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
             result.on_a = hull.on_a
             break
         if step > 0 and next_square >= square:
+            if radius > Real(0.0):
+                radius = Real(0.0)
+                direction = result.normal
+                step += 1
+                continue
             # No nearer, by rounding: near the origin v may then be that of a sliver, without a plane of support.
             scale = wp.sqrt(scale_square)
             if result.distance < NEARLY_TOUCHING * scale and result.distance - along > UNSUPPORTED * scale:
@@ -220,6 +257,12 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         result.on_a = hull.on_a
         result.distance = wp.sqrt(square)
         result.normal = -hull.v / result.distance
+        if step == EASED_STEPS:
+            radius = Real(0.0)
+        if radius > Real(0.0):
+            direction = wp.normalize(radius * direction - hull.v)
+        else:
+            direction = result.normal
         if step == descend_at:
             scale = wp.sqrt(scale_square)
             descend_at = step + 4

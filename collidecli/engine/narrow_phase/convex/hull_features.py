@@ -53,16 +53,15 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     Where an edge is farthest, rounding says which of its ends `vertex` is; the face does not depend on that.
     """
     best = better_face(shape, vertex, direction, -1)
-    point = shape.point[shape.vertex + vertex]
     near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
-    links = links_of(shape, vertex)
-    at = links[0]
-    end = links[1]
+    level = wp.dot(shape.point[shape.vertex + vertex], direction) - near
+    at = shape.table[shape.ring + vertex]
+    end = shape.table[shape.ring + vertex + 1]
     while at < end:
-        neighbor = shape.table[at]
-        if wp.dot(point - shape.point[shape.vertex + neighbor], direction) < near:
+        if wp.dot(shape.point[shape.around + at], direction) > level:
+            neighbor = shape.table[shape.ring + shape.vertex_count + 1 + 3 * at]
             best = better_face(shape, neighbor, direction, best)
-        at += 3
+        at += 1
     return best
 
 
