@@ -193,6 +193,30 @@ def turning_radius(cores: CoresOfHulls) -> Real:
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
 
 
+@wp.func
+def is_sliver(distance: Real, along: Real, scale: Real) -> bool:
+    """Whether v comes to rest near the origin without a plane of support, by rounding in a sliver."""
+    return distance < NEARLY_TOUCHING * scale and distance - along > UNSUPPORTED * scale
+
+
+@wp.func
+def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
+    """What Newton's method has found in place of what GJK knows so far."""
+    result = nearest
+    result.distance = -minimum.height
+    result.normal = minimum.normal
+    result.on_a = minimum.on_a
+    return result
+
+
+@wp.func
+def turned(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
+    """Where to look next: along -v, which is `normal`, or with a radius as far as takes balls' v to the normal."""
+    if radius > Real(0.0):
+        return wp.normalize(radius * direction - v)
+    return normal
+
+
 @wp.func(inline=False)
 def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
@@ -203,15 +227,12 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         simplex: room for 4; the vertices of the last simplex, whose hull holds or nearly holds the origin
             when the cores overlap.
     """
-    result = Nearest()
-    result.state = APART
+    result = Nearest()  # APART
     result.normal = start
     square = Real(0.0)
     scale_square = Real(0.0)
     step = int(0)
-    descend_at = int(-1)
-    if core_is_curved(cores.a.type) or core_is_curved(cores.b.type):
-        descend_at = 2
+    descend_at = wp.where(core_is_curved(cores.a.type) or core_is_curved(cores.b.type), int(2), int(-1))
     radius = turning_radius(cores)
     direction = start
     while step < GJK_LIMIT:
@@ -220,17 +241,9 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         if along >= reach and along > Real(0.0):
             result.state = BEYOND_REACH
             result.distance = along
-            result.normal = direction
             break
-        if step == 0 and along <= Real(0.0):
-            radius = Real(0.0)
-        if step > 0 and square + result.distance * wp.dot(result.normal, w.point) <= RELATIVE_GAP * square:
-            if radius == Real(0.0):
-                break
-            radius = Real(0.0)
-            direction = result.normal
-            step += 1
-            continue
+        if step > 0 and radius == Real(0.0) and square - result.distance * along <= RELATIVE_GAP * square:
+            break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
         simplex[result.count] = w
         hull = hull_of(simplex, result.count + 1)
@@ -246,9 +259,7 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
                 direction = result.normal
                 step += 1
                 continue
-            # No nearer, by rounding: near the origin v may then be that of a sliver, without a plane of support.
-            scale = wp.sqrt(scale_square)
-            if result.distance < NEARLY_TOUCHING * scale and result.distance - along > UNSUPPORTED * scale:
+            if is_sliver(result.distance, along, wp.sqrt(scale_square)):
                 result.state = OVERLAP
             break
         keep_carriers(simplex, result.count + 1, hull.weights)
@@ -257,20 +268,14 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         result.on_a = hull.on_a
         result.distance = wp.sqrt(square)
         result.normal = -hull.v / result.distance
-        if step == EASED_STEPS:
-            radius = Real(0.0)
-        if radius > Real(0.0):
-            direction = wp.normalize(radius * direction - hull.v)
-        else:
-            direction = result.normal
+        radius = wp.where(step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius)
+        direction = turned(direction, radius, hull.v, result.normal)
         if step == descend_at:
-            scale = wp.sqrt(scale_square)
             descend_at = step + 4
-            minimum = newton_nearest(cores, result.normal, pieces_that_differ(simplex, result.count), scale)
+            pieces = pieces_that_differ(simplex, result.count)
+            minimum = newton_nearest(cores, result.normal, pieces, wp.sqrt(scale_square))
             if minimum.found == 1:
-                result.distance = -minimum.height
-                result.normal = minimum.normal
-                result.on_a = minimum.on_a
+                result = at_minimum(result, minimum)
                 break
         step += 1
     return result
