@@ -96,6 +96,37 @@ def test_two_hulls(seed, size):
     assert 20 < overlapping < POSES - 20
 
 
+@pytest.mark.parametrize("stretch", [(1.0, 1.0, 1.0), (0.2, 0.3, 1.0), (1.0, 1.0, 0.1)], ids=["ball", "rod", "plate"])
+def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
+    """Apart by a millionth to a twentieth of their size along some line; vertices are some 0.15 apart."""
+    rng = np.random.default_rng(11)
+    points = rng.normal(size=(300, 3))
+    points *= np.array(stretch) / np.linalg.norm(points, axis=1, keepdims=True)
+    body_q = poses(rng, 1.0)
+    apart = 10.0 ** rng.uniform(-6.0, -1.3, POSES)
+    for frame in range(POSES):
+        body_q[frame, 0, 0, :3] = 0.0
+        away = body_q[frame, 0, 1, :3] / np.linalg.norm(body_q[frame, 0, 1, :3])
+        body_q[frame, 0, 1, :3] = 0.0
+        p, q = in_world(points, body_q[frame, 0, 0]), in_world(points, body_q[frame, 0, 1])
+        body_q[frame, 0, 1, :3] = ((p @ away).max() - (q @ away).min() + apart[frame]) * away
+
+    def add(to, body):
+        to.add_shape_convex_hull(body, points)
+
+    contacts = found(add, add, body_q, 1.0)
+    planes = ConvexHull(points).equations
+    for frame in range(POSES):
+        p, q = in_world(points, body_q[frame, 0, 0]), in_world(points, body_q[frame, 0, 1])
+        distance, normal, point0, point1 = nearest(contacts, frame)
+        assert distance > 0.99 * apart[frame]
+        assert (q @ normal).min() - (p @ normal).max() == pytest.approx(distance, abs=1e-6)
+        assert np.linalg.norm(point1 - point0) == pytest.approx(distance, abs=1e-6)
+        for point, pose in ((point0, body_q[frame, 0, 0]), (point1, body_q[frame, 0, 1])):
+            inside = (point - pose[:3]) @ rotation_of(pose[None])[0]
+            assert (planes[:, :3] @ inside + planes[:, 3]).max() < 1e-6
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_hull_of_a_box_is_a_box(other, size):
