@@ -10,13 +10,12 @@ from collidecli.model.shape_types import ShapeType
 
 REFUSED = {
     ShapeType.PLANE: "a heightfield does not meet planes, which are infinite",
-    ShapeType.MESH: "a heightfield does not meet triangle meshes yet",
     ShapeType.HEIGHTFIELD: "two heightfields do not meet",
 }
 
 
 def refuse_heightfield_pairs(model: Model) -> None:
-    """Raises InputError for the first heightfield and plane, mesh or other heightfield that may touch."""
+    """Raises InputError for the first heightfield and plane or other heightfield that may touch."""
     types, pair_filter = model.shapes.type, model.pair_filter
     if not model.heightfields:
         return

@@ -237,8 +237,8 @@ def base_triangle(field: Field, number: int) -> TriangleShape:
 
 
 @wp.func
-def field_triangle(field: Field, number: int) -> TriangleShape:
-    """Triangle `number` as a convex shape."""
+def named_triangle(field: Field, number: int) -> TriangleShape:
+    """Corners and features of triangle `number`."""
     walls = 2 * field.rows * field.cols
     base = walls + 2 * perimeter_of(field)
     shape = TriangleShape()
@@ -248,8 +248,15 @@ def field_triangle(field: Field, number: int) -> TriangleShape:
         shape = wall_triangle(field, number - walls)
     else:
         shape = base_triangle(field, number - base)
-    shape.type = MESH
     shape.number = number
+    return shape
+
+
+@wp.func
+def field_triangle(field: Field, number: int) -> TriangleShape:
+    """Triangle `number` as a convex shape."""
+    shape = named_triangle(field, number)
+    shape.type = MESH
     shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
     across = wp.cross(shape.q - shape.p, shape.r - shape.p)
     area = wp.length(across)

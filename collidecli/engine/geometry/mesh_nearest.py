@@ -31,17 +31,13 @@ def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
     return meshes.point[meshes.corner[3 * face + k % 3]]
 
 
-@wp.func(inline=False)
-def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
-    """The place of one triangle that is nearest to a point.
+@wp.func
+def place_among(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Place:
+    """The place of triangle p, q, r with unit normal that is nearest to a point; its number is left open.
 
     Source: Ericson 2005, 5.1.5.
     """
     place = Place()
-    place.face = face
-    p = mesh_corner(meshes, face, 0)
-    q = mesh_corner(meshes, face, 1)
-    r = mesh_corner(meshes, face, 2)
     pq = q - p
     pr = r - p
     off = point - p
@@ -77,9 +73,19 @@ def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
         place.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
     else:
         place.part = FACE_PLACE
-        normal = meshes.face_normal[face]
         place.point = point - wp.dot(point - p, normal) * normal
     place.square = wp.length_sq(point - place.point)
+    return place
+
+
+@wp.func(inline=False)
+def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
+    """The place of one triangle that is nearest to a point."""
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place.face = face
     return place
 
 
@@ -164,14 +170,23 @@ def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
 
 
 @wp.func
-def goes_left(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
-    """On which side of side k of a triangle a line passes; neighbours answer with the same rounding, turned about."""
+def goes_left(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
+    """On which side of a triangle's side, from low to high where `forward`, a line passes.
+
+    low, high: in the order of the vertices' numbers, so that neighbours answer with the same rounding, turned about.
+    """
+    left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
+    return left == forward
+
+
+@wp.func
+def goes_left_of(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
+    """On which side of side k of a triangle a line passes."""
     first = meshes.corner[3 * face + k]
     second = meshes.corner[3 * face + (k + 1) % 3]
     low = meshes.point[wp.min(first, second)]
     high = meshes.point[wp.max(first, second)]
-    left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
-    return left == (first < second)
+    return goes_left(start, end, low, high, first < second)
 
 
 @wp.func
@@ -181,8 +196,8 @@ def goes_through(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
     normal = meshes.face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
         return False
-    left = goes_left(meshes, face, 0, start, end)
-    return left == goes_left(meshes, face, 1, start, end) and left == goes_left(meshes, face, 2, start, end)
+    left = goes_left_of(meshes, face, 0, start, end)
+    return left == goes_left_of(meshes, face, 1, start, end) and left == goes_left_of(meshes, face, 2, start, end)
 
 
 @wp.func(inline=False)

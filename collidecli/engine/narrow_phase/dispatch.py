@@ -43,6 +43,7 @@ IN_PIECES = {
     "mesh": "mesh.room",
     "meshes": "mesh.mesh_mesh",
     "heightfield": "heightfield.room",
+    "ground": "heightfield.mesh_room",
     "sdf": "sdf.room",
 }
 """Kinds of rooms whose pairs are tested in pieces, and the module whose `room_of` has them, see `in_pieces`."""
@@ -158,7 +159,7 @@ def kind_in_pieces(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
         return "sdf"
     if type_b == ShapeType.HEIGHTFIELD:
-        return "heightfield"
+        return "ground" if type_a == ShapeType.MESH else "heightfield"
     if type_b == ShapeType.MESH:
         return "meshes" if type_a == ShapeType.MESH else "mesh"
     return ""
@@ -210,7 +211,7 @@ def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Devic
     table = np.zeros((kind_count, kind_count), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
         type_a, type_b = sorted(kind % KINDS_WITH_FIELD for kind in (low, high))
-        if type_a >= ShapeType.MESH and type_b == ShapeType.HEIGHTFIELD:
+        if type_a == type_b == ShapeType.HEIGHTFIELD:
             continue  # those that the filter left have been refused
         here = room(ShapeType(type_a), ShapeType(type_b), method, high >= KINDS_WITH_FIELD)
         if here not in rooms:

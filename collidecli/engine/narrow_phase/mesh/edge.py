@@ -1,23 +1,35 @@
 """An edge of one mesh against the edges and triangles of the other."""
 
+from typing import Any
+
 import warp as wp
 
-from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.mesh_nearest import (
-    EDGE_PLACE,
-    feature_of_place,
-    goes_through,
-    mesh_corner,
-    nearest_place_within,
-    outward_at,
-)
+from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, goes_through
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrow_phase.heightfield.inside import Ground, chord_in_field, deepest_of_part
 from collidecli.engine.narrow_phase.in_pieces import ContactRows
 from collidecli.engine.narrow_phase.join import RANK
-from collidecli.engine.narrow_phase.mesh.surface import edge_takes
+from collidecli.engine.narrow_phase.mesh.questions import (
+    corner_on,
+    feature_on,
+    nearest_on,
+    normal_on,
+    outward_on,
+    rank_on,
+    takes_on_edge,
+)
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
-from collidecli.engine.narrow_phase.mesh.view import View, depth_inside, faces, own_direction, put
+from collidecli.engine.narrow_phase.mesh.view import (
+    View,
+    depth_inside,
+    faces,
+    origin_of,
+    own_direction,
+    put,
+)
+
+# ruff: noqa: F811
 
 PARALLEL = wp.constant(Real(1.0e-18))
 """Squared sine of two edges below which they cross nowhere: their ends say where they are near."""
@@ -29,21 +41,24 @@ this share as deep. Of two crossing bars it is as deep, of the ridges of two roo
 
 
 @wp.func
-def edges_face(view: View, meshes: Meshes, face: int, k: int, target: int, side: int, way: Vec3) -> bool:
+def edges_face(view: View, meshes: Any, face: int, k: int, target: int, side: int, way: Vec3) -> bool:
     """Whether a direction from own's edge to other's belongs to both, on their fronts."""
     if not faces(view, meshes, face, EDGE_PLACE + k, way):
         return False
-    if view.other_front == 1 and wp.dot(outward_at(meshes, target, EDGE_PLACE + side), way) >= Real(0.0):
+    if view.other_front == 1 and wp.dot(outward_on(meshes, view.other, target, EDGE_PLACE + side), way) >= Real(0.0):
         return False
-    return edge_takes(meshes, target, side, -way) and edge_takes(meshes, face, k, own_direction(view, way))
+    return takes_on_edge(meshes, view.other, target, side, -way) and takes_on_edge(
+        meshes, view.own, face, k, own_direction(view, way)
+    )
 
 
 @wp.func
-def share_through(meshes: Meshes, target: int, start: Vec3, end: Vec3) -> Real:
+def share_through(meshes: Any, surface: int, target: int, start: Vec3, end: Vec3) -> Real:
     """Share of a segment at which it meets a triangle's plane, which it goes through; negative where it leaves."""
-    normal = meshes.face_normal[target]
-    low = wp.dot(normal, start - mesh_corner(meshes, target, 0))
-    high = wp.dot(normal, end - mesh_corner(meshes, target, 0))
+    normal = normal_on(meshes, surface, target)
+    corner = corner_on(meshes, surface, target, 0)
+    low = wp.dot(normal, start - corner)
+    high = wp.dot(normal, end - corner)
     share = low / (low - high)
     return wp.where(low > high, share, -share)
 
@@ -71,7 +86,7 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
             continue
         face = meshes.leaf[node]
         if face >= 0 and goes_through(meshes, face, start, end):
-            share = wp.abs(share_through(meshes, face, start, end))
+            share = wp.abs(share_through(meshes, mesh, face, start, end))
             if share <= at:
                 begins = wp.max(begins, share)
             else:
@@ -81,7 +96,29 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
 
 
 @wp.func
-def depth_of_chord(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> Real:
+def chord_of(ground: Ground, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
+    """The same."""
+    if mesh < 0:
+        return chord_in_field(ground.field, start, end, at)
+    return chord_of(ground.meshes, mesh, start, end, at)
+
+
+@wp.func
+def deepest_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+    """The share of a segment that stands for its part inside a surface: the middle."""
+    return Real(0.5) * (enters + leaves)
+
+
+@wp.func
+def deepest_of(ground: Ground, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+    """The same; another one where the part ends at a base that lets nothing out."""
+    if mesh < 0:
+        return deepest_of_part(ground, start, end, enters, leaves)
+    return Real(0.5) * (enters + leaves)
+
+
+@wp.func
+def depth_of_chord(meshes: Any, mesh: int, start: Vec3, end: Vec3, at: Real) -> Real:
     """How deep the middle of that part of a segment around share `at` is inside a closed mesh [m]."""
     chord = chord_of(meshes, mesh, start, end, at)
     middle = Real(0.5) * (wp.max(chord[0], Real(0.0)) + wp.min(chord[1], Real(1.0)))
@@ -90,7 +127,7 @@ def depth_of_chord(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) 
 
 @wp.func(inline=False)
 def edges_overlap(
-    view: View, meshes: Meshes, start: Vec3, end: Vec3, s: Real, from_other: Vec3, to_other: Vec3, t: Real, depth: Real
+    view: View, meshes: Any, start: Vec3, end: Vec3, s: Real, from_other: Vec3, to_other: Vec3, t: Real, depth: Real
 ) -> bool:
     """Whether two edges at shares s and t have passed each other by `depth` [m], and leave each other best that way.
 
@@ -111,7 +148,7 @@ def edges_overlap(
 
 
 @wp.func
-def edges_are_apart(view: View, meshes: Meshes, on_own: Vec3, on_other: Vec3) -> bool:
+def edges_are_apart(view: View, meshes: Any, on_own: Vec3, on_other: Vec3) -> bool:
     """Whether points of two edges are outside of the meshes that are closed."""
     if view.other_closed == 1 and depth_inside(meshes, view.other, on_own, Real(0.0)) > view.touch:
         return False
@@ -124,7 +161,7 @@ def edges_are_apart(view: View, meshes: Meshes, on_own: Vec3, on_other: Vec3) ->
 @wp.func(inline=False)
 def edge_on_edge(
     view: View,
-    meshes: Meshes,
+    meshes: Any,
     face: int,
     k: int,
     start: Vec3,
@@ -142,8 +179,8 @@ def edge_on_edge(
     Apart: both points are outside. Overlapping, of closed meshes: see `edges_overlap`.
     """
     u = end - start
-    from_other = mesh_corner(meshes, target, side)
-    v = mesh_corner(meshes, target, side + 1) - from_other
+    from_other = corner_on(meshes, view.other, target, side)
+    v = corner_on(meshes, view.other, target, side + 1) - from_other
     across = wp.cross(u, v)
     square = wp.length_sq(across)
     if square <= PARALLEL * wp.length_sq(u) * wp.length_sq(v):
@@ -166,23 +203,26 @@ def edge_on_edge(
             return count
     elif not edges_are_apart(view, meshes, on_own, on_other):
         return count
-    code = feature_of_place(meshes, view.own, face, EDGE_PLACE + k)
-    code_other = feature_of_place(meshes, view.other, target, EDGE_PLACE + side)
-    return put(view, rows, count, on_own, way, separation, code, code_other, 0)
+    code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
+    code_other = feature_on(meshes, view.other, target, EDGE_PLACE + side)
+    kind = rank_on(meshes, view.own, face) + rank_on(meshes, view.other, target)
+    return put(view, rows, count, on_own, way, separation, code, code_other, kind)
 
 
 @wp.func(inline=False)
 def edge_through_sheet(
-    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: ContactRows, count: int
+    view: View, meshes: Any, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: ContactRows, count: int
 ) -> int:
     """The contact of what an edge of own has behind a triangle of an open mesh that it goes through.
 
     That is its end, or where it comes out again before, as under a crest, the middle of its part behind. It counts
     where the pair has no other: at the border of a surface an end may be behind it and not through it.
     """
-    normal = meshes.face_normal[target]
+    normal = normal_on(meshes, view.other, target)
     way = -normal
-    if view.other_front == 0 and wp.dot(normal, view.origin - mesh_corner(meshes, target, 0)) < Real(0.0):
+    corner_other = corner_on(meshes, view.other, target, 0)
+    origin = origin_of(view, meshes, corner_other)
+    if view.other_front == 0 and wp.dot(normal, origin - corner_other) < Real(0.0):
         way = normal
     corner = (k + 1) % 3
     front = start
@@ -191,38 +231,42 @@ def edge_through_sheet(
         corner = k
         front = end
         point = start
-    code = feature_of_place(meshes, view.own, face, corner)
-    through = wp.abs(share_through(meshes, target, front, point))
+    code = feature_on(meshes, view.own, face, corner)
+    through = wp.abs(share_through(meshes, view.other, target, front, point))
     leaves = chord_of(meshes, view.other, front, point, through + SAME_SHARE)[1]
     if leaves <= Real(1.0):
         point = front + Real(0.5) * (through + leaves) * (point - front)
-        code = feature_of_place(meshes, view.own, face, EDGE_PLACE + k)
-    place = nearest_place_within(meshes, view.other, point, clearance_at(meshes, view.other, point).square)
+        code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
+    place = nearest_on(meshes, view.other, point)
     depth = wp.sqrt(place.square)
     if depth > view.touch:
         way = (point - place.point) / depth
-    code_other = feature_of_place(meshes, view.other, place.face, place.part)
+    code_other = feature_on(meshes, view.other, place.face, place.part)
     return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, LAST_RESORT * RANK)
 
 
 @wp.func(inline=False)
 def chord_contact(
-    view: View, meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3, enters: Real, rows: ContactRows, count: int
+    view: View, meshes: Any, face: int, k: int, start: Vec3, end: Vec3, enters: Real, rows: ContactRows, count: int
 ) -> int:
     """The contact of the middle of an edge's part inside a closed mesh. enters: share of the edge where it begins."""
     chord = chord_of(meshes, view.other, start, end, enters)
     if chord[1] > Real(1.0):
         return count
-    middle = start + Real(0.5) * (enters + chord[1]) * (end - start)
-    place = nearest_place_within(meshes, view.other, middle, clearance_at(meshes, view.other, middle).square)
+    middle = start + deepest_of(meshes, view.other, start, end, enters, chord[1]) * (end - start)
+    place = nearest_on(meshes, view.other, middle)
+    if place.face < 0:
+        return count
     depth = wp.sqrt(place.square)
     off = middle - place.point
-    if depth <= view.touch or wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+    if depth <= view.touch or wp.dot(off, outward_on(meshes, view.other, place.face, place.part)) >= Real(0.0):
         return count
     way = off / depth
     kind = int(LAST_RESORT * RANK)
-    if faces(view, meshes, face, EDGE_PLACE + k, way) and edge_takes(meshes, face, k, own_direction(view, way)):
+    if faces(view, meshes, face, EDGE_PLACE + k, way) and takes_on_edge(
+        meshes, view.own, face, k, own_direction(view, way)
+    ):
         kind = 0
-    code = feature_of_place(meshes, view.own, face, EDGE_PLACE + k)
-    code_other = feature_of_place(meshes, view.other, place.face, place.part)
+    code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
+    code_other = feature_on(meshes, view.other, place.face, place.part)
     return put(view, rows, count, middle, way, -depth, code, code_other, kind)

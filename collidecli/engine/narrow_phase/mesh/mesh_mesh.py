@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.clearance import clearance_at, measure_grid
-from collidecli.engine.geometry.mesh_nearest import goes_through, mesh_corner
+from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Room
+from collidecli.engine.narrow_phase.heightfield.inside import Ground
+from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
 from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.edge import chord_contact, edge_on_edge, edge_through_sheet, share_through
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
@@ -20,10 +23,19 @@ from collidecli.engine.narrow_phase.mesh.pieces import (
     VERTEX_SALIENT,
     triangles_of_both,
 )
+from collidecli.engine.narrow_phase.mesh.questions import (
+    clear_of,
+    corner_on,
+    is_gone_through,
+    other_bits,
+    own_bits,
+)
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import View, view_of
 from collidecli.engine.narrow_phase.query import Query
 from collidecli.model.shape_types import ShapeType
+
+# ruff: noqa: F811
 
 
 @wp.func
@@ -65,7 +77,7 @@ def corner_of_work(work: Work, k: int) -> Vec3:
 
 @wp.func(inline=False)
 def meet_triangle(
-    view: View, meshes: Meshes, face: int, work: Work, target: int, k: int, rows: ContactRows, count: int
+    view: View, meshes: Any, face: int, work: Work, target: int, k: int, rows: ContactRows, count: int
 ) -> wp.vec2d:
     """Contacts of side k of an own triangle with one of other's; and the signed share where it goes through it, or 2.
 
@@ -74,17 +86,18 @@ def meet_triangle(
     start = corner_of_work(work, k)
     end = corner_of_work(work, k + 1)
     share = Real(2.0)
-    goes = goes_through(meshes, target, start, end)
+    goes = is_gone_through(meshes, view.other, target, start, end)
     if goes:
-        share = share_through(meshes, target, start, end)
+        share = share_through(meshes, view.other, target, start, end)
         if view.other_closed == 0:
             count = edge_through_sheet(view, meshes, face, k, start, end, target, rows, count)
     # Both meshes ask of edges that overlap, which is where one goes through a triangle beside the other.
     overlaps = goes and view.own_closed == 1 and view.other_closed == 1
+    bits = other_bits(meshes, view.other, target)
     sides = int(3)
     for side in range(sides):
-        if ((meshes.owned[target] >> (EDGE_SALIENT + side)) & 1) == 1:
-            if view.is_a == 1 and ((meshes.owned[target] >> (EDGE_OWNED + side)) & 1) == 1:
+        if ((bits >> (EDGE_SALIENT + side)) & 1) == 1:
+            if view.is_a == 1 and ((bits >> (EDGE_OWNED + side)) & 1) == 1:
                 count = edge_on_edge(view, meshes, face, k, start, end, target, side, False, rows, count)
             if overlaps:
                 count = edge_on_edge(view, meshes, face, k, start, end, target, side, True, rows, count)
@@ -97,9 +110,20 @@ def square_between(lower: Vec3, upper: Vec3, low: Vec3, high: Vec3) -> Real:
     return wp.length_sq(wp.max(Vec3(), wp.max(lower - high, low - upper)))
 
 
-@wp.func(inline=False)
-def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
-    """Contacts of what an own triangle asks with all of other's surface that is within reach."""
+@wp.func
+def chords_of(view: View, meshes: Any, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """Contacts of the sides of an own triangle that go into other's solid and out again."""
+    for k in range(3):
+        if work.through[k] > 1 and work.enters[k] <= Real(1.0):
+            start = corner_of_work(work, k)
+            end = corner_of_work(work, k + 1)
+            count = chord_contact(view, meshes, face, k, start, end, work.enters[k], rows, count)
+    return count
+
+
+@wp.func
+def meet_mesh(view: View, pair: Any, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """As `meet_surface`, of a mesh; meshes: those of the pair."""
     square = work.grown * work.grown
     node = meshes.header[view.other * wp.static(HEADER) + 3]
     stop = meshes.header[view.other * wp.static(HEADER) + 4]
@@ -116,34 +140,68 @@ def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Contac
         for k in range(3):
             start = corner_of_work(work, k)
             if ((work.asks >> k) & 1) == 1 and square_between(lower, upper, start, start) <= square:
-                count = vertex_on_triangle(view, meshes, face, k, start, target, rows, count)
+                count = vertex_on_triangle(view, pair, face, k, start, target, rows, count)
             if ((work.asks >> (EDGE_OWNED + k)) & 1) == 0:
                 continue
             end = corner_of_work(work, k + 1)
             if square_between(lower, upper, wp.min(start, end), wp.max(start, end)) <= square:
-                met = meet_triangle(view, meshes, face, work, target, k, rows, count)
+                met = meet_triangle(view, pair, face, work, target, k, rows, count)
                 count = int(met[0])
                 if met[1] <= Real(1.0):
                     work.through[k] = work.through[k] + 1
                     if met[1] >= Real(0.0):
                         work.enters[k] = wp.min(work.enters[k], met[1])
     if view.other_closed == 1:
-        for k in range(3):
-            if work.through[k] > 1 and work.enters[k] <= Real(1.0):
-                start = corner_of_work(work, k)
-                end = corner_of_work(work, k + 1)
-                count = chord_contact(view, meshes, face, k, start, end, work.enters[k], rows, count)
+        count = chords_of(view, pair, face, work, rows, count)
     return count
 
 
 @wp.func
-def contacts_of_triangle(view: View, meshes: Meshes, face: int, rows: ContactRows) -> int:
+def meet_field(view: View, ground: Ground, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """As `meet_surface`, of a heightfield."""
+    for k in range(3):
+        start = corner_of_work(work, k)
+        end = corner_of_work(work, k + 1)
+        if ((work.asks >> k) & 1) == 1:
+            targets = begin_targets(ground.field, start, start, work.grown)
+            while targets.number >= 0:
+                count = vertex_on_triangle(view, ground, face, k, start, targets.number, rows, count)
+                targets = next_target(ground.field, targets)
+        if ((work.asks >> (EDGE_OWNED + k)) & 1) == 1:
+            targets = begin_targets(ground.field, start, end, work.grown)
+            while targets.number >= 0:
+                met = meet_triangle(view, ground, face, work, targets.number, k, rows, count)
+                count = int(met[0])
+                if met[1] <= Real(1.0):
+                    work.through[k] = work.through[k] + 1
+                    if met[1] >= Real(0.0):
+                        work.enters[k] = wp.min(work.enters[k], met[1])
+                targets = next_target(ground.field, targets)
+    return chords_of(view, ground, face, work, rows, count)
+
+
+@wp.func(inline=False)
+def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """Contacts of what an own triangle asks with all of other's surface that is within reach."""
+    return meet_mesh(view, meshes, meshes, face, work, rows, count)
+
+
+@wp.func(inline=False)
+def meet_surface(view: View, ground: Ground, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """The same."""
+    if view.other < 0:
+        return meet_field(view, ground, face, work, rows, count)
+    return meet_mesh(view, ground, ground.meshes, face, work, rows, count)
+
+
+@wp.func
+def contacts_of_triangle(view: View, meshes: Any, face: int, rows: ContactRows) -> int:
     """Contacts of an own triangle's corners and sides, those that it is the first to have; returns how many."""
     work = Work()
-    work.bits = meshes.owned[face]
-    work.p = wp.transform_point(view.pose, mesh_corner(meshes, face, 0))
-    work.q = wp.transform_point(view.pose, mesh_corner(meshes, face, 1))
-    work.r = wp.transform_point(view.pose, mesh_corner(meshes, face, 2))
+    work.bits = own_bits(meshes, view.own, face)
+    work.p = wp.transform_point(view.pose, corner_on(meshes, view.own, face, 0))
+    work.q = wp.transform_point(view.pose, corner_on(meshes, view.own, face, 1))
+    work.r = wp.transform_point(view.pose, corner_on(meshes, view.own, face, 2))
     work.enters = Vec3(Real(2.0), Real(2.0), Real(2.0))
     work.grown = wp.max(view.reach, Real(0.0)) + view.touch
     work.low = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
@@ -154,13 +212,13 @@ def contacts_of_triangle(view: View, meshes: Meshes, face: int, rows: ContactRow
         if has_bits(work.bits, VERTEX_OWNED, VERTEX_SALIENT, k):
             found = vertex_behind(view, meshes, face, k, start, rows, count)
             count = found[0]
-            if found[1] == 0 and clearance_at(meshes, view.other, start).free < work.grown:
+            if found[1] == 0 and clear_of(meshes, view.other, start) < work.grown:
                 work.asks = work.asks | (1 << k)
                 work.low = wp.min(work.low, start)
                 work.high = wp.max(work.high, start)
         if has_bits(work.bits, EDGE_OWNED, EDGE_SALIENT, k):
             end = corner_of_work(work, k + 1)
-            free = clearance_at(meshes, view.other, Real(0.5) * (start + end)).free
+            free = clear_of(meshes, view.other, Real(0.5) * (start + end))
             if free - Real(0.5) * wp.length(end - start) < work.grown:
                 work.asks = work.asks | (1 << (EDGE_OWNED + k))
                 work.low = wp.min(work.low, wp.min(start, end))

@@ -3,14 +3,21 @@
 Everything is in the frame of the other mesh. `way` is a unit direction from the mesh's own surface to the other's.
 """
 
+from typing import Any
+
 import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at, is_free
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place_within, outward_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrow_phase.heightfield.inside import Ground, depth_in_field, way_out
+from collidecli.engine.narrow_phase.heightfield.nearest import is_inside
 from collidecli.engine.narrow_phase.in_pieces import ContactRows
+from collidecli.engine.narrow_phase.mesh.questions import feature_on, origin_on, outward_on
 from collidecli.engine.narrow_phase.staging import StagedContact
+
+# ruff: noqa: F811
 
 TOUCHES = wp.constant(Real(1.0e-9))
 """Share of the larger mesh's size: surfaces this near touch, and places this near to an edge or vertex are on it."""
@@ -102,11 +109,11 @@ def own_direction(view: View, way: Vec3) -> Vec3:
 
 
 @wp.func
-def faces(view: View, meshes: Meshes, face: int, part: int, way: Vec3) -> bool:
+def faces(view: View, meshes: Any, face: int, part: int, way: Vec3) -> bool:
     """Whether a place of own's surface looks along a direction; all of a surface without a front does."""
     if view.own_front == 0:
         return True
-    return wp.dot(outward_at(meshes, face, part), own_direction(view, way)) > Real(0.0)
+    return wp.dot(outward_on(meshes, view.own, face, part), own_direction(view, way)) > Real(0.0)
 
 
 @wp.func
@@ -137,6 +144,20 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
     return depth
 
 
+@wp.func
+def depth_inside(ground: Ground, mesh: int, point: Vec3, touch: Real) -> Real:
+    """The same."""
+    if mesh < 0:
+        return depth_in_field(ground, point, touch)
+    return depth_inside(ground.meshes, mesh, point, touch)
+
+
+@wp.func
+def origin_of(view: View, meshes: Any, point: Vec3) -> Vec3:
+    """What tells on which side of an open surface a point of own is, other's frame."""
+    return origin_on(meshes, view.own, view.origin, view.pose, point)
+
+
 @wp.struct
 class Behind:
     """Whether a point of own is behind other's surface: inside it, or through it. way: unit; depth [m].
@@ -151,8 +172,8 @@ class Behind:
 
 
 @wp.func(inline=False)
-def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
-    """Of a point in other's frame. Inside a closed mesh; of an open one, on the other side from own's origin.
+def behind_mesh(view: View, meshes: Meshes, point: Vec3, origin: Vec3) -> Behind:
+    """Of a point in other's frame. Inside a closed mesh; of an open one, on the other side from `origin`.
 
     A surface with a front is passed from the front only, and what is behind it within reach is behind it too.
     """
@@ -163,8 +184,8 @@ def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
         if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
             return result
     else:
-        parted = not is_free(meshes, view.other, point, Real(0.0), view.origin)
-        parted = parted and is_parted(meshes, view.other, point, view.origin)
+        parted = not is_free(meshes, view.other, point, Real(0.0), origin)
+        parted = parted and is_parted(meshes, view.other, point, origin)
         if not parted and (view.other_front == 0 or clearance.free >= view.reach):
             return result
     place = nearest_place_within(meshes, view.other, point, clearance.square)
@@ -181,3 +202,33 @@ def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
     result.way = off / result.depth
     result.feature = feature_of_place(meshes, view.other, place.face, place.part)
     return result
+
+
+@wp.func
+def behind_field(view: View, ground: Ground, point: Vec3) -> Behind:
+    """Of a point in the heightfield's frame."""
+    result = Behind()
+    if not is_inside(ground.field, point):
+        return result
+    place = way_out(ground, point)
+    result.depth = wp.sqrt(place.square)
+    if result.depth <= view.touch:
+        return result
+    result.found = 1
+    result.way = (point - place.point) / result.depth
+    result.feature = feature_on(ground, view.other, place.face, place.part)
+    return result
+
+
+@wp.func
+def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
+    """Of a point of own in other's frame."""
+    return behind_mesh(view, meshes, point, view.origin)
+
+
+@wp.func
+def behind_of(view: View, ground: Ground, point: Vec3) -> Behind:
+    """The same."""
+    if view.other < 0:
+        return behind_field(view, ground, point)
+    return behind_mesh(view, ground.meshes, point, origin_of(view, ground, point))

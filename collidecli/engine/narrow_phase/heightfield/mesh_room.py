@@ -1,0 +1,88 @@
+"""The room of a mesh and a heightfield: the features of each against the surface of the other, as of two meshes."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.heightfields import field_of
+from collidecli.engine.geometry.clearance import measure_grid
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.narrow_phase.dispatch import Room
+from collidecli.engine.narrow_phase.heightfield.inside import Ground
+from collidecli.engine.narrow_phase.heightfield.mesh_pieces import triangles_of_both
+from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
+from collidecli.engine.narrow_phase.mesh.join import join_surfaces
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle
+from collidecli.engine.narrow_phase.mesh.view import TOUCHES, View
+from collidecli.engine.narrow_phase.query import Query
+from collidecli.model.shape_types import ShapeType
+
+FIELD = wp.constant(-1)
+"""Stands for the heightfield where a mesh has its number."""
+
+
+@wp.func
+def view_on_ground(ground: Ground, mesh: int, pose_b_to_a: Pose, reach: Real, size: Real, is_mesh: bool) -> View:
+    """As `mesh.view.view_of`: how the heightfield, the pair's b, sees the mesh, or the mesh sees it."""
+    view = View()
+    view.reach = reach
+    view.touch = TOUCHES * size
+    front = ground.meshes.header[mesh * wp.static(HEADER) + 5]
+    closed = ground.meshes.header[mesh * wp.static(HEADER) + 6]
+    view.own = mesh
+    view.other = FIELD
+    view.own_front = front
+    view.own_closed = closed
+    view.other_front = 1
+    view.other_closed = 1
+    view.pose = wp.transform_inverse(pose_b_to_a)
+    view.pose_other_to_a = pose_b_to_a
+    view.is_a = 1
+    if not is_mesh:
+        view.own = FIELD
+        view.other = mesh
+        view.own_front = 1
+        view.own_closed = 1
+        view.other_front = front
+        view.other_closed = closed
+        view.pose = pose_b_to_a
+        view.pose_other_to_a = wp.transform_identity(dtype=Real)
+        view.is_a = 0
+    view.origin = wp.transform_get_translation(view.pose)
+    return view
+
+
+@wp.func
+def contacts_on_ground(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
+    """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
+    ground = Ground()
+    ground.meshes = meshes
+    ground.field = field_of(rows.heightfields, rows.heightfield[query.row_b])
+    middle = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
+    if middle[2] < ground.field.bottom:
+        ground.beneath = 1
+        if wp.abs(middle[0]) <= ground.field.half_x and wp.abs(middle[1]) <= ground.field.half_y:
+            ground.under = 1
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    size = wp.max(extent[0], wp.max(extent[1], extent[2]))
+    is_mesh = number >= 0
+    view = view_on_ground(ground, rows.mesh[query.row_a], query.pose_b_to_a, query.reach, size, is_mesh)
+    return contacts_of_triangle(view, ground, wp.where(is_mesh, number, ~number), out)
+
+
+GROUND = PieceKind(
+    "ground",
+    "measured_meshes",
+    search_kernel(Meshes, triangles_of_both),
+    join_surfaces,
+    parts_on_cuda=32,
+    others=(measure_grid,),
+)
+ROOM = Room("mesh_heightfield", 0, counted_kernel(Meshes, contacts_on_ground), kind=GROUND)
+
+
+def room_of(type_a: ShapeType) -> Room:
+    """The one room of meshes on heightfields, whose contacts are counted."""
+    return ROOM

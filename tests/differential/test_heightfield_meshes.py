@@ -1,0 +1,335 @@
+"""A heightfield and a triangle mesh: against brute force over all pairs of features, and against two meshes."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import numpy as np
+import pytest
+
+import collidecli
+from collidecli.model.builder import ModelBuilder
+from collidecli.model.shape_config import ShapeConfig
+from tests.support.contact_contract import ROUNDING, check_contract, columns
+from tests.support.heightfields import Terrain, rough, smooth
+from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
+from tests.support.meshes import blob, grid, torus
+from tests.support.oracle import rotation_of
+
+FRAMES = 18
+SIZES = [1e-3, 1.0, 1e3]
+DEEP = 3.0
+"""A base so far down that nothing is nearest to it: the solid is then as a mesh's in all ways."""
+TERRAINS = {
+    "rough": Terrain(rough(0).heights, 1.0, 0.8, DEEP),
+    "smooth": Terrain(smooth(14, 17).heights, 1.0, 0.8, DEEP),
+    "one cell": Terrain(rough(3, 2, 2).heights, 1.0, 0.8, DEEP),
+}
+MESHES = {
+    "blob": blob(np.random.default_rng(0), 7, 9),
+    "torus": torus(12, 7),
+    "box": box(0.5, 0.4, 0.3),
+    "bar": box(1.5, 0.1, 0.1),
+    "open": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
+}
+SMALL = {name: (0.4 * vertices, faces) for name, (vertices, faces) in MESHES.items()}
+
+
+def scene(terrain: Terrain, mesh: tuple[np.ndarray, np.ndarray], size: float = 1.0, as_mesh: bool = False, **options):
+    builder, here = ModelBuilder(), terrain.scaled(size)
+    if as_mesh:
+        builder.add_shape_mesh(builder.add_body(), *here.solid())
+    else:
+        builder.add_shape_heightfield(builder.add_body(), here.heights, here.hx, here.hy, here.base)
+    builder.add_shape_mesh(builder.add_body(), size * mesh[0], mesh[1], **options)
+    return builder.finalize()
+
+
+def poses(seed: int, terrain: Terrain, count: int = FRAMES, rise: float = 0.9) -> np.ndarray:
+    """float64[count, 1, 2, 7]: a terrain and a mesh in, around and above it, both turned at random."""
+    rng = np.random.default_rng(seed)
+    body_q = rng.normal(size=(count, 1, 2, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    local = rng.uniform(-1.0, 1.0, (count, 3)) * [1.25 * terrain.hx, 1.25 * terrain.hy, rise]
+    body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + np.einsum("fij,fj->fi", rotation_of(body_q[:, 0, 0]), local)
+    return body_q
+
+
+def resting(*place: float) -> np.ndarray:
+    """float64[1, 1, 2, 7]: two bodies that are not turned, the second moved."""
+    body_q = np.zeros((1, 1, 2, 7))
+    body_q[..., 6] = 1.0
+    body_q[0, 0, 1, :3] = place
+    return body_q
+
+
+def in_terrain(body_q: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """World points in the frame of body 0."""
+    return (points - body_q[0, :3]) @ rotation_of(body_q[:1])[0]
+
+
+def deepest_in(terrain: Terrain, points: np.ndarray) -> float:
+    """How deep the deepest of some points of the terrain's frame is, 0 where none is; its base does not count."""
+    return max((-terrain.signed_distance(point) for point in points if terrain.is_inside(point)), default=0.0)
+
+
+SQUARE = [(name, mesh, SIZES[(k + m) % 3]) for k, name in enumerate(TERRAINS) for m, mesh in enumerate(MESHES)]
+
+
+@pytest.mark.parametrize(("name", "mesh", "size"), SQUARE)
+def test_distance_and_depth(name, mesh, size):
+    """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of either in the other."""
+    terrain, shape = TERRAINS[name], SMALL[mesh]
+    body_q = poses(1, terrain)
+    moved = body_q.copy()
+    moved[..., :3] *= size
+    contacts = collidecli.collide(scene(terrain, shape, size), moved, gap=3.0 * size)
+    vertices, faces = terrain.solid()
+    kinds = set()
+    for frame in range(FRAMES):
+        cell = contacts.cell(frame)
+        check_contract(cell, size)
+        corners = [placed((vertices, faces), body_q[frame, 0, 0]), placed(shape, body_q[frame, 0, 1])]
+        inside = deepest_in(terrain, np.unique(in_terrain(body_q[frame, 0], corners[1].reshape(-1, 3)), axis=0))
+        if mesh != "open":
+            inside = max(inside, deepest_vertex(corners[0], corners[1]))
+        found = cell.distance.min() / size
+        if inside > 0.0 or crosses(*corners) or crosses(*corners[::-1]):
+            kinds.add("overlaps")
+            assert found < 0.0
+            assert found <= -inside + ROUNDING
+        else:
+            kinds.add("apart")
+            assert found == pytest.approx(mesh_distance(*corners), abs=2.0 * ROUNDING)
+    assert kinds == {"apart", "overlaps"}
+
+
+def table(cell) -> np.ndarray:
+    return np.concatenate([cell.distance[:, None], cell.normal, cell.point0, cell.point1], axis=1)
+
+
+@pytest.mark.parametrize("mesh", ["blob", "box", "bar"])
+@pytest.mark.parametrize("name", TERRAINS)
+def test_contacts_are_those_of_two_meshes(name, mesh):
+    """One by one: distance, normal and both points, of the closed mesh of the same solid."""
+    terrain = TERRAINS[name]
+    body_q = poses(2, terrain)
+    field = collidecli.collide(scene(terrain, SMALL[mesh]), body_q, gap=0.15)
+    closed = collidecli.collide(scene(terrain, SMALL[mesh], as_mesh=True), body_q, gap=0.15)
+    assert len(field.distance) > 20
+    for frame in range(FRAMES):
+        ours, theirs = table(field.cell(frame)), table(closed.cell(frame))
+        if min(len(ours), len(theirs)) == 0:
+            assert len(ours) == len(theirs)
+            continue
+        off = np.abs(ours[:, None] - theirs[None]).max(axis=2)
+        assert off.min(axis=1).max() < 1e-5, frame
+        assert off.min(axis=0).max() < 1e-5, frame
+
+
+def test_every_vertex_inside_leaves_as_spheres_do():
+    """Deep under the surface too: by the exact way from the vertex to surface and walls; and its number is right."""
+    terrain, (vertices, faces) = TERRAINS["rough"], SMALL["box"]
+    body_q = poses(3, terrain, rise=2.5)
+    model = scene(terrain, (vertices, faces))
+    contacts = collidecli.collide(model, body_q, gap=0.01)
+    seen = 0
+    for frame in range(FRAMES):
+        cell = contacts.cell(frame)
+        turn = rotation_of(body_q[frame, 0])[1]
+        points = in_terrain(body_q[frame, 0], vertices @ turn.T + body_q[frame, 0, 1, :3])
+        for distance, feature, where in zip(cell.distance, cell.feature1.tolist(), cell.point1, strict=True):
+            if feature % 3 == 0 and terrain.is_inside(points[feature // 3]):
+                point = points[feature // 3]
+                np.testing.assert_allclose(in_terrain(body_q[frame, 0], where), point, atol=1e-6)
+                assert distance == pytest.approx(terrain.signed_distance(point), abs=1e-6)
+                seen += 1
+        assert cell.distance.min(initial=0.0) <= -deepest_in(terrain, points) + ROUNDING
+    assert seen > 30
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_wholly_buried_is_found_and_lifted(size):
+    terrain = TERRAINS["smooth"]
+    model = scene(terrain, box(0.05, 0.1, 0.05), size)
+    for place in ((0.1, 0.05, -0.6), (-0.2, 0.1, -0.3), (0.9, 0.0, -1.5)):
+        body_q = resting(*(size * np.array(place)))
+        for gap in (0.0, 0.1 * size):
+            cell = collidecli.collide(model, body_q, gap=gap).cell(0)
+            corners = np.unique(placed(box(0.05, 0.1, 0.05), np.array([*place, 0, 0, 0, 1.0])).reshape(-1, 3), axis=0)
+            assert cell.distance.min() == pytest.approx(-size * deepest_in(terrain, corners), abs=ROUNDING * size)
+            assert len(cell.distance) == 8
+
+
+def test_a_box_on_flat_ground_has_its_corners():
+    """72 cells a side: no edge between them is met."""
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, np.zeros((73, 73), np.float32), 1.0, 1.0, 0.5)
+    builder.add_shape_mesh(builder.add_body(), *box(0.2, 0.3, 0.1))
+    model = builder.finalize()
+    for height in (1e-3, 0.0, -1e-3, -0.05):
+        cell = collidecli.collide(
+            model, resting(0.0, 0.0, 0.1 + height)[:, :, 1:] + [0.013, 0.007, 0, 0, 0, 0, 0], gap=0.01
+        ).cell(0)
+        np.testing.assert_allclose(cell.distance, height, atol=1e-8)
+        np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (4, 1)), atol=1e-9)
+
+
+def test_numbers_are_those_of_the_grid():
+    """A peak under a box is vertex v = row * columns + col, 8 v; its corners stand on triangles of their cells."""
+    heights = np.zeros((5, 6), np.float32)
+    heights[2, 3] = 0.2
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, heights, 5.0, 4.0, 0.5)
+    builder.add_shape_mesh(builder.add_body(), *box(0.4, 0.4, 0.1))
+    cell = collidecli.collide(builder.finalize(), resting(1.1, 0.1, 0.31)[:, :, 1:], gap=0.05).cell(0)
+    assert cell.distance.min() == pytest.approx(0.01, abs=1e-7)
+    assert cell.feature0[np.argmin(cell.distance)] == 8 * (2 * 6 + 3)
+    far = collidecli.collide(builder.finalize(), resting(-4.0, -3.3, 0.11)[:, :, 1:], gap=0.05).cell(0)
+    assert sorted(set(far.feature0.tolist())) == [4, 5]
+
+
+def test_walls_and_base_as_for_convex_shapes():
+    """Beside, below, and with its middle under the base: the nearest of all; a middle above that is lifted."""
+    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.4)
+    model = scene(terrain, box(0.2, 0.2, 0.2))
+    for place, depth, normal in (
+        ((1.15, 0.3, -0.1), -0.05, [1.0, 0.0, 0.0]),
+        ((1.25, 0.3, -0.1), 0.05, [1.0, 0.0, 0.0]),
+        ((0.1, -1.17, -0.15), -0.03, [0.0, -1.0, 0.0]),
+        ((0.1, 0.2, -0.65), 0.05, [0.0, 0.0, -1.0]),
+        ((0.1, 0.2, -0.55), -0.05, [0.0, 0.0, -1.0]),
+        ((0.1, 0.2, -0.41), -0.19, [0.0, 0.0, -1.0]),
+        ((0.1, 0.2, -0.19), -0.39, [0.0, 0.0, 1.0]),
+        ((0.1, 0.2, 0.15), -0.05, [0.0, 0.0, 1.0]),
+    ):
+        cell = collidecli.collide(model, resting(*place), gap=0.1).cell(0)
+        deepest = int(np.argmin(cell.distance))
+        assert cell.distance[deepest] == pytest.approx(depth, abs=1e-7), place
+        np.testing.assert_allclose(cell.normal[deepest], normal, atol=1e-9, err_msg=str(place))
+
+
+def test_thin_ground_lifts_what_sticks_out_below():
+    """A column through ground of a tenth of its length: no vertex is inside, and every way out is up."""
+    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.1)
+    cell = collidecli.collide(scene(terrain, box(0.1, 0.1, 0.5)), resting(0.03, 0.02, 0.3), gap=0.05).cell(0)
+    assert cell.distance.min() == pytest.approx(-0.1, abs=1e-6)
+    np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-9)
+
+
+def hook() -> tuple[np.ndarray, np.ndarray]:
+    """Three boxes: an upright one beside the ground, an arm above it and a longer one below."""
+    parts = [((1.3, 0, 0), (0.1, 0.1, 1.0)), ((0.8, 0, 0.9), (0.4, 0.1, 0.1)), ((0.7, 0, -0.9), (0.5, 0.1, 0.1))]
+    vertices = [np.array(middle) + box(*half)[0] for middle, half in parts]
+    return np.concatenate(vertices), np.concatenate([box(*half)[1] + 8 * k for k, (_, half) in enumerate(parts)])
+
+
+def test_a_hook_around_the_border_is_as_far_as_it_is():
+    """Its middle is above the base, and what is nearest to it below."""
+    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.6)
+    model, (vertices, faces) = scene(terrain, hook()), hook()
+    center = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    assert center[2] > terrain.bottom
+    for lift in (0.1, 0.15, -0.1):
+        cell = collidecli.collide(model, resting(0.0, 0.0, lift), gap=0.4).cell(0)
+        distance = mesh_distance(placed(terrain.solid(), resting(0, 0, 0)[0, 0, 0]), vertices[faces] + [0.0, 0.0, lift])
+        assert cell.distance.min() == pytest.approx(distance, abs=1e-7)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_a_sheet_in_the_ground_comes_up(two_sided):
+    """On it, half in it and wholly under it, wherever the ground's own middle is."""
+    terrain = Terrain(np.zeros((9, 9), np.float32), 1.0, 1.0, 2.0)
+    sheet = np.array([[-0.3, -0.3, 0.0], [0.3, -0.3, 0.0], [0.3, 0.3, 0.0], [-0.3, 0.3, 0.0]])
+    model = scene(terrain, (sheet, np.array([[0, 2, 1], [0, 3, 2]])), two_sided=two_sided)
+    for height in (0.02, -0.05, -0.4):
+        cell = collidecli.collide(model, resting(0.31, 0.22, height), gap=0.05).cell(0)
+        deepest = int(np.argmin(cell.distance))
+        assert cell.distance[deepest] == pytest.approx(height, abs=1e-7)
+        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, 1.0], atol=1e-9)
+
+
+def test_a_hill_through_a_sheet():
+    """No vertex of the sheet is in the ground: the peak is behind it, whichever way the sheet is turned."""
+    heights = np.zeros((5, 5), np.float32)
+    heights[2, 2] = 0.3
+    sheet = np.array([[-0.8, -0.8, 0.0], [0.8, -0.8, 0.0], [0.8, 0.8, 0.0], [-0.8, 0.8, 0.0]])
+    for faces in ([[0, 1, 2], [0, 2, 3]], [[0, 2, 1], [0, 3, 2]]):
+        builder = ModelBuilder()
+        builder.add_shape_heightfield(-1, heights, 1.0, 1.0, 3.0)
+        builder.add_shape_mesh(builder.add_body(), sheet, np.array(faces))
+        cell = collidecli.collide(builder.finalize(), resting(0.05, 0.1, 0.2)[:, :, 1:], gap=0.0).cell(0)
+        deepest = int(np.argmin(cell.distance))
+        assert cell.distance[deepest] == pytest.approx(-0.1, abs=1e-7)
+        np.testing.assert_allclose(cell.normal[deepest], [0.0, 0.0, 1.0], atol=1e-9)
+
+
+def test_a_large_terrain_costs_what_the_mesh_is_over():
+    """4096 by 4096 heights: 64 MiB, of which no mesh is made."""
+    line = np.arange(4096, dtype=np.float32)
+    heights = (np.sin(0.05 * line)[None, :] * np.cos(0.04 * line)[:, None]).astype(np.float32)
+    vertices, faces = blob(np.random.default_rng(3), 12, 16)
+    mesh = (3.0 * vertices, faces)
+    body_q = resting(1000.25, -700.5, 0.5)
+    body_q[0, 0, 0, :2] = 999.0, -701.0
+    patch = Terrain(heights[1332:1362, 3032:3062], 14.5, 14.5, 10.0)
+    near = collidecli.collide(scene(patch, mesh), body_q, gap=0.1).cell(0)
+    body_q[0, 0, 0, :2] = 0.0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = collidecli.collide(scene(Terrain(heights, 2047.5, 2047.5, 10.0), mesh), body_q, gap=0.1).cell(0)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150 * 1024
+    assert len(near.distance) > 20
+    order, order_near = (np.lexsort(np.round(cell.point0, 3).T) for cell in (found, near))
+    np.testing.assert_allclose(found.distance[order], near.distance[order_near], atol=1e-6)
+    np.testing.assert_allclose(found.point0[order], near.point0[order_near], atol=1e-5)
+
+
+def test_signed_distance_fields_do_not_matter():
+    """A heightfield meets the surface itself."""
+    terrain, body_q = TERRAINS["rough"], poses(4, TERRAINS["rough"], 6)
+    plain = collidecli.collide(scene(terrain, SMALL["blob"]), body_q, gap=0.1)
+    cfg = ShapeConfig(sdf_max_resolution=16)
+    field = collidecli.collide(scene(terrain, SMALL["blob"], cfg=cfg), body_q, gap=0.1, cache_limit=0)
+    assert len(plain.distance) > 20
+    assert columns(plain) == columns(field)
+
+
+def test_the_order_of_the_two_does_not_matter():
+    terrain, (vertices, faces) = TERRAINS["smooth"], SMALL["blob"]
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), vertices, faces)
+    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
+    body_q = poses(5, terrain, 8)
+    here = collidecli.collide(scene(terrain, (vertices, faces)), body_q, gap=0.2)
+    there = collidecli.collide(builder.finalize(), body_q[:, :, ::-1], gap=0.2)
+    for frame in range(8):
+        first, second = here.cell(frame), there.cell(frame)
+        order = np.lexsort((second.feature0, second.feature1))
+        np.testing.assert_array_equal(first.feature0, second.feature1[order])
+        np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
+        np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
+
+
+def test_one_answer():
+    """Over broad phases, chunks and threads, beside two meshes that meet each other and a box that meets the ground."""
+    builder = ModelBuilder()
+    terrain = TERRAINS["smooth"]
+    builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
+    for name in ("blob", "torus", "open"):
+        builder.add_shape_mesh(builder.add_body(), *SMALL[name])
+    rng = np.random.default_rng(6)
+    body_q = rng.normal(size=(9, 1, 4, 7))
+    body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
+    body_q[..., :3] = rng.uniform(-0.5, 0.5, (9, 1, 4, 3))
+    model = builder.finalize()
+    expected = columns(collidecli.collide(model, body_q))
+    assert len(expected["distance"]) > 300
+    variants: tuple[dict[str, Any], ...] = (
+        {"broad_phase": "nxn"},
+        {"broad_phase": "sap", "threads": 1},
+        {"threads": 3, "chunk_cells": 1},
+        {"chunk_cells": 4},
+    )
+    for options in variants:
+        assert columns(collidecli.collide(model, body_q, **options)) == expected, options
