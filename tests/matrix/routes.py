@@ -45,6 +45,8 @@ def route(first: Form, second: Form) -> str:
     kind = room.kind.name if room.kind else ""
     if kind == "heightfield":
         return "cells"
+    if kind == "ground":
+        return "cells and tree"
     if kind == "meshes":
         return "trees of both"
     if first.type == ShapeType.PLANE and second.type in (ShapeType.CONVEX_MESH, ShapeType.MESH):

@@ -12,6 +12,7 @@ from collidecli.engine.contact.compact import COMPACT, count_cells
 from collidecli.engine.contact.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.narrow_phase.dispatch import room
+from collidecli.engine.narrow_phase.heightfield.mesh_room import GROUND
 from collidecli.engine.narrow_phase.heightfield.room import HEIGHTFIELD
 from collidecli.engine.narrow_phase.in_pieces import copy_pieces
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESHES
@@ -50,6 +51,8 @@ KERNELS = {
     "meshes": room(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
     "join_surfaces": MESHES.join,
     "find_on_heightfield": HEIGHTFIELD.search,
+    "find_on_ground": GROUND.search,
+    "ground": room(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex_field": room(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "hull_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
@@ -73,6 +76,8 @@ HEAVY = {
     "meshes",
     "convex_field",
     "hull_field",
+    "find_on_ground",
+    "ground",
 }
 """Take a core ten seconds to half a minute each: `make test-slow`."""
 

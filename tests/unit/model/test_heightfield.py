@@ -75,7 +75,7 @@ def test_ranges_of_squares_are_those_of_their_corners():
             assert level[i, j].tolist() == [square.min(), square.max()]
 
 
-@pytest.mark.parametrize("other", ["heightfield", "plane", "mesh"])
+@pytest.mark.parametrize("other", ["heightfield", "plane"])
 def test_pairs_that_do_not_meet_are_refused_by_name(other):
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, np.zeros((2, 2)), key="hills")
@@ -83,7 +83,6 @@ def test_pairs_that_do_not_meet_are_refused_by_name(other):
     {
         "heightfield": lambda: builder.add_shape_heightfield(body, np.zeros((2, 3)), key="other"),
         "plane": lambda: builder.add_shape_plane(body, key="other"),
-        "mesh": lambda: builder.add_shape_mesh(body, np.eye(3), np.array([[0, 1, 2]]), key="other"),
     }[other]()
     with pytest.raises(InputError, match=f"a heightfield and a {other} may touch") as caught:
         collidecli.collide(builder.finalize())

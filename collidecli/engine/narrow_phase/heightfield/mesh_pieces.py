@@ -160,7 +160,7 @@ def faces_of_field(both: Both, meshes: Meshes, field: Field, part: int, parts: i
 
 @wp.func
 def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
-    """Notes the triangles with work in a share of the mesh's tree; ~ those of the heightfield in a share of its rows."""
+    """Notes the triangles with work in a share of the mesh's tree; ~ those of the heightfield's in one of its rows."""
     field = field_of(rows.heightfields, rows.heightfield[query.row_b])
     both = both_of(rows, meshes, query)
     share = (both.of_field.end - both.of_field.first) / parts + 1

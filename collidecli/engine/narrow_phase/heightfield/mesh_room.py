@@ -5,8 +5,8 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.clearance import measure_grid
+from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.dispatch import Room
