@@ -13,10 +13,15 @@ from tests.bench.peers import stage_shares
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene
 from tests.bench.timing import CLOCKS, Mujoco, Ours
+from tests.support.meshes import bumpy
+from tests.support.oracle import rotation_of
 from tests.support.quadruped import HALF_SIZE, terrain, walk, write_quadruped
 
 FRAMES = 2000
 SIDES = (512, 4096)
+BODIES = 100
+LAID = 20
+"""Frames of meshes that lie on a terrain."""
 
 
 def measure(repeats: int, clock: str) -> BenchTable:
@@ -40,7 +45,40 @@ def measure(repeats: int, clock: str) -> BenchTable:
     for side in SIDES:
         table.add(f"a sphere on {side} x {side} heights", "", spread_time(times[str(side)] / FRAMES), "")
         table.keep(f"sphere {side} seconds", times[str(side)])
+    _measure_meshes(table, repeats, clock)
     return table
+
+
+def _measure_meshes(table: BenchTable, repeats: int, clock: str) -> None:
+    """Bodies of 5000 triangles each, laid on terrains of two sizes whose cells are of one size."""
+    laid = {side: lying(side, clock) for side in SIDES}
+    times = interleaved({str(side): lambda one=one: one.measure().seconds for side, one in laid.items()}, repeats)
+    for side in SIDES:
+        name = f"{BODIES} meshes of 5000 triangles on {side} x {side} heights"
+        table.add(name, "", spread_time(times[str(side)] / LAID), "")
+        table.keep(f"meshes {side} seconds", times[str(side)])
+
+
+def lying(side: int, clock: str) -> Ours:
+    """Meshes somewhere in the middle of a terrain, their lowest point 5 mm in it, turned at random in each frame."""
+    rng = np.random.default_rng(1)
+    heights = (5.0 * terrain(side, np.random.default_rng(0))).astype(np.float32)
+    half = HALF_SIZE * (side - 1) / 511.0
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, heights, half, half, 0.1)
+    vertices, faces = bumpy(rng, 51, 50, 0.3)
+    turn = rng.normal(size=(LAID, BODIES, 4))
+    turn /= np.linalg.norm(turn, axis=2, keepdims=True)
+    poses = np.zeros((LAID, 1, BODIES, 7))
+    poses[:, 0, :, 3:] = turn
+    poses[:, 0, :, :2] = 2.0 * (np.stack(np.divmod(np.arange(BODIES), 10), axis=1) - 4.5)
+    for body in range(BODIES):
+        builder.add_shape_mesh(builder.add_body(), vertices, faces)
+        for frame in range(LAID):
+            placed = vertices @ rotation_of(poses[frame, 0, body][None])[0].T + poses[frame, 0, body, :3]
+            column, row = np.round((placed[:, :2].T / half + 1.0) * 0.5 * (side - 1)).astype(int)
+            poses[frame, 0, body, 2] = (heights[row, column] - placed[:, 2]).max() - 0.005
+    return Ours(builder.finalize(), poses, clock=CLOCKS[clock])
 
 
 def quadruped(count: int) -> BenchScene:
