@@ -129,6 +129,20 @@ def test_what_is_buried_comes_out_at_the_nearest_place():
         assert cell.normal[0] @ way == pytest.approx(-terrain.signed_distance(middle), abs=1e-6)
 
 
+@pytest.mark.parametrize("shape_type", [ShapeType.SPHERE, ShapeType.BOX])
+def test_what_is_buried_in_flat_ground_comes_up(shape_type):
+    """The way straight up is as long as the nearest: it counts, whichever way the two were rounded."""
+    terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 2.0)
+    model = scene(terrain, shape_type, (0.1,) if shape_type == ShapeType.SPHERE else (0.1, 0.1, 0.1))
+    for depth in (0.12, 0.3, 0.37):
+        body_q = np.zeros((1, 1, 2, 7))
+        body_q[..., 6] = 1.0
+        body_q[0, 0, 1, :3] = 0.11, 0.07, -depth
+        cell = collidecli.collide(model, body_q, gap=0.01).cell(0)
+        assert cell.distance.min() == pytest.approx(-depth - 0.1, abs=1e-7)
+        np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-7)
+
+
 FLAT = {
     ShapeType.SPHERE: ((0.1,), 0.1),
     ShapeType.CAPSULE: ((0.05, 0.1), 0.15),

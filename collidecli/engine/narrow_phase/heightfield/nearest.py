@@ -18,6 +18,8 @@ from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go
 
 AGAINST = wp.constant(Real(-0.7))
 """Cosine below which a triangle looks against a direction; as for meshes."""
+EQUAL = wp.constant(Real(1.0 + 1.0e-12))
+"""Squares that differ by less than this factor may be of one distance."""
 
 
 @wp.func
@@ -152,8 +154,11 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
             result.number = wall_under(field, segment, point)
     square = result.distance * result.distance
     if result.number < 0:
-        # The vertical distance is attained by some triangle at least: nothing equal may be passed over.
-        square = square * Real(1.0 + 1.0e-12)
+        # That of the triangle above, at least; nothing equal is passed over, so that the first of equals counts.
+        row = row_under(field, point[1])
+        col = col_under(field, point[0])
+        result.number = 2 * (row * field.cols + col) + side_below(field, row, col, point)
+        square = square * EQUAL
     grown = Vec3(result.distance, result.distance, result.distance)
     walk = begin_walk(field, point - grown, point + grown)
     while walk.done == 0:
