@@ -41,7 +41,7 @@ def route(first: Form, second: Form) -> str:
         return NEVER
     if field_voxel((first, second)) is not None:
         return "SDF"
-    room = dispatch.room(first.type, second.type, "gjk")
+    room = dispatch.room(*sorted((first.type, second.type)), "gjk")
     kind = room.kind.name if room.kind else ""
     if kind == "heightfield":
         return "cells"
