@@ -8,12 +8,16 @@ import numpy as np
 
 from collidecli.model.contacts import ContactBlock
 
+MOST_PLACES = 1 << 16
+"""Pairs of shapes that are counted in a table of all; of more shapes those that touch are sorted."""
+
 
 class Tally:
     """Contacts per pair of shapes and the deepest contact, added up block by block."""
 
     def __init__(self, shape_count: int) -> None:
         self._shape_count = shape_count
+        self._table = np.zeros(shape_count**2 if shape_count**2 <= MOST_PLACES else 0, np.int64)
         self._keys = np.zeros(0, np.int64)
         self._counts = np.zeros(0, np.int64)
         self.deepest: tuple[float, int, int, int] | None = None
@@ -23,20 +27,27 @@ class Tally:
         if not block.contact_count:
             return
         columns = block.columns
-        keys, counts = np.unique(
-            columns["shape0"].astype(np.int64) * self._shape_count + columns["shape1"], return_counts=True
-        )
-        together, inverse = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        self._counts = np.bincount(inverse, np.concatenate([self._counts, counts])).astype(np.int64)
-        self._keys = together
+        keys = columns["shape0"].astype(np.int64) * self._shape_count + columns["shape1"]
+        if len(self._table):
+            self._table += np.bincount(keys, minlength=len(self._table))
+        else:
+            self._add_sorted(*np.unique(keys, return_counts=True))
         row = int(np.argmin(columns["distance"]))
         distance = float(columns["distance"][row])
         if self.deepest is None or distance < self.deepest[0]:
             cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
             self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
 
+    def _add_sorted(self, keys: np.ndarray, counts: np.ndarray) -> None:
+        together, inverse = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
+        self._counts = np.bincount(inverse, np.concatenate([self._counts, counts])).astype(np.int64)
+        self._keys = together
+
     def pairs(self) -> dict[tuple[int, int], int]:
         """Contacts of each pair, most first."""
+        if len(self._table):
+            self._keys = np.flatnonzero(self._table)
+            self._counts = self._table[self._keys]
         order = np.lexsort((self._keys, -self._counts))
         return {
             (int(key) // self._shape_count, int(key) % self._shape_count): int(count)
