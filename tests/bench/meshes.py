@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import warp as wp
 
 from collidecli.app.api import collide
-from collidecli.engine.build import find_device
 from collidecli.files.mujoco.compile import compile_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions
+from tests.bench.newton import NewtonFrames, newton_version
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene
 from tests.bench.timing import CLOCKS, Mujoco, Ours
@@ -45,7 +44,6 @@ def measure(repeats: int, clock: str) -> BenchTable:
             f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm.",
         ],
     )
-    find_device("cpu")  # silences Warp before Newton speaks
     _measure_pile(table, repeats, CLOCKS[clock])
     _measure_hulls(table, repeats, CLOCKS[clock])
     return table
@@ -89,20 +87,18 @@ def _settled(model: Model) -> np.ndarray:
 
 def _measure_pile(table: BenchTable, repeats: int, clock: Callable[[], float]) -> None:
     model, poses, forms = pile_of_meshes()
-    try:
-        import newton
-    except ImportError:
-        table.notes.append("Newton is not installed: the pile was not measured.")
+    version = newton_version(table)
+    if not version:
         return
     table.notes.append(
-        f"Newton {newton.__version__} by its trees of boxes, in float32; its signed distance fields need a CUDA device "
+        f"Newton {version} by its trees of boxes, in float32; its signed distance fields need a CUDA device "
         "to be built, so that path has no figure on the CPU."
     )
     for reduced in (False, True):
         ours = Ours(model, poses, clock=clock, contact=ContactOptions(gap=GAP, reduce_contacts=reduced))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            theirs = NewtonMeshes(forms, poses, reduced, clock)
+            theirs = newton_meshes(forms, poses, reduced, clock)
             sides = {"newton": theirs.measure, "ours": lambda ours=ours: ours.measure().seconds}
             times = interleaved(sides, repeats)
         what = "reduced contacts" if reduced else "all contacts"
@@ -119,48 +115,20 @@ def _add(table: BenchTable, scene: str, peer: str, counts: str, times: dict[str,
         table.keep(f"{scene} {label} {side} seconds", times[side])
 
 
-class NewtonMeshes:
-    """The pile in Newton, a frame at a time, on pairs listed beforehand. contacts: found in the last pass.
+def newton_meshes(
+    forms: list[tuple[np.ndarray, np.ndarray]], poses: np.ndarray, reduced: bool, clock: Callable[[], float]
+) -> NewtonFrames:
+    """The pile, a frame at a time, on pairs listed beforehand."""
+    import newton
 
-    Raises where a buffer was too small: then contacts were lost.
-    """
-
-    def __init__(
-        self,
-        forms: list[tuple[np.ndarray, np.ndarray]],
-        poses: np.ndarray,
-        reduced: bool,
-        clock: Callable[[], float],
-    ) -> None:
-        import newton
-
-        builder = newton.ModelBuilder()
-        builder.default_shape_cfg.gap = 0.5 * GAP
-        meshes = [newton.Mesh(v.astype(np.float32), f.reshape(-1).astype(np.int32)) for v, f in forms]
-        for k in range(BODIES):
-            builder.add_shape_mesh(builder.add_body(), mesh=meshes[k % FORMS])
-        model = builder.finalize(device="cpu")
-        self._pipeline = newton.CollisionPipeline(
-            model, broad_phase="explicit", reduce_contacts=reduced, rigid_contact_max=200_000
-        )
-        self._buffer = self._pipeline.contacts()
-        self._state = model.state()
-        self._poses = [wp.array(pose.astype(np.float32), dtype=wp.transform, device="cpu") for pose in poses[:, 0]]
-        self._clock = clock
-        self.contacts = 0
-
-    def measure(self) -> float:
-        seconds, self.contacts = 0.0, 0
-        for pose in self._poses:
-            self._state.body_q = pose
-            start = self._clock()
-            self._pipeline.collide(self._state, self._buffer)
-            seconds += self._clock() - start
-            found = int(self._buffer.rigid_contact_count.numpy()[0])
-            if found > self._buffer.rigid_contact_max:
-                raise RuntimeError(f"{found} contacts, room for {self._buffer.rigid_contact_max}")
-            self.contacts += found
-        return seconds
+    builder = newton.ModelBuilder()
+    builder.default_shape_cfg.gap = 0.5 * GAP
+    meshes = [newton.Mesh(v.astype(np.float32), f.reshape(-1).astype(np.int32)) for v, f in forms]
+    for k in range(BODIES):
+        builder.add_shape_mesh(builder.add_body(), mesh=meshes[k % FORMS])
+    model = builder.finalize(device="cpu")
+    limits = {"reduce_contacts": reduced, "rigid_contact_max": 200_000}
+    return NewtonFrames(model, poses[:, 0], clock, broad_phase="explicit", **limits)
 
 
 def hull_points(count: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -35,17 +36,14 @@ def measure(repeats: int, clock: str) -> BenchTable:
             "batch over ours",
         ],
     )
-    try:
-        import newton
-    except ImportError:
-        table.notes.append("Newton is not installed: nothing was measured.")
+    version = newton_version(table)
+    if not version:
         return table
     table.notes = [
-        f"Newton {newton.__version__} works in float32; kernels are launched, not captured as graphs. Its shapes have "
+        f"Newton {version} works in float32; kernels are launched, not captured as graphs. Its shapes have "
         "no gap here, as in ours. Which pairs may touch, and how many contacts a pair has, is each one's own reading "
         "of the same MJCF."
     ]
-    find_device("cpu")  # silences Warp before Newton speaks
     for key, frame_count in FRAMES.items():
         scene = SCENES[key]()
         model, poses = model_and_poses(scene)
@@ -66,10 +64,10 @@ def _compare(
     clock: Callable[[], float],
 ) -> None:
     frames = len(poses)
-    batches = {name: NewtonBatch(scene, poses, frames, name, clock) for name in BROAD_PHASES}
+    batches = {name: newton_batch(scene, poses, frames, name, clock) for name in BROAD_PHASES}
     first = {name: min(batch.measure() for _ in range(2)) for name, batch in batches.items()}
     fastest = min(first, key=lambda name: first[name])
-    single = NewtonBatch(scene, poses, 1, fastest, clock)
+    single = newton_batch(scene, poses, 1, fastest, clock)
     batch = batches[fastest]
     times = interleaved(
         {"frame by frame": single.measure, "batch": batch.measure, "ours": lambda: ours.measure().seconds}, repeats
@@ -86,29 +84,47 @@ def _compare(
         table.keep(f"{key} {name} seconds", seconds)
 
 
-class NewtonBatch:
-    """A scene in Newton in `worlds` copies; `measure` collides every frame, so many at a time.
+def newton_version(table: BenchTable) -> str:
+    """Newton's version; empty where it is not installed, which the table then says. Warp says nothing from here on."""
+    find_device("cpu")
+    try:
+        import newton
+    except ImportError:
+        table.notes.append("Newton is not installed: it was not measured.")
+        return ""
+    return newton.__version__
 
-    contacts: found in the last pass. Raises where a buffer was too small: then contacts were lost.
+
+def newton_batch(
+    scene: BenchScene, poses: np.ndarray, worlds: int, broad_phase: str, clock: Callable[[], float]
+) -> NewtonFrames:
+    """A scene in `worlds` copies, so many frames at a time."""
+    import newton
+
+    one, many = newton.ModelBuilder(), newton.ModelBuilder()
+    one.default_shape_cfg.gap = 0.0
+    one.add_mjcf(str(scene.path))
+    assert one.body_count == poses.shape[2], "Newton has other bodies"
+    many.replicate(one, worlds)
+    model = many.finalize(device="cpu")
+    model.shape_gap.zero_()
+    return NewtonFrames(model, poses.reshape(-1, worlds * poses.shape[2], 7), clock, broad_phase=broad_phase)
+
+
+class NewtonFrames:
+    """Newton's collision pipeline of a model, at poses [turns, bodies, 7]; `measure` collides them in turn.
+
+    contacts: found in the last pass. Raises where a buffer was too small: then contacts were lost. options: of the
+    pipeline.
     """
 
-    def __init__(
-        self, scene: BenchScene, poses: np.ndarray, worlds: int, broad_phase: str, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, model: Any, poses: np.ndarray, clock: Callable[[], float], **options: Any) -> None:
         import newton
 
-        one, many = newton.ModelBuilder(), newton.ModelBuilder()
-        one.default_shape_cfg.gap = 0.0
-        one.add_mjcf(str(scene.path))
-        assert one.body_count == poses.shape[2], "Newton has other bodies"
-        many.replicate(one, worlds)
-        model = many.finalize(device="cpu")
-        model.shape_gap.zero_()
-        self._pipeline = newton.CollisionPipeline(model, broad_phase=broad_phase)
+        self._pipeline = newton.CollisionPipeline(model, **options)
         self._buffer = self._pipeline.contacts()
         self._state = model.state()
-        turns = poses.astype(np.float32).reshape(-1, worlds * poses.shape[2], 7)
-        self._poses = [wp.array(turn, dtype=wp.transform, device="cpu") for turn in turns]
+        self._poses = [wp.array(turn, dtype=wp.transform, device="cpu") for turn in poses.astype(np.float32)]
         self._clock = clock
         self.contacts = 0
 
