@@ -150,10 +150,8 @@ def border_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
 
 
 @wp.func
-def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: PieceList) -> int:
-    """Notes every triangle that a shape is to be tested against, in one part; of one that is inside, ~ the nearest."""
-    field = field_of(fields, rows.heightfield[query.row_b])
-    near = near_field(rows, query, field)
+def find_pieces(field: Field, near: Near, out: PieceList) -> int:
+    """Notes every triangle that a shape is to be tested against; of one that is inside, ~ the nearest."""
     found = int(0)
     under_field = (
         near.beneath == 1 and wp.abs(near.middle[0]) <= field.half_x and wp.abs(near.middle[1]) <= field.half_y
@@ -176,3 +174,11 @@ def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: in
             number = nearest_part(field, near.middle).number
         found = note_piece(out, found, ~number)
     return found
+
+
+@wp.func(inline=True)
+def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: PieceList) -> int:
+    """As `find_pieces`, in one part."""
+    field = field_of(fields, rows.heightfield[query.row_b])
+    near = near_field(rows, query, field)
+    return find_pieces(field, near, out)

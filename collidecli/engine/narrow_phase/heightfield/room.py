@@ -27,7 +27,7 @@ HEIGHTFIELD = PieceKind("heightfield", "heightfields", search_kernel(Heightfield
 def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
     """The kernel of a shape kind against triangles of heightfields. shape_a: `primitive_of` or `hull_of`."""
 
-    @wp.func
+    @wp.func(inline=True)
     def collide_triangle(
         rows: ShapeRows, fields: Heightfields, query: Query, number: int, out: Staging, row: int
     ) -> int:

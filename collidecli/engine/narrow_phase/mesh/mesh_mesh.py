@@ -228,7 +228,7 @@ def contacts_of_triangle(view: View, meshes: Any, face: int, rows: ContactRows) 
     return meet_surface(view, meshes, face, work, rows, count)
 
 
-@wp.func
+@wp.func(inline=True)
 def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a piece, see `pieces.triangles_of_both`."""
     extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])

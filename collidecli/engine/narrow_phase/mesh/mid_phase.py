@@ -45,7 +45,7 @@ def box_of_shape(shape_type: int, size: Vec3, pose: Pose, reach: Real) -> Near:
     return near
 
 
-@wp.func(inline=False)
+@wp.func
 def near_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Near:
     """What the shape of a pair can reach, and the boxes of its mesh."""
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
@@ -70,12 +70,10 @@ def meets(near: Near, meshes: Meshes, node: int) -> bool:
 
 
 @wp.func(inline=False)
-def way_out(rows: ShapeRows, meshes: Meshes, query: Query) -> int:
+def way_out(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     """The triangle nearest to the origin of a shape that is inside a closed mesh; else -1."""
-    mesh = rows.mesh[query.row_b]
-    if rows.type[query.row_a] == PLANE or meshes.header[mesh * wp.static(HEADER) + 6] == 0:
+    if meshes.header[mesh * wp.static(HEADER) + 6] == 0:
         return -1
-    origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
     root = meshes.header[mesh * wp.static(HEADER) + 3]
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
@@ -85,7 +83,7 @@ def way_out(rows: ShapeRows, meshes: Meshes, query: Query) -> int:
     return place.face
 
 
-@wp.func
+@wp.func(inline=True)
 def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the triangles that a shape may meet, in the order of the tree, in one part; then ~ that of `way_out`."""
     near = near_of(rows, meshes, query)
@@ -98,8 +96,9 @@ def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
             node += 1
         else:
             node = meshes.skip[node]
-    if not has_all(out, found):
-        face = way_out(rows, meshes, query)
+    if rows.type[query.row_a] != PLANE and not has_all(out, found):
+        origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
+        face = way_out(meshes, rows.mesh[query.row_b], origin)
         if face >= 0:
             found = note_piece(out, found, ~face)
     return found

@@ -82,7 +82,7 @@ def has_work(bits: int) -> bool:
     return ((bits >> VERTEX_OWNED) & (bits >> VERTEX_SALIENT) & 63) != 0
 
 
-@wp.func
+@wp.func(inline=True)
 def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the triangles with work in a share of both trees: those of a; ~ those of b. In the order of the trees."""
     found = int(0)

@@ -27,7 +27,7 @@ MESH = PieceKind("mesh", "meshes", search_kernel(Meshes, triangles_near), join_t
 def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
     """The kernel of a shape kind against triangles. shape_a: `primitive_of` or `hull_of`."""
 
-    @wp.func
+    @wp.func(inline=True)
     def collide_triangle(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: Staging, row: int) -> int:
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]

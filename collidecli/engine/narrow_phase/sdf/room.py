@@ -83,7 +83,7 @@ def pieces_of_probe(fields: wp.array[Fields], probe: Probe, reach: Real, code: i
     return found
 
 
-@wp.func
+@wp.func(inline=True)
 def pieces_near(rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the parts of each shape that the other's field may be near to, in one part."""
     reach = wp.max(query.reach, Real(0.0))
@@ -93,7 +93,7 @@ def pieces_near(rows: ShapeRows, fields: wp.array[Fields], query: Query, part: i
     return pieces_of_probe(fields, probe, reach, 1, out, found)
 
 
-@wp.func
+@wp.func(inline=True)
 def collide_piece(rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: Staging, row: int) -> int:
     """The contacts of a piece, see `pieces_of_probe`."""
     of_a = code == -1
