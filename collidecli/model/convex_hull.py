@@ -182,6 +182,22 @@ def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
     return np.array([(*ends, *parted) for ends, parted in sorted(sides.items())], np.int32)
 
 
+def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
+    """Along which vertices the farthest one along a direction is climbed to, from any that is farthest along another.
+
+    Returns int64[V + 1], how many neighbours are before those of each vertex, and int64[n], the neighbours. They are
+    those of the vertices' own hull, in triangles: a face of this one is up to COPLANAR off its corners' planes, so that
+    along its edges a climb can end 1e-4 of the size too low. Vertices inside that hull have none.
+    """
+    from scipy.spatial import ConvexHull as Qhull
+
+    triangles = Qhull(hull.vertex / np.ptp(hull.vertex, axis=0).max()).simplices.astype(np.int64)
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    pairs = np.unique(np.concatenate([sides, sides[:, ::-1]]), axis=0)
+    before = np.searchsorted(pairs[:, 0], np.arange(len(hull.vertex) + 1))
+    return before.astype(np.int64), pairs[:, 1]
+
+
 def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
     """At most FACE_CORNERS places of a face's outline, those whose polygon has the most area."""
     kept = list(range(len(outline)))

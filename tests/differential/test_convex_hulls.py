@@ -234,12 +234,29 @@ def test_a_hull_on_the_ground_has_the_corners_of_its_face():
     assert corners == set(product([-1.0, 1.0], repeat=2))
 
 
-def test_the_farthest_vertex_of_a_large_hull_is_climbed_to():
+def uneven_prism(rng: np.random.Generator) -> np.ndarray:
+    """A prism of 64 sides whose corners, and points between them, are up to 2e-7 off its caps."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 65)[:-1]
+    rim = np.stack([np.cos(angle), np.sin(angle), np.zeros(64)], axis=1)
+    rim = np.concatenate([rim, 0.5 * (rim + np.roll(rim, -1, axis=0))])
+    points = np.concatenate([rim + np.array([0.0, 0.0, z]) for z in (-0.5, 0.5)])
+    return points + rng.uniform(-2e-7, 2e-7, points.shape)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_the_farthest_vertex_of_a_large_hull_is_climbed_to(dense):
     """Hulls of more vertices than are looked through, in directions all around: as heights over a plane."""
     rng = np.random.default_rng(3)
     points = rng.normal(size=(2000, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     body_q = poses(rng, 1.0, 0.5)
+    if not dense:
+        points = uneven_prism(rng)
+        # Planes all but level with a cap, at angles that its corners' unevenness makes too.
+        body_q[..., 3:] = 0.0
+        body_q[..., 6] = 1.0
+        body_q[:, 0, 1, 3:5] = rng.normal(size=(POSES, 2)) * 10.0 ** rng.uniform(-7.0, -3.0, (POSES, 1))
+        body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
     contacts = found(
         lambda to, body: to.add_shape_plane(body),
         lambda to, body: to.add_shape_convex_hull(body, points),

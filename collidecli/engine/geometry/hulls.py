@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, half_widths, kept_corners
+from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
@@ -19,7 +19,7 @@ through which its direction leaves the cube; a hull has about as many squares as
 SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
 """Hulls of at most so many vertices are looked through; in larger ones the search climbs from vertex to vertex."""
-HEADER = 9
+HEADER = 10
 
 
 @wp.struct
@@ -27,12 +27,13 @@ class HullShape:
     """A convex hull as a shape. type, size: as those of a `Primitive`; size is half of its box [m].
 
     point: of all hulls. Of this one the vertices from `vertex` on; from `normal` on the faces' outward normals, and
-        behind them a point a face whose x is half of its least width. From `around` on the neighbours of each vertex,
-        vertex by vertex: a search reads them one after another.
+        behind them a point a face whose x is half of its least width. From `around` on the vertices that a search goes
+        to from each vertex (`climbing_neighbors`), vertex by vertex: it reads them one after another.
     table: of all hulls. Of this one from `ring` on how many neighbours there are before those of each vertex, and one
         more; behind them neighbour, edge and the face on the left of the way there, of each. From `edge` on two
         vertices and two faces an edge. From `face` on FACE_ROW numbers a face, and behind them where searches start
-        (`seed_of`), of 6 seeds^2 squares.
+        (`seed_of`), of 6 seeds^2 squares. From `climb` on how many points of `around` are before those of each vertex,
+        and one more; behind them which vertices these are.
     facing: the farthest vertex and the face that faces the direction in which the shape is asked for its features,
         noted once for all questions (`features.faced`); -1 where nothing is.
     """
@@ -49,13 +50,14 @@ class HullShape:
     ring: int
     edge: int
     face: int
+    climb: int
     seeds: int
     facing: wp.vec2i
 
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the last nine fields but one of `HullShape`."""
+    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`."""
 
     point: wp.array[Vec3]
     table: wp.array[int]
@@ -79,7 +81,8 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     shape.ring = hulls.header[first + 5]
     shape.edge = hulls.header[first + 6]
     shape.face = hulls.header[first + 7]
-    shape.seeds = hulls.header[first + 8]
+    shape.climb = hulls.header[first + 8]
+    shape.seeds = hulls.header[first + 9]
     shape.facing = wp.vec2i(-1, -1)
     return shape
 
@@ -115,7 +118,7 @@ def seed_of(direction: Vec3, seeds: int) -> int:
 def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     """The vertex farthest along a direction; of several, one that depends on the direction alone.
 
-    A vertex that no neighbour passes is the farthest, as the hull is convex.
+    A vertex that no neighbour passes is the farthest, as the vertices' own hull is convex.
     """
     best = int(0)
     if shape.vertex_count <= SCANNED:
@@ -132,8 +135,8 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     height = wp.dot(shape.point[shape.vertex + best], direction)
     passed = int(0)
     while passed >= 0:
-        at = shape.around + shape.table[shape.ring + best]
-        end = shape.around + shape.table[shape.ring + best + 1]
+        at = shape.around + shape.table[shape.climb + best]
+        end = shape.around + shape.table[shape.climb + best + 1]
         passed = int(-1)
         while at < end:
             here = wp.dot(shape.point[at], direction)
@@ -142,7 +145,7 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
                 passed = at
             at += 1
         if passed >= 0:
-            best = shape.table[shape.ring + shape.vertex_count + 1 + 3 * (passed - shape.around)]
+            best = shape.table[shape.climb + shape.vertex_count + 1 + passed - shape.around]
     return best
 
 
@@ -153,10 +156,11 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
     for hull in hulls:
         vertices, faces, seeds = len(hull.vertex), len(hull.face), seeds_along(len(hull.vertex))
         rings, links = _rings(hull)
+        before, neighbor = climbing_neighbors(hull) if seeds else (np.zeros(0, np.int64),) * 2
         widths = np.zeros((faces, 3))
         widths[:, 0] = half_widths(hull)
-        here = [hull.vertex, hull.face_normal, widths, hull.vertex[links[0::3]]]
-        numbers = [rings, links, hull.edge.ravel(), _face_rows(hull), _seeds(hull, seeds)]
+        here = [hull.vertex, hull.face_normal, widths, hull.vertex[neighbor]]
+        numbers = [rings, links, hull.edge.ravel(), _face_rows(hull), _seeds(hull, seeds, before), before, neighbor]
         edge = table_size + len(rings) + len(links)
         normal = point_count + vertices
         header.append(
@@ -169,6 +173,7 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
                 table_size,
                 edge,
                 edge + hull.edge.size,
+                table_size + sum(map(len, numbers[:5])),
                 seeds,
             )
         )
@@ -224,14 +229,17 @@ def _face_rows(hull: ConvexHull) -> np.ndarray:
     return rows.ravel()
 
 
-def _seeds(hull: ConvexHull, seeds: int) -> np.ndarray:
-    """The farthest vertex along the middle of each square, in the order of `seed_of`."""
-    middle = (np.arange(seeds) + 0.5) / max(seeds, 1) * 2.0 - 1.0
+def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
+    """The farthest vertex along the middle of each square, in the order of `seed_of`, among those with neighbours."""
+    if seeds == 0:
+        return np.zeros(0, np.int64)
+    middle = (np.arange(seeds) + 0.5) / seeds * 2.0 - 1.0
     directions = np.zeros((3, 2, seeds, seeds, 3))
     for axis in range(3):
         directions[axis, 0, ..., axis], directions[axis, 1, ..., axis] = -1.0, 1.0
         directions[axis, ..., (axis + 1) % 3] = middle[:, None]
         directions[axis, ..., (axis + 2) % 3] = middle[None, :]
     rows = directions.reshape(-1, 3)
-    parts = [np.argmax(part @ hull.vertex.T, axis=1) for part in np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)]
-    return np.concatenate(parts).astype(np.int64)
+    there = np.flatnonzero(np.diff(before) > 0)
+    parts = np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)
+    return np.concatenate([there[np.argmax(part @ hull.vertex[there].T, axis=1)] for part in parts])

@@ -55,13 +55,14 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     best = better_face(shape, vertex, direction, -1)
     near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     level = wp.dot(shape.point[shape.vertex + vertex], direction) - near
-    at = shape.table[shape.ring + vertex]
-    end = shape.table[shape.ring + vertex + 1]
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
     while at < end:
-        if wp.dot(shape.point[shape.around + at], direction) > level:
-            neighbor = shape.table[shape.ring + shape.vertex_count + 1 + 3 * at]
+        neighbor = shape.table[at]
+        if wp.dot(shape.point[shape.vertex + neighbor], direction) > level:
             best = better_face(shape, neighbor, direction, best)
-        at += 1
+        at += 3
     return best
 
 
