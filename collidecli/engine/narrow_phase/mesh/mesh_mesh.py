@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
@@ -27,8 +27,13 @@ from collidecli.engine.narrow_phase.mesh.questions import (
     clear_of,
     corner_on,
     is_gone_through,
+    leaf_of,
+    lower_of,
     other_bits,
     own_bits,
+    skip_of,
+    tree_of,
+    upper_of,
 )
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import View, view_of
@@ -122,37 +127,38 @@ def chords_of(view: View, meshes: Any, face: int, work: Work, rows: ContactRows,
 
 
 @wp.func
-def meet_mesh(view: View, pair: Any, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
-    """As `meet_surface`, of a mesh; meshes: those of the pair."""
+def meet_mesh(view: View, meshes: Any, face: int, work: Work, rows: ContactRows, count: int) -> int:
+    """As `meet_surface`, of a mesh."""
     square = work.grown * work.grown
-    node = meshes.header[view.other * wp.static(HEADER) + 3]
-    stop = meshes.header[view.other * wp.static(HEADER) + 4]
+    nodes = tree_of(meshes, view.other)
+    node = nodes[0]
+    stop = nodes[1]
     while node < stop:
-        lower = meshes.lower[node]
-        upper = meshes.upper[node]
+        lower = lower_of(meshes, node)
+        upper = upper_of(meshes, node)
         if square_between(lower, upper, work.low, work.high) > square:
-            node = meshes.skip[node]
+            node = skip_of(meshes, node)
             continue
-        target = meshes.leaf[node]
+        target = leaf_of(meshes, node)
         node += 1
         if target < 0:
             continue
         for k in range(3):
             start = corner_of_work(work, k)
             if ((work.asks >> k) & 1) == 1 and square_between(lower, upper, start, start) <= square:
-                count = vertex_on_triangle(view, pair, face, k, start, target, rows, count)
+                count = vertex_on_triangle(view, meshes, face, k, start, target, rows, count)
             if ((work.asks >> (EDGE_OWNED + k)) & 1) == 0:
                 continue
             end = corner_of_work(work, k + 1)
             if square_between(lower, upper, wp.min(start, end), wp.max(start, end)) <= square:
-                met = meet_triangle(view, pair, face, work, target, k, rows, count)
+                met = meet_triangle(view, meshes, face, work, target, k, rows, count)
                 count = int(met[0])
                 if met[1] <= Real(1.0):
                     work.through[k] = work.through[k] + 1
                     if met[1] >= Real(0.0):
                         work.enters[k] = wp.min(work.enters[k], met[1])
     if view.other_closed == 1:
-        count = chords_of(view, pair, face, work, rows, count)
+        count = chords_of(view, meshes, face, work, rows, count)
     return count
 
 
@@ -183,7 +189,7 @@ def meet_field(view: View, ground: Ground, face: int, work: Work, rows: ContactR
 @wp.func(inline=False)
 def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: ContactRows, count: int) -> int:
     """Contacts of what an own triangle asks with all of other's surface that is within reach."""
-    return meet_mesh(view, meshes, meshes, face, work, rows, count)
+    return meet_mesh(view, meshes, face, work, rows, count)
 
 
 @wp.func(inline=False)
@@ -191,7 +197,7 @@ def meet_surface(view: View, ground: Ground, face: int, work: Work, rows: Contac
     """The same."""
     if view.other < 0:
         return meet_field(view, ground, face, work, rows, count)
-    return meet_mesh(view, ground, ground.meshes, face, work, rows, count)
+    return meet_mesh(view, ground, face, work, rows, count)
 
 
 @wp.func

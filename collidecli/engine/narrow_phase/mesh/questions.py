@@ -17,9 +17,10 @@ from collidecli.engine.geometry.mesh_nearest import (
     mesh_corner,
     nearest_place_within,
     outward_at,
+    place_among,
     place_on_triangle,
 )
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.faces import (
     bits_of_face,
@@ -155,10 +156,18 @@ def takes_on_corner(ground: Ground, surface: int, face: int, k: int, direction: 
     return vertex_takes(ground.meshes, ground.meshes.corner[3 * face + k], direction)
 
 
-@wp.func
+@wp.func(inline=False)
 def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Place:
-    """The place of one triangle that is nearest to a point."""
-    return place_on_triangle(meshes, face, point)
+    """The place of one triangle that is nearest to a point.
+
+    Not by way of `place_on_triangle`: a function that is not inlined has its own copy of the struct.
+    """
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place.face = face
+    return place
 
 
 @wp.func
@@ -271,3 +280,65 @@ def takes_on_place(meshes: Any, surface: int, face: int, part: int, direction: V
     if part >= EDGE_PLACE:
         return takes_on_edge(meshes, surface, face, part - EDGE_PLACE, direction)
     return takes_on_corner(meshes, surface, face, part, direction)
+
+
+@wp.func
+def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
+    """The first box of a mesh's tree, and the end of its boxes."""
+    head = mesh * wp.static(HEADER)
+    return wp.vec2i(meshes.header[head + 3], meshes.header[head + 4])
+
+
+@wp.func
+def tree_of(ground: Ground, mesh: int) -> wp.vec2i:
+    """The same."""
+    head = mesh * wp.static(HEADER)
+    return wp.vec2i(ground.meshes.header[head + 3], ground.meshes.header[head + 4])
+
+
+@wp.func
+def lower_of(meshes: Meshes, node: int) -> Vec3:
+    """The low corner of a box of the tree [m]."""
+    return meshes.lower[node]
+
+
+@wp.func
+def lower_of(ground: Ground, node: int) -> Vec3:
+    """The same."""
+    return ground.meshes.lower[node]
+
+
+@wp.func
+def upper_of(meshes: Meshes, node: int) -> Vec3:
+    """The high corner of a box of the tree [m]."""
+    return meshes.upper[node]
+
+
+@wp.func
+def upper_of(ground: Ground, node: int) -> Vec3:
+    """The same."""
+    return ground.meshes.upper[node]
+
+
+@wp.func
+def skip_of(meshes: Meshes, node: int) -> int:
+    """What stands behind a box of the tree and all in it."""
+    return meshes.skip[node]
+
+
+@wp.func
+def skip_of(ground: Ground, node: int) -> int:
+    """The same."""
+    return ground.meshes.skip[node]
+
+
+@wp.func
+def leaf_of(meshes: Meshes, node: int) -> int:
+    """The triangle of a box of the tree, -1 for none."""
+    return meshes.leaf[node]
+
+
+@wp.func
+def leaf_of(ground: Ground, node: int) -> int:
+    """The same."""
+    return ground.meshes.leaf[node]

@@ -171,7 +171,7 @@ class Behind:
     feature: int
 
 
-@wp.func(inline=False)
+@wp.func
 def behind_mesh(view: View, meshes: Meshes, point: Vec3, origin: Vec3) -> Behind:
     """Of a point in other's frame. Inside a closed mesh; of an open one, on the other side from `origin`.
 
@@ -220,13 +220,13 @@ def behind_field(view: View, ground: Ground, point: Vec3) -> Behind:
     return result
 
 
-@wp.func
+@wp.func(inline=False)
 def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
     """Of a point of own in other's frame."""
     return behind_mesh(view, meshes, point, view.origin)
 
 
-@wp.func
+@wp.func(inline=False)
 def behind_of(view: View, ground: Ground, point: Vec3) -> Behind:
     """The same."""
     if view.other < 0:
