@@ -104,18 +104,7 @@ def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
     return qpos
 
 
-WRONG = {
-    "quadruped": "a toe, a sphere, whose centre is 5 mm below the terrain's surface has no contact with it",
-}
-"""What is known not to hold: once it does, the mark has to go."""
-
-
-def robots() -> list:
-    marks = {name: [pytest.mark.xfail(reason=why, strict=True)] for name, why in WRONG.items()}
-    return [pytest.param(name, marks=marks.get(name, [])) for name in ROBOTS]
-
-
-@pytest.mark.parametrize("name", robots())
+@pytest.mark.parametrize("name", ROBOTS)
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]
     scene = loaded(path)
