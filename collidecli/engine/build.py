@@ -17,7 +17,7 @@ from collidecli.engine.broad_phase.all_pairs import AllPairs
 from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
-from collidecli.engine.device_model import KINDS_WITH_FIELD, DeviceModel, kinds_of, upload_model
+from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrow_phase.dispatch import RoomTable, needed_rooms
 from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
@@ -209,7 +209,7 @@ def _broad_phase(
 
 def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
     """The pairs of shape types among pairs of kinds."""
-    return {(a % KINDS_WITH_FIELD, b % KINDS_WITH_FIELD) for a, b in kind_pairs}
+    return {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
 
 
 def _kind_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:

@@ -22,6 +22,9 @@ from collidecli.model.shape_types import ShapeType
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""
 KINDS_WITH_FIELD = len(ShapeType)
+CONVEX_SURFACE = 2 * KINDS_WITH_FIELD
+"""Kind of a triangle mesh that is the whole surface of a convex solid: with convex shapes it meets as its hull."""
+KIND_COUNT = CONVEX_SURFACE + 1
 PLACED_BY_WORLD = -2
 """In place of a body: the shape is static, and moves with the origin of its world."""
 
@@ -30,9 +33,10 @@ PLACED_BY_WORLD = -2
 class ShapeRows:
     """Shapes, one row each as in the model, and the filter's lists by row.
 
-    kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field.
+    kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or CONVEX_SURFACE.
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
-    radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1.
+    radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1;
+    those of meshes that are convex stand behind the model's own.
     mesh, heightfield: which of `meshes` and of `heightfields`, or -1.
     """
 
@@ -125,8 +129,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.forced_start, rows.forced = put(forced_start, wp.int32), put(forced, wp.int32)
     rows.forced_gap, rows.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
     rows.gap_is_sum = int(model.gap_rule == "sum")
-    rows.hull = put(shapes.hull, wp.int32)
-    rows.hulls = upload_hulls(model.hulls, device)
+    surfaces = [surface for surface in model.convex_surfaces if surface is not None]
+    rows.hull = put(_hulls_of(model), wp.int32)
+    rows.hulls = upload_hulls(model.hulls, device, surfaces)
     rows.mesh = put(shapes.mesh, wp.int32)
     rows.meshes = upload_meshes(model.meshes, device)
     rows.heightfield = put(shapes.heightfield, wp.int32)
@@ -158,7 +163,27 @@ def _body_or_world(model: Model) -> np.ndarray:
 
 def kinds_of(model: Model) -> np.ndarray:
     """int32[S]: each shape's kind, by pairs of which rooms are chosen; see `ShapeRows`."""
-    return (model.shapes.type + KINDS_WITH_FIELD * (model.shapes.sdf >= 0)).astype(np.int32)
+    has_field = model.shapes.sdf >= 0
+    kinds = model.shapes.type + KINDS_WITH_FIELD * has_field
+    kinds[_is_convex_surface(model) & ~has_field] = CONVEX_SURFACE
+    return kinds.astype(np.int32)
+
+
+def type_of_kind(kind: int) -> ShapeType:
+    """The shape type of a kind."""
+    return ShapeType.MESH if kind == CONVEX_SURFACE else ShapeType(kind % KINDS_WITH_FIELD)
+
+
+def _is_convex_surface(model: Model) -> np.ndarray:
+    """bool[S]: meshes that are convex."""
+    convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
+    return convex[model.shapes.mesh]
+
+
+def _hulls_of(model: Model) -> np.ndarray:
+    """int32[S]: `Shapes.hull`, and behind the model's hulls those of the meshes that are convex."""
+    number = len(model.hulls) - 1 + np.cumsum([surface is not None for surface in model.convex_surfaces] + [False])
+    return np.where(_is_convex_surface(model), number[model.shapes.mesh], model.shapes.hull).astype(np.int32)
 
 
 def reach_share(model: Model) -> np.ndarray:

@@ -128,6 +128,7 @@ class CollisionPipeline:
             shared += room.kind.kernels if room.kind else []
         if self.reduction is not None:
             shared += self.reduction.kernels()
+        shared += dict.fromkeys(room.naming for room in self.table.rooms if room.naming is not None)
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
 
     def _narrow_phase(
@@ -165,4 +166,6 @@ class CollisionPipeline:
                 Staging, contact=contact, start=first_row, most=room.max_contacts, pair_count=size
             )
             workspace.launch(room.kernel, size, [self.device_model.rows, chunk.instances, candidates, bucket, staged])
+            if room.naming is not None:
+                workspace.launch(room.naming, size, [self.device_model.rows, candidates, bucket, staged])
         return staged, workspace.last(inexact, 1) if may_be_inexact else 0

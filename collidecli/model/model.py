@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.model.convex_hull import ConvexHull
+from collidecli.model.convex_surface import ConvexSurface, convex_surface
 from collidecli.model.filter_rules import FilterClass, RuleContext
 from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import Materials, PairMaterials
@@ -152,6 +153,11 @@ class Model:
         """float64[W, 7]: the motion from the first world of w's template to world w; None where none moves anything."""
         shift = shift_between(self.world_pose, self.world_pose[first_worlds(self.world_template)])
         return None if is_identity(shift).all() else shift
+
+    @cached_property
+    def convex_surfaces(self) -> tuple[ConvexSurface | None, ...]:
+        """Of each of `meshes` the hull that it is, None where it is open or not convex."""
+        return tuple(convex_surface(mesh) for mesh in self.meshes)
 
     def resting_poses(self) -> np.ndarray:
         """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] where it is the same in all.

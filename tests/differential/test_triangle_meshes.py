@@ -22,6 +22,8 @@ SURFACES = {
     "torus": torus(),
     "open": grid(8, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y)),
 }
+BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
+"""Closed and convex."""
 CLOSED = ("blob", "torus")
 OTHERS = {
     ShapeType.BOX: (0.2, 0.3, 0.1),
@@ -340,10 +342,12 @@ def crowd():
     for shape_type, sizes in {ShapeType.SPHERE: (0.2,), ShapeType.CAPSULE: (0.1, 0.2), **OTHERS}.items():
         builder.add_shape(builder.add_body(), shape_type, sizes)
     builder.add_shape_convex_hull(builder.add_body(), rng.normal(size=(20, 3)) * 0.2)
-    body_q = np.zeros((12, 1, 8, 7))
-    quaternion = rng.normal(size=(12, 1, 8, 4))
+    for _ in range(2):
+        builder.add_shape_mesh(builder.add_body(), 0.4 * BALL[0], BALL[1])
+    body_q = np.zeros((12, 1, 10, 7))
+    quaternion = rng.normal(size=(12, 1, 10, 4))
     body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    body_q[..., :3] = rng.uniform(-0.6, 0.6, (12, 1, 8, 3))
+    body_q[..., :3] = rng.uniform(-0.6, 0.6, (12, 1, 10, 3))
     return builder.finalize(), body_q
 
 

@@ -14,8 +14,6 @@ from tests.matrix.truth import Truth, truth_of
 
 ROUNDING_BAND = 1e-6
 """A distance this near to the gap may be on either side of it, of the size: contacts are written in float32."""
-SHALLOW = 0.05
-"""Overlaps up to here are left by the least translation where the surface is convex, of the size."""
 
 
 @dataclass(frozen=True)
@@ -93,35 +91,33 @@ def _errors(truth: Truth, found: np.ndarray, band: float) -> Errors:
 
 @dataclass(frozen=True)
 class Depths:
-    """Of a convex shape in a convex mesh of triangles: poses and largest error of overlaps up to SHALLOW.
+    """Of a shape in a convex mesh of triangles: how many overlap, how deep at most; the largest error of a depth."""
 
-    more, less: of deeper ones, how much deeper than the least translation the way out is at most, and how much less.
-    """
-
-    shallow: int
-    shallow_error: float
-    deep: int
-    more: float
-    less: float
+    overlapping: int
+    deepest: float
+    error: float
 
 
 def measure_depths(count: int, seed: int = 1) -> dict[Form, Depths]:
-    """Each convex form against the triangles of a convex mesh, whose least translation is known."""
+    """Each convex form, and such a mesh itself, against the triangles of a convex mesh: the least translation is known.
+
+    Half of the poses are deep ones.
+    """
     hull = next(form for form in FORMS if form.name == "convex mesh")
-    cells = [(form, CONVEX_AS_TRIANGLES) for form in FORMS[1:] if form.is_convex]
+    forms = [*(form for form in FORMS[1:] if form.is_convex), CONVEX_AS_TRIANGLES]
+    cells = [(form, CONVEX_AS_TRIANGLES) for form in forms]
     poses = poses_for(cells, count, seed)
+    way = poses[::2, :, 1, :3] - poses[::2, :, 0, :3]
+    poses[::2, :, 1, :3] -= 0.7 * way
     found = _least_distances(cells, poses)
     result = {}
-    for world, (form, _) in enumerate(cells):
-        true = np.broadcast_to(truth_of(form, hull, poses[:, world]).distance, found.shape[:2])
-        ours = found[:, :, world]
-        shallow, deep = (true <= 0.0) & (true > -SHALLOW), true <= -SHALLOW
-        off = ours - true
+    for world, form in enumerate(forms):
+        solid = hull if form is CONVEX_AS_TRIANGLES else form
+        true = np.broadcast_to(truth_of(solid, hull, poses[:, world]).distance, found.shape[:2])
+        over = true <= 0.0
         result[form] = Depths(
-            shallow=int(shallow.sum()),
-            shallow_error=float(np.abs(off[shallow]).max(initial=0.0)),
-            deep=int(deep.sum()),
-            more=float(-off[deep].min(initial=0.0)),
-            less=float(off[deep].max(initial=0.0)),
+            overlapping=int(over.sum()),
+            deepest=-float(true.min()),
+            error=float(np.abs(found[:, :, world] - true)[over].max()),
         )
     return result

@@ -59,14 +59,10 @@ def _depth(facts: Errors, voxel: float | None) -> str:
 
 
 def depth_table(depths: Mapping[Form, Depths]) -> str:
-    """A row a convex form."""
-    rows = [
-        "| in a convex triangle mesh | shallow | error | deeper | deeper than the least | less deep |",
-        "|---|---|---|---|---|---|",
-    ]
+    """A row a form."""
+    rows = ["| in a convex triangle mesh | overlapping | deepest | error |", "|---|---|---|---|"]
     for form, facts in depths.items():
-        lengths = f"{facts.more:.2f} | {facts.less:.0e}"
-        rows.append(f"| {form.name} | {facts.shallow} | {facts.shallow_error:.0e} | {facts.deep} | {lengths} |")
+        rows.append(f"| {form.name} | {facts.overlapping} | {facts.deepest:.2f} | {facts.error:.0e} |")
     return "\n".join(rows)
 
 

@@ -9,6 +9,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
+from collidecli.model.convex_surface import ConvexSurface
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
@@ -19,7 +20,7 @@ through which its direction leaves the cube; a hull has about as many squares as
 SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
 """Hulls of at most so many vertices are looked through; in larger ones the search climbs from vertex to vertex."""
-HEADER = 10
+HEADER = 11
 
 
 @wp.struct
@@ -57,7 +58,9 @@ class HullShape:
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`."""
+    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`, and where the
+    names of its features begin in `table`, -1 where they go by their own numbers.
+    """
 
     point: wp.array[Vec3]
     table: wp.array[int]
@@ -149,11 +152,12 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     return best
 
 
-def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
-    """The hulls' arrays on a device."""
+def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Sequence[ConvexSurface] = ()) -> Hulls:
+    """The hulls' arrays on a device; behind them those that are the surfaces of meshes."""
+    names = [np.zeros(0, np.int64)] * len(hulls) + [surface.name for surface in surfaces]
     points, table, header = [np.zeros((0, 3))], [np.zeros(0, np.int64)], []
     point_count = table_size = 0
-    for hull in hulls:
+    for hull, name in zip([*hulls, *(surface.hull for surface in surfaces)], names, strict=True):
         vertices, faces, seeds = len(hull.vertex), len(hull.face), seeds_along(len(hull.vertex))
         rings, links = _rings(hull)
         before, neighbor = climbing_neighbors(hull) if seeds else (np.zeros(0, np.int64),) * 2
@@ -175,12 +179,13 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device) -> Hulls:
                 edge + hull.edge.size,
                 table_size + sum(map(len, numbers[:5])),
                 seeds,
+                table_size + sum(map(len, numbers)) if len(name) else -1,
             )
         )
         points += here
-        table += numbers
+        table += [*numbers, name]
         point_count += sum(map(len, here))
-        table_size += sum(map(len, numbers))
+        table_size += sum(map(len, numbers)) + len(name)
     result = Hulls()
     result.point = wp.array(np.concatenate([*points, np.zeros((1, 3))]), dtype=Vec3, device=device)
     result.table = wp.array(np.concatenate([*table, [0]]).astype(np.int32), dtype=wp.int32, device=device)

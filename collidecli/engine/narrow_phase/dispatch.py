@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import KINDS_WITH_FIELD, ShapeRows
+from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, ShapeRows, type_of_kind
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
@@ -131,7 +131,8 @@ class Room:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
     kind: of rooms whose pairs are tested in pieces, see IN_PIECES; `max_contacts` and the kernel are then of a piece,
-    0 where contacts are counted.
+    0 where contacts are counted. naming: where a mesh meets as its hull, what gives the features their names, see
+    `mesh.as_hull`.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Room:
     kernel: wp.Kernel
     may_be_inexact: bool = False
     kind: PieceKind | None = None
+    naming: wp.Kernel | None = None
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,15 @@ def _convex_room(method: str, a_is_hull: bool, b_is_hull: bool) -> Room:
     return Room(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
+@cache
+def _surface_room(type_a: ShapeType) -> Room:
+    """A convex shape and a mesh that is convex meet as two hulls would."""
+    from collidecli.engine.narrow_phase.mesh.as_hull import name_features
+
+    room = _convex_room("gjk", type_a >= ShapeType.CONVEX_MESH, True)
+    return replace(room, name=f"{room.name}_surface", naming=name_features)
+
+
 @dataclass(frozen=True)
 class RoomTable:
     """The rooms that a model needs. of_kinds: on the device, int32[K * K], the room of each ordered pair of kinds."""
@@ -206,15 +217,19 @@ class RoomTable:
 
 def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
     """The rooms of some pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
-    kind_count = 2 * KINDS_WITH_FIELD
     rooms: list[Room] = []
-    table = np.zeros((kind_count, kind_count), np.int32)
+    table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
-        type_a, type_b = sorted(kind % KINDS_WITH_FIELD for kind in (low, high))
+        type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
         if type_a == type_b == ShapeType.HEIGHTFIELD:
             continue  # those that the filter left have been refused
-        here = room(ShapeType(type_a), ShapeType(type_b), method, high >= KINDS_WITH_FIELD)
+        has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
+        meets_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+        if high == CONVEX_SURFACE and not meets_triangles and not has_field:
+            here = _surface_room(type_a)
+        else:
+            here = room(type_a, type_b, method, has_field)
         if here not in rooms:
             rooms.append(here)
         table[low, high] = table[high, low] = rooms.index(here)
-    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), kind_count)
+    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT)
