@@ -195,8 +195,6 @@ def collide_triangle(
 ) -> int:
     """A triangle of a shape against a field: its corners, its sides, its inside. Returns how many contacts."""
     corners = collide_corners(fields, probe, of_a, reach, face, contact, row)
-    if fields[0].grid[probe.of] < 0:
-        return corners.count
     sides = collide_sides(fields, probe, of_a, reach, face, corners, contact, row)
     head = fields[0].facet[probe.row] * wp.static(HEADER)
     closed = fields[0].meshes[0].header[head + 6] == 1

@@ -1,9 +1,8 @@
 """Pairs of which one shape or both have a signed distance field.
 
-The triangles of each shape (see `model.facets`) are held against the field of the other. Against a grid every vertex
-within reach gives a contact, and so do an edge and a triangle where the field is lower inside than at its vertices.
-Against a shape without a grid, whose surface is then its field, vertices alone do: its own edges and triangles are held
-against the other's grid. Spheres and capsules are a point and a segment with a radius.
+The triangles of each shape (see `model.facets`) are held against the field of the other, which is its surface itself
+where it has no grid. Every vertex within reach gives a contact, and so do an edge and a triangle where the field is
+lower inside than at its vertices. Spheres and capsules are a point and a segment with a radius.
 
 A contact whose surface looks away from the other shape counts where its pair has no deeper one.
 """
@@ -41,10 +40,12 @@ def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
         probe.row = query.row_a
         probe.of = query.row_b
         probe.pose = wp.transform_inverse(query.pose_b_to_a)
-    grid = fields[0].grid[probe.of]
-    if grid >= 0:
-        probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[grid]
-        probe.steps = fields[0].steps[probe.of]
+    # A surface without a grid is looked at as closely as the other's grid is fine.
+    fine = probe.of
+    if fields[0].grid[probe.of] < 0:
+        fine = probe.row
+    probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[fields[0].grid[fine]]
+    probe.steps = fields[0].steps[fine]
     return probe
 
 
