@@ -7,11 +7,11 @@ import pytest
 
 import collidecli
 from collidecli.model.builder import ModelBuilder
-from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.model.convex_surface import convex_surface
+from collidecli.model.triangle_mesh import triangle_mesh
 from tests.support.contact_contract import check_contract
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob
-from tests.support.oracle import rotation_of
 
 FRAMES = 40
 BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
@@ -27,39 +27,41 @@ def random_poses(rng: np.random.Generator, reach: float) -> np.ndarray:
     return body_q
 
 
-def off_feature(solid: TriangleMesh, feature: int, place: np.ndarray) -> float:
-    """How far a place is from a vertex, from the line of an edge, or from the plane of a triangle."""
-    number, kind = divmod(feature, 3)
-    if kind == 2:
-        return abs(float((place - solid.vertex[solid.face[number, 0]]) @ solid.face_normal[number]))
-    if kind == 0:
-        return float(np.linalg.norm(place - solid.vertex[number]))
-    side = int(np.flatnonzero(solid.face_edge.reshape(-1) == number)[0])
-    start, end = solid.vertex[solid.face.reshape(-1)[side]], solid.vertex[np.roll(solid.face, -1, 1).reshape(-1)[side]]
-    return float(np.linalg.norm(np.cross(place - start, end - start)) / np.linalg.norm(end - start))
+def ball_and_box(as_mesh: bool, first: bool, size: float):
+    """The ball, as a mesh or as a hull, and a box, in either order."""
+    builder = ModelBuilder()
+    for is_ball in (first, not first):
+        if not is_ball:
+            builder.add_shape_box(builder.add_body(), hx=0.2 * size, hy=0.3 * size, hz=0.1 * size)
+        elif as_mesh:
+            builder.add_shape_mesh(builder.add_body(), size * BALL[0], BALL[1])
+        else:
+            builder.add_shape_convex_hull(builder.add_body(), size * BALL[0])
+    return builder.finalize()
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("first", [True, False])
-def test_the_witness_is_on_what_is_named(size, first):
-    solid = triangle_mesh(size * BALL[0], BALL[1], "ball")
-    builder = ModelBuilder()
-    for is_ball in (first, not first):
-        if is_ball:
-            builder.add_shape_mesh(builder.add_body(), size * BALL[0], BALL[1])
-        else:
-            builder.add_shape_box(builder.add_body(), hx=0.2 * size, hy=0.3 * size, hz=0.1 * size)
+def test_a_convex_mesh_has_the_contacts_of_its_hull(size, first):
+    """Named as the mesh's: `tests/unit/model/test_convex_surface.py` holds the names against its vertices and sides."""
+    surface = convex_surface(triangle_mesh(size * BALL[0], BALL[1], "ball"))
+    assert surface is not None
     body_q = random_poses(np.random.default_rng(9), 1.4)
     body_q[..., :3] *= size
-    contacts = collidecli.collide(builder.finalize(), body_q, gap=0.2 * size)
-    own, kinds = 0 if first else 1, set()
+    mesh, hull = (collidecli.collide(ball_and_box(kind, first, size), body_q, gap=0.2 * size) for kind in (True, False))
+    np.testing.assert_array_equal(mesh.cell_start, hull.cell_start)
+    kinds = set()
     for frame in range(FRAMES):
-        cell, pose = contacts.cell(frame), body_q[frame, 0, own]
-        check_contract(cell, size)
-        points = (cell.point0, cell.point1)[own]
-        for point, feature in zip(points, (cell.feature0, cell.feature1)[own].tolist(), strict=True):
-            kinds.add(feature % 3)
-            assert off_feature(solid, feature, (point - pose[:3]) @ rotation_of(pose[None])[0]) < 3e-6 * size
+        ours, theirs = mesh.cell(frame), hull.cell(frame)
+        check_contract(ours, size)
+        named = [theirs.feature0, theirs.feature1]
+        named[0 if first else 1] = surface.name[named[0 if first else 1]]
+        order = np.lexsort(named[::-1])
+        np.testing.assert_array_equal(ours.feature0, named[0][order])
+        np.testing.assert_array_equal(ours.feature1, named[1][order])
+        np.testing.assert_allclose(ours.distance, theirs.distance[order], atol=1e-6 * size)
+        np.testing.assert_allclose(ours.point0, theirs.point0[order], atol=1e-5 * size)
+        kinds |= set((named[0 if first else 1] % 3).tolist())
     assert kinds == {0, 1, 2}
 
 

@@ -18,6 +18,7 @@ LOWER = wp.constant(Real(0.1))
 """Voxels by which an edge or a triangle must be lower inside than at its vertices."""
 BENDS = wp.constant(Real(0.1))
 """Sine of an angle between facets of round shapes, and a little more: the corners about the lowest point all count."""
+NOT_COUNTED = wp.constant(-1)
 LOOKS_AWAY = wp.constant(Real(0.05))
 """Cosine between a normal and the field's gradient from which on a surface looks away."""
 
@@ -88,6 +89,17 @@ def looks_away(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec
         return 0
     along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
     return wp.where(along > LOOKS_AWAY * wp.length(normal), LOOKS_OUT, 0)
+
+
+@wp.func
+def rank_within(fields: wp.array[Fields], probe: Probe, away: int, value: Real) -> int:
+    """Rank of a place within an edge or triangle; NOT_COUNTED where it is none.
+
+    Against a surface without a grid it counts where it overlaps deepest: what rests there is said by its own corners.
+    """
+    if fields[0].grid[probe.of] >= 0:
+        return away
+    return wp.where(value < -LOWER * probe.spacing / COARSE_VOXELS, LOOKS_OUT, NOT_COUNTED)
 
 
 @wp.func(inline=False)
@@ -177,9 +189,11 @@ def collide_sides(
             if found.value < ends - LOWER * voxel and found.value < reach:
                 edge = fields[0].meshes[0].side[3 * face + k]
                 away = looks_away(fields, probe, closed, fields[0].meshes[0].edge_normal[edge], found)
+                rank = rank_within(fields, probe, away, found.value)
                 code = 3 * (edge - fields[0].meshes[0].header[head + 1]) + 1
-                put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
-                result.count += 1
+                if rank != NOT_COUNTED:
+                    put(contact, row + result.count, probe, of_a, Real(0.0), found, code, rank)
+                    result.count += 1
     return result
 
 
@@ -208,7 +222,9 @@ def collide_triangle(
         found = least_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < reach:
             away = looks_away(fields, probe, closed, fields[0].meshes[0].face_normal[face], found)
+            rank = rank_within(fields, probe, away, found.value)
             code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2
-            put(contact, row + count, probe, of_a, Real(0.0), found, code, away)
-            count += 1
+            if rank != NOT_COUNTED:
+                put(contact, row + count, probe, of_a, Real(0.0), found, code, rank)
+                count += 1
     return count
