@@ -58,8 +58,8 @@ class HullShape:
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`, and where the
-    names of its features begin in `table`, -1 where they go by their own numbers.
+    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`, and where
+    the names of its features begin in `table`, -1 where they go by their own numbers.
     """
 
     point: wp.array[Vec3]
