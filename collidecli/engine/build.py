@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels t
 
 ENUMERATED_SHAPES = 3000
 """A template of more shapes than this gets no list of its pairs unless explicit is asked for (36 MB at most)."""
-SWEEP_PAIRS_PER_SHAPE = 60
+SWEEP_PAIRS_PER_SHAPE = 120
 """auto: sap pays when a shape has more allowed partners than this; measured, see docs/performance.md."""
 
 
