@@ -61,7 +61,6 @@ class ContactDifferences:
         self.pair_cells: dict[str, int] = {MISSING: 0, EXTRA: 0}
         self.contacts_a = self.contacts_b = self.matched = self.shallow_count = self.crowded = 0
         self.first_cell = -1
-        self.cells_differing = 0
         self.world_differs = np.zeros(worlds, bool)
         self.frames_differing = 0
         self._last_frame = -1
@@ -137,7 +136,6 @@ class ContactDifferences:
 
     def _count_cells(self, cells: np.ndarray) -> None:
         cells = _distinct(cells)
-        self.cells_differing += len(cells)
         self.first_cell = int(cells[0]) if self.first_cell < 0 else self.first_cell
         self.world_differs[cells % self._worlds] = True
         frames = _distinct(cells // self._worlds)

@@ -27,7 +27,7 @@ def diff_facts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, 
     reasons = _reasons(compared, frames, a, b, contacts)
     found = compared.contacts
     request = compared.request
-    where = _Places(a, b, compared.frames, worlds, compared.model.shapes.names)
+    where = _Places(a, compared.frames, worlds, compared.model.shapes.names)
     return {
         "schema": DIFF_SCHEMA,
         "a": _file(a),
@@ -82,8 +82,8 @@ def plain(value: Any) -> Any:
 class _Places:
     """Cells, counted over matched frames, in words that both files know."""
 
-    def __init__(self, a: ContactSet, b: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]) -> None:
-        self._a, self._b, self._frames, self._worlds, self._names = a, b, frames, worlds, names
+    def __init__(self, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]) -> None:
+        self._a, self._frames, self._worlds, self._names = a, frames, worlds, names
 
     def __call__(self, cell: int) -> dict[str, Any]:
         match, world = divmod(cell, self._worlds)

@@ -88,9 +88,7 @@ def record(
         OutputError: the output exists and not `force`, or cannot be written.
     """
     place = os.fspath(scene)
-    _check_arguments(frames, every, worlds, seed, noise, float_type)
-    if Path(place).suffix.lower() in USD_ENDINGS:
-        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
+    _check_arguments(place, frames, every, worlds, seed, noise, float_type)
     with reading("scene", place):
         compiled = compile_mjcf(place, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings
@@ -108,12 +106,13 @@ def record(
                 recorder.take(frame, frame * every, writer)
                 if progress is not None:
                     progress(frame + 1)
-    duration = float(simulation.data[0].time)
-    body_count = len(recorder.body_names)
-    return RecordSummary(os.fspath(output), frames, worlds, body_count, duration, (*messages, *step_messages))
+    summary = (frames, worlds, len(recorder.body_names), float(simulation.data[0].time))
+    return RecordSummary(os.fspath(output), *summary, (*messages, *step_messages))
 
 
-def _check_arguments(frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str) -> None:
+def _check_arguments(
+    place: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str
+) -> None:
     for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
@@ -121,6 +120,8 @@ def _check_arguments(frames: int, every: int, worlds: int, seed: int, noise: flo
         raise InputError(f"noise is {noise:g}", "record", "it must be finite and at least zero")
     if float_type not in ("float32", "float64"):
         raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
+    if Path(place).suffix.lower() in USD_ENDINGS:
+        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
 
 
 class _Simulation:

@@ -44,7 +44,6 @@ class Workspace:
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._launches: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
         self._host: dict[int, np.ndarray] = {}
-        self._views: dict[tuple[int, Any], wp.array] = {}
 
     def check(self, needed: int) -> None:
         """Raises ChunkTooLarge when `needed` bytes besides the scratch, such as a chunk's result, pass the limit."""
@@ -111,16 +110,6 @@ class Workspace:
         self._launches[kernel] = (command, count, arguments)
         command.launch()
 
-    def view(self, array: wp.array, dtype: Any) -> wp.array:
-        """The memory of one of the scratch arrays as elements of another type."""
-        held = self._views.get((array.ptr, dtype))
-        if held is None:
-            count = array.capacity // wp.types.type_size_in_bytes(dtype)
-            held = self._views[array.ptr, dtype] = wp.array(
-                ptr=array.ptr, dtype=dtype, shape=(count,), device=self.device
-            )
-        return held
-
     def host(self, array: wp.array, count: int) -> np.ndarray:
         """The first `count` elements of one of the scratch arrays on the host: on the CPU the memory itself."""
         if not self.device.is_cpu:
@@ -141,4 +130,3 @@ class Workspace:
         self._structs.clear()
         self._launches.clear()
         self._host.clear()
-        self._views.clear()

@@ -217,6 +217,17 @@ def settle_face(
     return Descent()
 
 
+@wp.func
+def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
+    """What was found so far, with the depth that Newton settled on, and its witness where v misses by little."""
+    result = found
+    result.depth = minimum.height
+    result.normal = minimum.normal
+    result.on_a = minimum.on_a
+    result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+    return result
+
+
 @wp.func(inline=False)
 def grow(
     cores: Any,
@@ -256,10 +267,7 @@ def grow(
             minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
-                result.depth = minimum.height
-                result.normal = minimum.normal
-                result.on_a = minimum.on_a
-                result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+                result = at_minimum(result, minimum, scale)
                 known = minimum.normal
         if is_settled:
             faces[nearest].key = NEVER
@@ -270,9 +278,7 @@ def grow(
         if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
             close = Real(10.0) * close
         vertices[result.vertex_count] = w
-        least = -NEVER
-        if face.key > Real(0.0):
-            least = wp.min(face.key, lowest_settled) - FLUSH * scale
+        least = wp.where(face.key > Real(0.0), wp.min(face.key, lowest_settled) - FLUSH * scale, -NEVER)
         face_count = add_vertex(
             vertices, faces, seen, rim, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
         )

@@ -259,8 +259,7 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
                 direction = result.normal
                 step += 1
                 continue
-            if is_sliver(result.distance, along, wp.sqrt(scale_square)):
-                result.state = OVERLAP
+            result.state = wp.where(is_sliver(result.distance, along, wp.sqrt(scale_square)), OVERLAP, APART)
             break
         keep_carriers(simplex, result.count + 1, hull.weights)
         result.count = hull.carriers

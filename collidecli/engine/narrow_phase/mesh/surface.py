@@ -11,7 +11,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, mesh_corner
+from collidecli.engine.geometry.mesh_nearest import mesh_corner
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.feature import AT_BORDER
@@ -54,14 +54,6 @@ def vertex_takes(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
             takes = False
         at += 1
     return takes
-
-
-@wp.func
-def place_takes(meshes: Meshes, face: int, part: int, direction: Vec3) -> bool:
-    """Whether a unit direction belongs to a place that is an edge or a vertex, see `Place`."""
-    if part >= EDGE_PLACE:
-        return edge_takes(meshes, face, part - EDGE_PLACE, direction)
-    return vertex_takes(meshes, meshes.corner[3 * face + part], direction)
 
 
 @wp.func

@@ -158,6 +158,26 @@ def collide_corners(
     return result
 
 
+@wp.func
+def put_within(
+    fields: wp.array[Fields],
+    probe: Probe,
+    of_a: bool,
+    closed: bool,
+    normal: Vec3,
+    found: Found,
+    code: int,
+    contact: wp.array[StagedContact],
+    row: int,
+) -> int:
+    """A contact within an edge or triangle of this outward normal, where it counts. Returns how many."""
+    rank = rank_within(fields, probe, looks_away(fields, probe, closed, normal, found), found.value)
+    if rank == NOT_COUNTED:
+        return 0
+    put(contact, row, probe, of_a, Real(0.0), found, code, rank)
+    return 1
+
+
 @wp.func(inline=False)
 def collide_sides(
     fields: wp.array[Fields],
@@ -188,12 +208,11 @@ def collide_sides(
             result.least = wp.min(result.least, found.value)
             if found.value < ends - LOWER * voxel and found.value < reach:
                 edge = fields[0].meshes[0].side[3 * face + k]
-                away = looks_away(fields, probe, closed, fields[0].meshes[0].edge_normal[edge], found)
-                rank = rank_within(fields, probe, away, found.value)
+                normal = fields[0].meshes[0].edge_normal[edge]
                 code = 3 * (edge - fields[0].meshes[0].header[head + 1]) + 1
-                if rank != NOT_COUNTED:
-                    put(contact, row + result.count, probe, of_a, Real(0.0), found, code, rank)
-                    result.count += 1
+                result.count += put_within(
+                    fields, probe, of_a, closed, normal, found, code, contact, row + result.count
+                )
     return result
 
 
@@ -221,10 +240,7 @@ def collide_triangle(
     if sides.least - longest < reach and longest > Real(2.0) * voxel:
         found = least_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < reach:
-            away = looks_away(fields, probe, closed, fields[0].meshes[0].face_normal[face], found)
-            rank = rank_within(fields, probe, away, found.value)
+            normal = fields[0].meshes[0].face_normal[face]
             code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2
-            if rank != NOT_COUNTED:
-                put(contact, row + count, probe, of_a, Real(0.0), found, code, rank)
-                count += 1
+            count += put_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
     return count
