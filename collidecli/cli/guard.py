@@ -7,12 +7,15 @@ means something. Help, and systems without fork, need no child.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from typing import NoReturn
 
 from collidecli.cli.stop import INTERRUPTED, STOP_SIGNALS, StopHandler
 from collidecli.files.activity import Board, show_on
@@ -20,6 +23,9 @@ from collidecli.files.activity import Board, show_on
 UNUSABLE_INPUT, INTERNAL_ERROR = 2, 70
 CRASHES = tuple(getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL") if hasattr(signal, n))
 MOST_TRACE_BYTES = 65536
+OBJECTS_BETWEEN_SEARCHES = 50_000
+"""Imports and scenes make objects by the hundred thousand, which stay: to look for cycles among them after every 700,
+as Python does, takes a tenth of a short run. What goes on for long, chunk after chunk, makes none."""
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"
 """A progress bar hides the cursor and leaves its line."""
 
@@ -34,13 +40,14 @@ def command() -> int:
 
 
 def _work() -> int:
+    gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
     from collidecli.cli.main import main
 
     return main()
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Runs `work` in a child with the same stdio, terminal and process group; returns its exit code, in both.
+    """Runs `work` in a child with the same stdio, terminal and process group; returns its exit code, in the parent.
 
     Signals to end or pause reach the child, whether they are sent to this process or to both. A child whose parent is
     killed ends too. A child that dies of a signal gives 130 (a signal to end), 2 (it was reading an input, or was
@@ -65,7 +72,7 @@ def guarded(work: Callable[[], int]) -> int:
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
         board.finish(code)
-        return code
+        _leave(code)
     os.close(trace_write)
     os.close(life_read)
     with _passing_on(child, ends):
@@ -90,6 +97,16 @@ def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[in
     for number in ends:
         signal.signal(number, _end_early)
     threading.Thread(target=_end_with_parent, args=(life_read,), name="collide-parent", daemon=True).start()
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the child as soon as what is to be done at its end is done: to take Python and the libraries down piece by
+    piece takes half a second, and a crash in that would be for nothing."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _end_early(number: int, frame: object) -> None:

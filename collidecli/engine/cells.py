@@ -10,6 +10,7 @@ import warp as wp
 from collidecli.engine.device_model import LANES, PLACED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
 LANE_COUNT = wp.constant(LANES)
@@ -193,7 +194,7 @@ def place_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instanc
     set_bounds(instances.bound, instance, center, radius, rounded_down(box.lower), rounded_up(box.upper))
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
     """One thread for LANES places of a cell: their instances. A place that is not used meets no other."""
     first = wp.tid() * LANE_COUNT

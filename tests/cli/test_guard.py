@@ -291,3 +291,21 @@ def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_
             _ = file["a"]
         with pytest.raises(KeyError), reading("recording", "loop.h5"):
             _ = {}["a"]
+
+
+def test_what_is_to_be_done_at_the_end_is_done_and_nothing_is_taken_down():
+    before = "import atexit, tempfile\nclass Library:\n    def __del__(self): print('down')\nlibrary = Library()"
+    work = """
+    global folder
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(lambda: print('late', os.path.exists(folder.name)))
+    sys.stdout.write('in time ')
+    """
+    assert answer(work, before) == (0, "in time late True\ndown\n", "")  # by the parent alone
+
+
+def test_cycles_are_looked_for_seldom():
+    code = "import gc\nfrom collidecli.cli import guard, main\n"
+    code += "main.main = lambda: print(gc.get_threshold()[0])\nguard.command()"
+    done = subprocess.run([sys.executable, "-c", code, "run"], capture_output=True, text=True, check=True)
+    assert done.stdout == "50000\n"

@@ -9,6 +9,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, contact_manifold
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
@@ -20,7 +21,7 @@ from tests.support.room_runner import PairContacts, launch_room
 
 @cache
 def _manifold_kernel() -> wp.Kernel:
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def run_manifold(
         type_a: int,
         type_b: int,

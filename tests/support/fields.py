@@ -7,6 +7,7 @@ import warp as wp
 
 from collidecli.engine.build import find_device
 from collidecli.engine.geometry.real import Vec3
+from collidecli.engine.kernel import kernel
 from collidecli.engine.signed_distance.grid import SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.shape_types import ShapeType
@@ -15,7 +16,7 @@ from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.meshes import blob, point_distances, torus, winding
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def _sample(grids: SdfGrids, number: int, point: wp.array[Vec3], out: wp.array2d[wp.float64]):
     thread = wp.tid()
     found = sample_grid(grids, number, point[thread])

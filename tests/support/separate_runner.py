@@ -11,6 +11,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.model.shape_types import ShapeType
 
@@ -45,7 +46,7 @@ class Found:
 
 @cache
 def _kernel(separate: Callable) -> wp.Kernel:
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def run_separate(
         type_a: int,
         size_a: Vec3,

@@ -11,6 +11,7 @@ from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
 PER_WORD = wp.constant(ENTRIES_PER_WORD)
@@ -29,7 +30,7 @@ def filtered_bits(
     return passed
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def test_all(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, words_per_place: int, hits: HitWords
 ):
@@ -61,7 +62,7 @@ def test_all(
     hits.end[thread] = bit_count(word)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def write_all(width: int, words_per_place: int, hits: HitWords, candidates: wp.array[wp.vec2i]):
     """One thread a word: its hits, at its own offset."""
     thread = wp.tid()

@@ -11,12 +11,13 @@ from collidecli.engine.broad_phase.blocks import PairBlocks, entry_bits, upload_
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
 PER_WORD = wp.constant(ENTRIES_PER_WORD)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def test_pairs(
     rows: ShapeRows,
     layout: Layout,
@@ -40,7 +41,7 @@ def test_pairs(
     hits.end[thread] = bit_count(word)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def write_pairs(
     layout: Layout,
     chunk: ChunkCells,

@@ -32,6 +32,7 @@ from collidecli.engine.cells import (
     row_of,
 )
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
 
@@ -42,7 +43,7 @@ def column_of(columns: Columns, offset: wp.vec2f, coordinate: wp.float32, side: 
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def count_columns(
     layout: Layout,
     chunk: ChunkCells,
@@ -89,7 +90,7 @@ class Entries:
     upper: wp.array[wp.vec3f]
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def write_entries(
     layout: Layout,
     chunk: ChunkCells,
@@ -119,7 +120,7 @@ def write_entries(
             slot += 1
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def gather_bounds(instances: Instances, entries: Entries):
     """One thread an entry: its instance's bounds, so that the sweep reads them one after another."""
     thread = wp.tid()
@@ -154,7 +155,7 @@ def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j:
     return in_u * columns.count[1] + column_of(columns, offset, low[columns.v], 1)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def sweep(
     rows: ShapeRows,
     layout: Layout,
@@ -190,7 +191,7 @@ def sweep(
                 candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def meet_unswept(
     rows: ShapeRows,
     layout: Layout,
@@ -221,7 +222,7 @@ def meet_unswept(
         place1 += 1
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def unpack(width: int, candidate_key: wp.array[wp.int64], candidates: wp.array[wp.vec2i]):
     """One thread a candidate: from its key to its two instances."""
     thread = wp.tid()

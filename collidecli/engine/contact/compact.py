@@ -13,12 +13,13 @@ from collidecli.engine.contact.moments import ANCHOR
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
 from collidecli.model.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def count_cells(
     width: int,
     cell_count: int,
@@ -118,7 +119,7 @@ class Columns64:
 def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
     """The kernel that writes the columns, whose points are of `point_type` as the motion was recorded."""
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def compact(
         rows: ShapeRows,
         layout: Layout,
@@ -170,7 +171,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
     return compact
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def write_scales(
     end: wp.array[wp.int32],
     scale: wp.array[wp.vec2f],

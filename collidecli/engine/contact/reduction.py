@@ -11,6 +11,7 @@ first by features stays.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -33,6 +34,7 @@ from collidecli.engine.contact.moments import NOT_SCALED, anchor_of, friction_sc
 from collidecli.engine.contact.order import sort_many_by_features
 from collidecli.engine.device_model import DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.query import Query, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 from collidecli.engine.workspace import Workspace
@@ -179,7 +181,7 @@ def gather_kept(contact: wp.array[StagedContact], first: int, stride: int, count
     return kept
 
 
-@wp.kernel(module="unique", enable_backward=False, module_options={"fuse_fp": False})
+@partial(kernel, fuse_fp=False)
 def reduce_contacts(
     rows: ShapeRows,
     instances: Instances,

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from collidecli.engine.geometry.mesh_nearest import nearest_place, outward_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.kernel import kernel
 from collidecli.model.triangle_mesh import TriangleMesh
 
 CELLS = 16
@@ -84,7 +85,7 @@ def is_free(meshes: Meshes, mesh: int, start: Vec3, radius: Real, end: Vec3) -> 
     return False
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: int, distance: wp.array[wp.float32]):
     """One thread a cell: the distance of its middle, negative where that is inside a closed mesh [m]."""
     thread = wp.tid()

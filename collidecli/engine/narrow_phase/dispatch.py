@@ -13,6 +13,7 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, ShapeRows, type_of_kind
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 from collidecli.model.shape_types import ShapeType
@@ -76,7 +77,7 @@ def note(candidates: Candidates, bucket: Bucket, out: Staging, candidate: int, r
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     """The kernel of a room `collide_<a>_<b>`, a module of its own so that only what a scene needs is compiled."""
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def narrow_phase(
         rows: ShapeRows,
         instances: Instances,
@@ -103,7 +104,7 @@ def convex_kernel(
     bound.
     """
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def narrow_phase(
         rows: ShapeRows,
         instances: Instances,

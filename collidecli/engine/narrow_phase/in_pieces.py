@@ -17,6 +17,7 @@ import warp as wp
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import RoomBucket
 from collidecli.engine.narrow_phase.query import query_of
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
@@ -189,10 +190,10 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 
 def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
     function.__annotations__["surfaces"] = surfaces_type
-    return wp.kernel(function, module="unique", enable_backward=False)
+    return kernel(function)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def copy_pieces(end: wp.array[wp.int32], few: wp.array[wp.vec2i], piece: wp.array[wp.vec2i], most: wp.array[wp.int32]):
     """One thread as in the search: the pieces that were noted when they were counted; most: the largest count."""
     thread = wp.tid()

@@ -9,6 +9,7 @@ import warp as wp
 
 from collidecli.engine.contact.order import features_before, swap_contacts
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
 RANK = wp.constant(8)
@@ -75,7 +76,7 @@ def join_kernel(those_that_count: Callable[..., Any]) -> wp.Kernel:
     stay. row: of the two shapes; swapped: where the second is the pair's a.
     """
 
-    @wp.kernel(module="unique", enable_backward=False)
+    @kernel
     def join_contacts(
         rows: ShapeRows,
         candidates: Candidates,

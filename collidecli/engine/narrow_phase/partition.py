@@ -7,6 +7,7 @@ import warp as wp
 from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import RoomTable
 from collidecli.engine.narrow_phase.staging import Candidates
 from collidecli.engine.workspace import Workspace
@@ -15,7 +16,7 @@ BLOCK = wp.constant(128)
 """Candidates that one thread counts and then places."""
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def count_buckets(
     rows: ShapeRows,
     layout: Layout,
@@ -43,7 +44,7 @@ def count_buckets(
         end[b * block_count + block] = end[b * block_count + block] + 1
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def write_buckets(
     candidate_count: int,
     bucket_count: int,

@@ -15,6 +15,7 @@ from collidecli.engine.geometry.nearest_on_round import nearest_on_cone, nearest
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
 from collidecli.engine.geometry.surface_point import SurfacePoint
+from collidecli.engine.kernel import kernel
 from collidecli.model.signed_distance import SdfShape, box_of
 
 ROWS_AT_ONCE = 1 << 15
@@ -61,7 +62,7 @@ def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
     return result
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def fill_rows_of_primitive(
     shape_type: int, size: Vec3, start: wp.array[Vec3], count: int, step: Real, out: wp.array[wp.float32]
 ):
@@ -79,7 +80,7 @@ def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float3
     return wp.mesh_query_point_sign_winding_number(mesh, point, reach, ACCURACY, HALF).sign
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def fill_rows_of_mesh(
     mesh: wp.uint64,
     closed: int,

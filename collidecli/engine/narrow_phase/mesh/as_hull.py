@@ -5,6 +5,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import Bucket
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
 
@@ -17,7 +18,7 @@ def named(rows: ShapeRows, row: int, feature: int) -> int:
     return rows.hulls.table[rows.hulls.header[rows.hull[row] * wp.static(HEADER) + 10] + feature]
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: Staging):
     """One thread a candidate of a bucket."""
     thread = wp.tid()

@@ -10,6 +10,7 @@ from collidecli.engine.build import find_device
 from collidecli.engine.geometry.clearance import clearance_at, is_free, measure_clearance
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.kernel import kernel
 from collidecli.model.triangle_mesh import triangle_mesh
 from tests.support.mesh_pairs import box, points_to_triangles
 from tests.support.meshes import blob, grid, torus, winding
@@ -18,7 +19,7 @@ POINTS = 200
 SIZES = (1e-3, 1.0, 1e3)
 
 
-@wp.kernel(module="unique", enable_backward=False)
+@kernel
 def ask(
     meshes: Meshes,
     mesh: int,
