@@ -13,7 +13,7 @@ from collidecli.app.collision import pose_batches, sample_poses
 from collidecli.app.run import Progress
 from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.timing import TimingReport
-from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device
+from collidecli.engine.build import BroadPhaseChoice, build_pipeline, find_device, load_ahead
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
 from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
@@ -101,6 +101,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
     """
     request.contact.checked()
     device = find_device(request.engine.device)
+    load_ahead(device)
     with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
         scene, motion = scene_in_motion(request)
     try:

@@ -17,7 +17,7 @@ from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
-from collidecli.engine.build import BroadPhaseChoice, find_device
+from collidecli.engine.build import BroadPhaseChoice, find_device, load_ahead
 from collidecli.files.contacts.writer import ContactWriter
 from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
@@ -71,6 +71,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     check_output(request.output, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
+        load_ahead(device)
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
             scene, motion = scene_in_motion(request)
     try:

@@ -17,9 +17,10 @@ from collidecli.engine.broad_phase.all_pairs import AllPairs
 from collidecli.engine.broad_phase.explicit import explicit
 from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
+from collidecli.engine.compiling import begin_loading, load_kernels
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrow_phase.dispatch import RoomTable, needed_rooms
-from collidecli.engine.pipeline import BroadPhase, CollisionPipeline
+from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.model.allowed_pairs import allowed_pairs
@@ -56,6 +57,12 @@ def find_device(name: str) -> wp.Device:
     except (ValueError, RuntimeError) as error:
         known = ", ".join(device.alias for device in wp.get_devices())
         raise InputError(f"there is no device '{name}'", "--device", f"this machine has: {known}") from error
+
+
+def load_ahead(device: wp.Device) -> None:
+    """Begins to compile and load what every run needs, on a CPU: its cores are idle while a scene is read."""
+    if device.is_cpu:
+        begin_loading(ALWAYS, device)
 
 
 def quiet_warp() -> None:
@@ -146,7 +153,8 @@ def build_pipeline(
         surfaces,
         field_seconds,
     )
-    compile_kernels(pipeline.kernels(), device)
+    # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
+    load_kernels(pipeline.kernels()[::-1], device)
     if "measured_meshes" in surfaces:
         from collidecli.engine.geometry.clearance import measure_clearance
 
@@ -185,13 +193,6 @@ def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
             where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
             grids[shape.field_key] = field_of(shape, device, store, where)
     return upload_fields(model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device)
-
-
-def compile_kernels(kernels: list[wp.Kernel], device: wp.Device) -> None:
-    """Compiles what is not in Warp's cache, on every core, and loads it."""
-    # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
-    modules = list(dict.fromkeys(kernel.module for kernel in reversed(kernels)))
-    wp.force_load(device, modules=modules, max_workers=os.cpu_count() or 1)
 
 
 def _broad_phase(

@@ -22,6 +22,8 @@ from collidecli.model.contacts import ContactBlock
 if TYPE_CHECKING:
     from collidecli.engine.contact.reduction import Reduction
 
+ALWAYS = (write_buckets, count_cells, count_buckets, place_shapes)
+"""Kernels that every pipeline launches."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
@@ -122,14 +124,15 @@ class CollisionPipeline:
         return block, report
 
     def kernels(self) -> list[wp.Kernel]:
-        """Every kernel that a run of this pipeline launches."""
-        shared = [place_shapes, count_buckets, write_buckets, count_cells, COMPACT[np.dtype(self.float_type)]]
+        """Every kernel that a run of this pipeline launches; the longer one takes to compile, the later it stands."""
+        shared = [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for room in self.table.rooms:
             shared += room.kind.kernels if room.kind else []
         if self.reduction is not None:
             shared += self.reduction.kernels()
         shared += dict.fromkeys(room.naming for room in self.table.rooms if room.naming is not None)
-        return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in self.table.rooms)]
+        rooms = sorted(self.table.rooms, key=lambda room: room.may_be_inexact)
+        return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in rooms)]
 
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace

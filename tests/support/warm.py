@@ -1,14 +1,13 @@
 """python -m tests.support.warm: compiles what the tests need into Warp's cache, once, on all cores.
 
-Each thread that compiles anything first reads Warp's headers, for some 4 s, and every scene that misses a kernel
-starts new threads; and two workers that miss the same one both compile it. So on an empty cache the tests begin here.
+Each process that compiles anything first reads Warp's headers, for some 2 s, and two workers that miss the same kernel
+both compile it. So on an empty cache the tests begin here.
 A kernel that is not among these is compiled where it is first needed.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
@@ -17,6 +16,7 @@ import warp as wp
 
 from collidecli import engine
 from collidecli.engine.build import find_device
+from collidecli.engine.compiling import load_kernels
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.in_pieces import PieceKind
@@ -44,9 +44,7 @@ def kernels() -> Iterator[wp.Kernel]:
 
 
 def main() -> None:
-    device = find_device("cpu")
-    modules = list(dict.fromkeys(kernel.module for kernel in kernels()))
-    wp.force_load(device, modules=modules, max_workers=os.cpu_count() or 1)
+    load_kernels(list(kernels()), find_device("cpu"))
 
 
 if __name__ == "__main__":
