@@ -54,8 +54,8 @@ def _summary(facts: Mapping[str, Any]) -> RenderableType:
         rows.append(("worlds", f"{count(worlds['compared'])} compared" + (f", these differ: {names}" if names else "")))
     rows.append((of, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
     if contacts["missing_pairs"] or contacts["extra_pairs"]:
-        cells = [count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra")]
-        rows.append(("touching", f"{cells[0]} times a pair touches in A only, {cells[1]} times in B only"))
+        only_a, only_b = (plural(contacts[f"{kind}_pairs"], "time") for kind in ("missing", "extra"))
+        rows.append(("touching", f"{only_a} a pair touches in A only, {only_b} in B only"))
     if contacts["ignored_shallow"]:
         rows.append(("ignored", f"{count(contacts['ignored_shallow'])} shallow ones"))
     if facts["first"] is not None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.fitting import Fitting
-from collidecli.report.words import count, facts_table, listing, percent, plural, seconds
+from collidecli.report.words import count, facts_table, listing, percent, plural, rate, seconds
 
 
 def profile_table(facts: Mapping[str, Any]) -> RenderableType:
@@ -24,6 +24,8 @@ def profile_table(facts: Mapping[str, Any]) -> RenderableType:
     rows = [("scene", facts["scene"]), ("", sizes), ("device", device)]
     spread = "; median, least and most" if facts["repeats"] > 1 else ""
     rows.append(("measured", f"{plural(facts['repeats'], 'time')} each, in turn{spread}"))
+    if facts["threads"] > 1:
+        rows.append(("times", "summed over threads; frames/s by the clock"))
     rows += [(f"no {phase['name']}", phase["skipped"]) for phase in facts["phases"] if phase["skipped"]]
     ending = [("contacts", _verdict(facts, run)), ("advice", facts["advice"])]
     ending += [(name, facts[key]) for name, key in (("written", "output"), ("", "json_output")) if key in facts]
@@ -44,11 +46,15 @@ def _side_by_side(facts: Mapping[str, Any], run: list[Mapping[str, Any]], narrow
     if spread:
         table.add_row("", *(_extremes(phase["compute_seconds"]) for phase in run), style="dim")
     for stage in run[0]["stages"]:
+        if stage == "reduction" and not any(phase["stages"][stage]["most"] for phase in run):
+            continue
         table.add_row(f"  {stage.replace('_', ' ')}", *(seconds(p["stages"][stage]["median"]) for p in run))
         if stage == "broad_phase" and spread:
             table.add_row("", *(_extremes(phase["stages"][stage]) for phase in run), style="dim")
-    rates = (round(facts["frames"] / phase["wall_seconds"]["median"]) for phase in run)
-    table.add_row("frames/s", *(count(rate) for rate in rates))
+    rates = [facts["frames"] / phase["wall_seconds"]["median"] for phase in run]
+    table.add_row("frames/s", *(rate(each) for each in rates))
+    if facts["worlds"] > 1:
+        table.add_row("cells/s", *(rate(each * facts["worlds"]) for each in rates))
     table.add_section()
     table.add_row("candidates", *(count(phase["candidates"]) for phase in run))
     table.add_row("false", *(percent(phase["false_positive_ratio"]) for phase in run))

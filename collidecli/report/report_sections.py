@@ -10,7 +10,7 @@ from collidecli.model.options import changed_options
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import phases_of
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
-from collidecli.report.words import count, length, memory, percent, plural, seconds
+from collidecli.report.words import count, length, memory, percent, plural, rate, seconds
 
 Facts = Mapping[str, Any]
 MOST_ROWS = 60
@@ -65,7 +65,7 @@ def figures(facts: Facts) -> list[dict[str, str]]:
         found.append((name, length(abs(deepest["distance"])), where))
     if timing.get("wall_seconds"):
         wall = timing["wall_seconds"]
-        found.append(("run", seconds(wall), f"{count(round(frames / wall))} frames/s on {timing.get('device', '')}"))
+        found.append(("run", seconds(wall), f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"))
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
 
 

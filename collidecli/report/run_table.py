@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from collidecli.report.words import count, facts_table, length, listing, memory, percent, plural, seconds
+from collidecli.report.words import count, facts_table, length, listing, memory, percent, plural, rate, seconds
 
 OUTSIDE_RUN = ("load", "compile")
 
@@ -88,11 +88,11 @@ def _stage_table(facts: Mapping[str, Any]) -> Table:
 
 
 def _ending(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rate = f"{count(round(facts['frames_per_second']))} frames/s"
+    speed = f"{rate(facts['frames_per_second'])} frames/s"
     if facts["worlds"] > 1:
-        rate += f", {count(round(facts['frames_per_second'] * facts['worlds']))} cells/s"
+        speed += f", {rate(facts['frames_per_second'] * facts['worlds'])} cells/s"
     return [
-        ("run", f"{seconds(facts['wall_seconds'])}, {rate}"),
+        ("run", f"{seconds(facts['wall_seconds'])}, {speed}"),
         ("peak memory", memory(facts["peak_memory_bytes"])),
         ("written", facts["output"]),
         ("content", facts["content_sha256"]),

@@ -23,28 +23,36 @@ def seconds(value: float) -> str:
     if value >= 100.0:
         return f"{value:.0f} s"
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
-        if value * factor >= 1.0:
-            return f"{value * factor:.3g} {unit}"
+        digits = f"{value * factor:.3g}"
+        if float(digits) >= 1.0:
+            return f"{digits} {unit}"
     return "0 s" if value == 0.0 else f"{value * 1e9:.3g} ns"
 
 
 def length(metres: float) -> str:
     """A length in a unit that suits it, its sign kept."""
-    size = abs(metres)
+    if abs(metres) >= 1e4:
+        return f"{metres:.0f} m"
     for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "um")):
-        if size * factor >= 1.0:
-            return f"{metres * factor:.4g} {unit}"
-    return "0 m" if size == 0.0 else f"{metres:.3g} m"
+        digits = f"{metres * factor:.4g}"
+        if abs(float(digits)) >= 1.0:
+            return f"{digits} {unit}"
+    return "0 m" if metres == 0.0 else f"{metres:.3g} m"
 
 
 def memory(size: int) -> str:
     """A size in bytes, with the unit that suits it."""
     value = float(size)
     for unit in ("B", "KiB", "MiB"):
-        if value < 1024.0:
+        if value < 999.5:
             return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
         value /= 1024.0
     return f"{value:.1f} GiB"
+
+
+def rate(value: float) -> str:
+    """So many a second: three significant digits, and whole above a hundred."""
+    return f"{value:.3g}" if value < 99.95 else count(round(value))
 
 
 def percent(share: float) -> str:

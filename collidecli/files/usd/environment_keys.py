@@ -21,6 +21,9 @@ DIGITS = 10
 PLACING = re.compile(r"^    (?:custom )?(?:uniform )?[\w\[\]]+ xformOp(?:Order|:[\w:]+) = .*\n", re.MULTILINE)
 """A line of a root's own transform; lines of prims below it are indented further."""
 
+NUMBERING = re.compile(r"^ *custom \w+ physics:newton:\w+ = \d+\n", re.MULTILINE)
+"""A line in which Kit numbers what it has handed to Newton, through all environments: nothing here reads it."""
+
 NAME = re.compile(r'^(\w+(?: \w+)?) "[^"\n]*"')
 
 
@@ -79,10 +82,11 @@ def _relocated(layer: Sdf.Layer) -> bool:
 
 
 def text_key(spec: Sdf.PrimSpec, names: dict[str, str]) -> str:
-    """A root's spec and all below it as text, without its name and its placing; own paths by their names."""
+    """A root's spec and all below it as text, without its name, placing and numbering; own paths by their names."""
     text = NAME.sub(r'\1 ""', spec.GetAsText(), count=1)
     # Where the placing was all that a root said, an empty line is left before its children.
-    return _renamed(PLACING.sub("", text).replace("\n{\n\n", "\n{\n", 1), names)
+    text = NUMBERING.sub("", PLACING.sub("", text))
+    return _renamed(text.replace("\n{\n\n", "\n{\n", 1), names)
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:

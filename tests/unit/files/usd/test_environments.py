@@ -164,6 +164,19 @@ def test_the_same_change_in_two_is_one_template(stage_of):
 
 
 @pytest.mark.parametrize("how", HOW)
+def test_a_simulators_numbers_of_its_robots_are_no_difference(stage_of, how):
+    """Stages that Kit saves number the articulations of Newton, another number in each environment."""
+
+    def numbered(layer):
+        for k in range(COUNT):
+            spec = Sdf.CreatePrimInLayer(layer, env(k, "/Robot"))
+            name = "physics:newton:articulation_index"
+            Sdf.AttributeSpec(spec, name, Sdf.ValueTypeNames.UInt, declaresCustom=True).default = k
+
+    assert load(stage_of(numbered, how))[1].world_template.tolist() == [0] * COUNT
+
+
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("inverted", [True, False])
 def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
     """A group for each environment: 5 groups, of which the stage keeps one, and no warning of those left out."""

@@ -1,0 +1,43 @@
+"""Numbers in words: units that suit them, also where rounding reaches the next one."""
+
+from __future__ import annotations
+
+import pytest
+
+from collidecli.report.words import length, memory, rate, seconds
+
+
+@pytest.mark.parametrize(
+    ("metres", "words"),
+    [
+        (0.0, "0 m"),
+        (-0.0149612, "-14.96 mm"),
+        (0.00099999, "1 mm"),
+        (0.99999, "1 m"),
+        (-3.25e-6, "-3.25 um"),
+        (2.54e-16, "2.54e-16 m"),
+        (123456.7, "123457 m"),
+    ],
+)
+def test_lengths(metres, words):
+    assert length(metres) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.0, "0 s"), (0.9997, "1 s"), (0.0009996, "1 ms"), (0.0361, "36.1 ms"), (123.4, "123 s"), (5e-8, "50 ns")],
+)
+def test_times(value, words):
+    assert seconds(value) == words
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(12, "12 B"), (1010 << 10, "0.986 MiB"), (324 << 20, "324 MiB"), (3 << 30, "3.0 GiB")]
+)
+def test_sizes(size, words):
+    assert memory(size) == words
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.514, "0.514"), (38.26, "38.3"), (1483.4, "1 483")])
+def test_rates(value, words):
+    assert rate(value) == words
