@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import FLAG, check_count, check_index, check_kind, is_integer, place_named
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.finalize import build_model, rows_by_template
 from collidecli.model.heightfield import Heightfield
@@ -27,7 +27,7 @@ from collidecli.model.scene_records import (
     WorldOrigin,
     may_meet,
 )
-from collidecli.model.shape_adders import ShapeAdders, place_named
+from collidecli.model.shape_adders import ShapeAdders
 from collidecli.model.shape_config import ShapeConfig, check_config, check_length, sdf_options
 from collidecli.model.shape_types import SIZE_COUNT, ShapeType, checked_size
 from collidecli.model.signed_distance import sdf_shape
@@ -113,13 +113,14 @@ class ModelBuilder(ShapeAdders):
         The shape is in its body's world; on a global body, in the world that is open. A convex mesh is added by
         `add_shape_convex_hull`, a mesh by `add_shape_mesh`, a heightfield by `add_shape_heightfield`.
         """
-        if ShapeType(type) in (ShapeType.CONVEX_MESH, ShapeType.MESH):
-            raise InputError("a mesh has vertices, not a size", fix="use add_shape_convex_hull or add_shape_mesh")
-        if ShapeType(type) == ShapeType.HEIGHTFIELD:
-            raise InputError("a heightfield has heights, not a size", fix="use add_shape_heightfield")
-        return self._add_shape(
-            body, ShapeType(type), size, checked_pose(xform, place_named("shape", key, self.shape_count)), cfg, key
-        )
+        where = place_named("shape", key, self.shape_count)
+        if not is_integer(type) or type not in SIZE_COUNT:
+            raise InputError(f"type is {type!r}", where, "give a ShapeType")
+        if type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
+            raise InputError("a mesh has vertices, not a size", where, "use add_shape_convex_hull or add_shape_mesh")
+        if type == ShapeType.HEIGHTFIELD:
+            raise InputError("a heightfield has heights, not a size", where, "use add_shape_heightfield")
+        return self._add_shape(body, ShapeType(type), size, checked_pose(xform, where), cfg, key)
 
     def _add_shape(
         self,
@@ -134,13 +135,11 @@ class ModelBuilder(ShapeAdders):
         heightfield: Heightfield | None = None,
     ) -> int:
         where = place_named("shape", key, self.shape_count)
-        cfg = (self.default_shape_cfg if cfg is None else cfg).changed()
+        cfg = self.default_shape_cfg if cfg is None else cfg
+        check_kind("cfg", cfg, ShapeConfig, where)
+        cfg = cfg.changed()
         check_config(cfg, where, self._sound_materials)
-        if len(size) != SIZE_COUNT[shape_type]:
-            raise InputError(
-                f"{shape_type.label} is given {len(size)} sizes", where, f"give {SIZE_COUNT[shape_type]}, in metres"
-            )
-        checked = checked_size(shape_type, tuple(size), where)
+        checked = checked_size(shape_type, size, where)
         record = ShapeRecord(
             key=key,
             template=self._shape_template(body, where),
@@ -167,24 +166,29 @@ class ModelBuilder(ShapeAdders):
         """
         where = f"joint of bodies {parent} and {child}"
         for body in (parent, child):
-            self._check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+            check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
         if parent == child:
             raise InputError("a joint joins a body to itself", where, "name two bodies")
         if STATIC_BODY not in (parent, child) and not may_meet(
             self._records.bodies[parent].template, self._records.bodies[child].template
         ):
             raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
+        check_kind("collision_filter_parent", collision_filter_parent, FLAG, where)
         if collision_filter_parent:
             self._records.joints.append(JointRecord(int(parent), int(child)))
 
     def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
         """Declares an articulation; without `self_collision` its bodies' shapes do not touch each other."""
-        members = tuple(dict.fromkeys(int(body) for body in bodies))
-        where = f"articulation of bodies {', '.join(map(str, members))}"
-        for body in members:
-            self._check_index(body, self.body_count, "body", where)
+        if not isinstance(bodies, Iterable):
+            raise InputError(f"bodies is {bodies!r}", "articulation", "give the indices of bodies")
+        named = list(bodies)
+        where = f"articulation of bodies {', '.join(map(str, named))}"
+        check_kind("self_collision", self_collision, FLAG, where)
+        for body in named:
+            check_index(body, self.body_count, "body", where)
             if body in self._articulated:
                 raise InputError(f"body {body} is in another articulation", where, "a body may be in one only")
+        members = tuple(dict.fromkeys(int(body) for body in named))
         if len({self._records.bodies[body].template for body in members} - {GLOBAL_TEMPLATE}) > 1:
             raise InputError("an articulation spans several worlds", where, "take bodies of one world")
         self._articulated.update(members)
@@ -219,12 +223,15 @@ class ModelBuilder(ShapeAdders):
             if value is not None:
                 check_length(name, value, where)
         if material is not None:
+            check_kind("material", material, PairMaterial, where)
             check_pair_material(material, where)
         own_gap, own_margin = (math.nan if value is None else float(value) for value in (gap, margin))
         self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
         """Keeps the shapes of two UsdPhysics groups from touching; a group may be filtered with itself."""
+        for name, group in (("group_a", group_a), ("group_b", group_b)):
+            check_kind(name, group, str, "collision group filter")
         self._records.usd_filtered.append(((0, group_a), (0, group_b)))
 
     def set_origin(self, path: str, xform: Sequence[float]) -> None:
@@ -237,10 +244,12 @@ class ModelBuilder(ShapeAdders):
         key: its name, such as the root prim of an environment. xform: where its origin stands; poses that are added
         are not relative to it.
         """
-        self._check_closed("begin_world" if key is None else f"begin_world '{key}'")
+        self._check_closed("begin_world")
+        where = place_named("world", key, self.world_count)
+        origin = WorldOrigin(key or "", checked_pose(xform, where))
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
-        self._world_origin.append(WorldOrigin(key or "", checked_pose(xform, f"world '{key}'")))
+        self._world_origin.append(origin)
         return self.world_count - 1
 
     def repeat_world(self, world: int, key: str, xform: Sequence[float]) -> int:
@@ -248,9 +257,11 @@ class ModelBuilder(ShapeAdders):
 
         What stands in that template stands in this world as far from its origin.
         """
-        self._check_index(world, self.world_count, "world", f"world '{key}'")
+        where = place_named("world", key, self.world_count)
+        check_index(world, self.world_count, "world", where)
+        origin = WorldOrigin(key, checked_pose(xform, where))
         self._world_template.append(self._world_template[world])
-        self._world_origin.append(WorldOrigin(key, checked_pose(xform, f"world '{key}'")))
+        self._world_origin.append(origin)
         return self.world_count - 1
 
     @contextmanager
@@ -277,6 +288,7 @@ class ModelBuilder(ShapeAdders):
         never meet, wherever they stand. `other` stays its owner's; a later change of it makes a new template.
         """
         self._check_closed("add_world")
+        check_kind("other", other, ModelBuilder, "add_world")
         if other is self or other.world_count:
             raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
         if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
@@ -287,12 +299,13 @@ class ModelBuilder(ShapeAdders):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 raise InputError(f"{name} is {theirs!r} there, {ours!r} here", "add_world", f"give both one {name}")
-        if operator.index(count) < 1:
-            raise InputError(f"count is {count}", "add_world", "add at least one world")
+        check_count("count", count, "add_world")
         revision = (id(other), other.default_gap, *other._records.lengths())
         if revision not in self._replicas:
             template = self._new_template()
-            self._copy(other, template)
+            self._articulated |= {body + self.body_count for body in other._articulated}
+            self._records.add_copy(other._records, template, other.default_gap)
+            self.source += [name for name in other.source if name not in self.source]
             # Held with its builder, so that no later builder takes the same id.
             self._replicas[revision] = (template, other)
         self._world_template += [self._replicas[revision][0]] * count
@@ -307,8 +320,9 @@ class ModelBuilder(ShapeAdders):
         Raises InputError for an open world, names that are not unique, conflicting forced pairs and unknown options.
         """
         self._check_closed("finalize")
-        if world_count is not None and operator.index(world_count) < 1:
-            raise InputError(f"world_count is {world_count}", fix="ask for at least one world")
+        check_kind("static_pairs", static_pairs, FLAG, "finalize")
+        if world_count is not None:
+            check_count("world_count", world_count, "finalize")
         records, world_template, origins = self._records, self._world_template, self._world_origin
         if not world_template:
             world_template = [0] * (world_count or 1)
@@ -339,35 +353,14 @@ class ModelBuilder(ShapeAdders):
         self._template_count += 1
         return self._template_count - 1
 
-    def _copy(self, other: ModelBuilder, template: int) -> None:
-        """Appends another builder's records as `template`; its UsdPhysics groups keep a scope of their own."""
-        body0, shape0, scope = self.body_count, self.shape_count, template + 1
-        ours, theirs = self._records, other._records
-
-        def body(index: int) -> int:
-            return STATIC_BODY if index == STATIC_BODY else index + body0
-
-        ours.bodies += [replace(b, template=template) for b in theirs.bodies]
-        ours.shapes += [
-            replace(s, template=template, body=body(s.body), default_gap=other.default_gap, scope=scope)
-            for s in theirs.shapes
-        ]
-        ours.joints += [JointRecord(body(j.parent), body(j.child)) for j in theirs.joints]
-        ours.articulations += [tuple(body(b) for b in bodies) for bodies in theirs.articulations]
-        ours.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in theirs.filter_pairs]
-        ours.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in theirs.forced_pairs]
-        ours.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in theirs.usd_filtered]
-        self._articulated |= {b + body0 for b in other._articulated}
-        self.source += [name for name in other.source if name not in self.source]
-
     def _template_of(self, world: int, where: str) -> int:
-        self._check_index(world, self.world_count, "world", where, lowest=-1)
+        check_index(world, self.world_count, "world", where, lowest=-1)
         template = GLOBAL_TEMPLATE if world == -1 else self._world_template[world]
         self._check_own(template, where)
         return template
 
     def _shape_template(self, body: int, where: str) -> int:
-        self._check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
+        check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
         of_body = GLOBAL_TEMPLATE if body == STATIC_BODY else self._records.bodies[body].template
         if of_body == GLOBAL_TEMPLATE:
             return self._open_template
@@ -387,12 +380,7 @@ class ModelBuilder(ShapeAdders):
     def _check_pair(self, a: int, b: int, noun: str) -> str:
         where = f"{noun} of shapes {a} and {b}"
         for shape in (a, b):
-            self._check_index(shape, self.shape_count, "shape", where)
+            check_index(shape, self.shape_count, "shape", where)
         if a == b:
             raise InputError("a pair names one shape twice", where, "name two shapes")
         return where
-
-    @staticmethod
-    def _check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
-        if not lowest <= operator.index(index) < count:
-            raise InputError(f"there is no {noun} {index}", where, f"there are {count}, counted from 0")

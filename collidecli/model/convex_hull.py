@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import LENGTH_LIMIT
 
 FACE_CORNERS = 6
@@ -56,7 +57,7 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError
 
-    points = np.asarray(points, np.float64)
+    points = float_array("points of the convex mesh", points, where)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
         raise InputError(f"the convex mesh has points of shape {points.shape}", where, "give four points at least")
     if not np.all(np.abs(points) <= LENGTH_LIMIT):

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import is_number
 from collidecli.model.shape_types import LENGTH_LIMIT
 
 FEATURE_LIMIT = 2**31 - 1
@@ -87,8 +88,8 @@ def heightfield(
         what = f"height {at[0]}, {at[1]} (row, column) is {heights[tuple(at)]:g}"
         raise InputError(what, where, f"heights must be finite and at most {LENGTH_LIMIT:g} m")
     for name, value in (("hx", hx), ("hy", hy), ("base", base if bottom is None else lowest - bottom)):
-        if not 0.0 < value <= 2.0 * LENGTH_LIMIT:
-            raise InputError(f"the heightfield has {name} = {value:g}", where, "give a length greater than zero")
+        if not is_number(value) or not 0.0 < value <= 2.0 * LENGTH_LIMIT:
+            raise InputError(f"the heightfield has {name} = {value!r}", where, "give a length greater than zero")
     low = lowest - base if bottom is None else bottom
     center = 0.5 * (low + highest)
     data, level = _as_float32(heights)

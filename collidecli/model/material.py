@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import is_integer, is_number
 
 COMBINE_MODES = ("average", "min", "multiply", "max")
 """How a pair's coefficient follows from two; where two surfaces differ, the later one here decides, as in PhysX."""
@@ -93,7 +94,7 @@ def check_material(material: Material, where: str) -> None:
             what = f"{name} is {getattr(material, name)!r}"
             raise InputError(what, where, f"give one of: {', '.join(COMBINE_MODES)}")
     _check_condim(material.condim, where)
-    if not hasattr(material.priority, "__index__") or abs(material.priority) >= 1 << 31:
+    if not is_integer(material.priority) or abs(material.priority) >= 1 << 31:
         raise InputError(f"priority is {material.priority!r}", where, "give an integer of at most 32 bits")
     for name, width in WIDTHS.items():
         _check_numbers(name, getattr(material, name), width, where)
@@ -110,7 +111,7 @@ def check_pair_material(material: PairMaterial, where: str) -> None:
 
 
 def _check_condim(condim: int, where: str) -> None:
-    if condim not in CONTACT_DIMENSIONS:
+    if not is_integer(condim) or condim not in CONTACT_DIMENSIONS:
         raise InputError(f"condim is {condim!r}", where, "give 1, 3, 4 or 6")
 
 
@@ -126,7 +127,7 @@ def _check_number(
 ) -> None:
     if value is None:
         return
-    if not (max(lowest, -MATERIAL_LIMIT) <= value <= highest):
+    if not is_number(value) or not max(lowest, -MATERIAL_LIMIT) <= value <= highest:
         least = "" if math.isinf(lowest) else f" at least {lowest:g} and"
         raise InputError(f"{name} is {value!r}", where, f"{name} must be finite,{least} at most {highest:g}")
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import POSITION_LIMIT
 
 IDENTITY_POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -19,10 +20,10 @@ QUATERNION_TOLERANCE = 1e-3
 
 
 def checked_pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
-    """float64[7], the quaternion normalized; the identity for None."""
+    """float64[7], the quaternion normalized; the identity for None. Raises InputError for what is no pose."""
     if xform is None:
         return np.array(IDENTITY_POSE)
-    pose = np.array(xform, np.float64)
+    pose = float_array("a pose", xform, where)
     if pose.shape != (7,):
         raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
     # Python's numbers and a dot product: NumPy's own checks of seven numbers take five times as long.

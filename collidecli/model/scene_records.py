@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.filter_rules import UsdGroup
 from collidecli.model.heightfield import Heightfield
 from collidecli.model.material import PairMaterial
-from collidecli.model.model import GLOBAL_TEMPLATE
+from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY
 from collidecli.model.shape_config import ShapeConfig
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.signed_distance import SdfShape
@@ -100,6 +100,26 @@ class SceneRecords:
     def lengths(self) -> tuple[int, ...]:
         """How much there is of everything: it changes with every addition."""
         return tuple(len(held) for held in vars(self).values())
+
+    def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
+        """Appends all of another builder's records as `template`; its UsdPhysics groups keep a scope of their own.
+
+        default_gap: of the other builder [m].
+        """
+        body0, shape0, scope = len(self.bodies), len(self.shapes), template + 1
+
+        def body(index: int) -> int:
+            return STATIC_BODY if index == STATIC_BODY else index + body0
+
+        self.bodies += [replace(b, template=template) for b in other.bodies]
+        self.shapes += [
+            replace(s, template=template, body=body(s.body), default_gap=default_gap, scope=scope) for s in other.shapes
+        ]
+        self.joints += [JointRecord(body(j.parent), body(j.child)) for j in other.joints]
+        self.articulations += [tuple(body(b) for b in bodies) for bodies in other.articulations]
+        self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
+        self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
+        self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
 
 
 def may_meet(template_a: int, template_b: int) -> bool:

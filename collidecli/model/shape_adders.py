@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import FLAG, check_kind, place_named
 from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.heightfield import Heightfield, heightfield
 from collidecli.model.model import STATIC_BODY
@@ -72,6 +73,9 @@ class ShapeAdders:
 
     def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
         """Adds a static plane at `height` [m] along the up axis, solid below; returns its index."""
+        if self.up_axis not in tuple(Z_TO_UP):
+            where = place_named("shape", key, self.shape_count)
+            raise InputError(f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'")
         place = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
         return self.add_shape_plane(STATIC_BODY, (*place, *Z_TO_UP[self.up_axis]), cfg, key)
 
@@ -185,12 +189,15 @@ class ShapeAdders:
             raise InputError(
                 "the mesh is given half or twice", where, "give vertices and faces, or a TriangleMesh alone"
             )
+        cfg = self.default_shape_cfg if cfg is None else cfg
+        check_kind("cfg", cfg, ShapeConfig, where)
+        check_kind("two_sided", two_sided, FLAG, where)
         mesh = vertices
         if not isinstance(mesh, TriangleMesh):
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided)
         if mesh.dropped and mesh is not vertices:
             warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
-        if mesh is not vertices and sdf_options(cfg or self.default_shape_cfg).wanted and not mesh.is_closed:
+        if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed:
             warnings.warn(f"{where}: an open mesh, which its signed distance field takes as solid", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
@@ -216,12 +223,3 @@ class ShapeAdders:
         held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
         pose = compose(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)
-
-
-def place_named(noun: str, key: str | None, index: int) -> str:
-    """What messages call a body or shape. Raises InputError for a key that is no name."""
-    if key is None:
-        return f"{noun} {index}"
-    if not isinstance(key, str) or not key:
-        raise InputError(f"key is {key!r}", f"{noun} {index}", "give a name that is not empty")
-    return f"{noun} '{key}'"

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import FLAG, check_kind, is_integer
 from collidecli.model.material import DEFAULT_MATERIAL, Material, check_material
 from collidecli.model.shape_types import LENGTH_LIMIT
 from collidecli.model.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
+FLAGS = ("collision_filter_parent", "has_shape_collision", "has_particle_collision")
 MASK_BITS = 64
 ALL_BITS = (1 << MASK_BITS) - 1
 DEFAULT_GROUP = 1
@@ -70,8 +72,10 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
 
     sound: by id the materials, which are frozen, that were found sound before: shapes that share one need one check.
     """
-    if not _is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
+    if not is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
         raise InputError(f"collision_group is {cfg.collision_group!r}", where, "give an integer of at most 64 bits")
+    for name in FLAGS:
+        check_kind(name, getattr(cfg, name), FLAG, where)
     for name in ("mask_either", "mask_both"):
         masks = getattr(cfg, name)
         if masks is not None:
@@ -80,10 +84,12 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
         value = getattr(cfg, name)
         if value is not None:
             check_length(name, value, where)
-    if isinstance(cfg.usd_groups, str):
-        raise InputError("usd_groups is one string", where, "give a set of group names")
-    if not isinstance(cfg.material, Material):
-        raise InputError(f"material is {cfg.material!r}", where, "give a Material")
+    groups = cfg.usd_groups
+    if groups is not None and not (isinstance(groups, AbstractSet) and all(isinstance(group, str) for group in groups)):
+        raise InputError(f"usd_groups is {groups!r}", where, "give a set of group names")
+    if cfg.disabled_rule is not None:
+        check_kind("disabled_rule", cfg.disabled_rule, str, where)
+    check_kind("material", cfg.material, Material, where)
     material = resolved_material(cfg)
     if sound.get(id(material)) is not material:
         check_material(material, where)
@@ -131,9 +137,5 @@ def _check_masks(name: str, masks: tuple, where: str) -> None:
     for mask in masks:
         if mask is None and may_default:
             continue
-        if mask is None or not _is_integer(mask) or not -(1 << 63) <= mask <= ALL_BITS:
+        if mask is None or not is_integer(mask) or not -(1 << 63) <= mask <= ALL_BITS:
             raise InputError(f"{name} is {masks!r}", where, "give a pair of integers of at most 64 bits")
-
-
-def _is_integer(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)

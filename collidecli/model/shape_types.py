@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import float_array
 
 
 class ShapeType(IntEnum):
@@ -60,15 +62,19 @@ SIZE_COUNT = {
 }
 
 
-def checked_size(shape_type: ShapeType, size: tuple[float, ...], where: str) -> np.ndarray:
-    """`size` as float64[3], refused where a number is missing, not finite, zero or negative.
+def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, where: str) -> np.ndarray:
+    """`size` as float64[3], refused where a number is missing, one too many, not finite, zero or negative.
 
     A capsule's half length may be zero: it is then a sphere.
     """
+    given = float_array("size", size, where)
     count = SIZE_COUNT[shape_type]
+    if given.shape != (count,):
+        shown = f"{len(given)} sizes" if given.ndim == 1 else f"sizes of shape {given.shape}"
+        raise InputError(f"{shape_type.label} is given {shown}", where, f"give {count}, in metres")
     full = np.zeros(3)
-    full[:count] = size[:count]
-    numbers = full[:count].tolist()
+    full[:count] = given
+    numbers = given.tolist()
     may_be_zero = 1 if shape_type == ShapeType.CAPSULE else -1
     if not all(0.0 < x <= LENGTH_LIMIT or (x == 0.0 and place == may_be_zero) for place, x in enumerate(numbers)):
         shown = ", ".join(f"{x:g}" for x in numbers)

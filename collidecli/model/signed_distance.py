@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import is_integer, is_number
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.facets import facets
 from collidecli.model.shape_types import LENGTH_LIMIT, ShapeType
@@ -80,22 +81,22 @@ def checked_options(options: SdfOptions, where: str) -> SdfOptions:
     """These options. Raises InputError, naming `where`, for a number that is none of its kind or out of range."""
     resolution, voxel = options.max_resolution, options.target_voxel_size
     if resolution is not None and not (
-        _is_integer(resolution) and 0 < resolution <= MOST_RESOLUTION and resolution % RESOLUTION_STEP == 0
+        is_integer(resolution) and 0 < resolution <= MOST_RESOLUTION and resolution % RESOLUTION_STEP == 0
     ):
         fix = f"give a multiple of {RESOLUTION_STEP}, at most {MOST_RESOLUTION}"
         raise InputError(f"sdf_max_resolution is {resolution!r}", where, fix)
-    if voxel is not None and not (_is_number(voxel) and 0.0 < voxel <= LENGTH_LIMIT):
+    if voxel is not None and not (is_number(voxel) and 0.0 < voxel <= LENGTH_LIMIT):
         raise InputError(f"sdf_target_voxel_size is {voxel!r}", where, "give a length above zero, in metres")
     band: Any = options.narrow_band_range
     if not (
         isinstance(band, tuple | list)
         and len(band) == 2
-        and all(_is_number(x) and abs(x) <= LENGTH_LIMIT for x in band)
+        and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band)
         and band[0] < 0.0 < band[1]
     ):
         raise InputError(f"sdf_narrow_band_range is {band!r}", where, "give (inner, outer) [m], inner < 0 < outer")
     steps = options.edge_iterations
-    if not (_is_integer(steps) and 0 <= steps <= MOST_ITERATIONS):
+    if not (is_integer(steps) and 0 <= steps <= MOST_ITERATIONS):
         raise InputError(f"edge_sdf_iter is {steps!r}", where, f"give an integer from 0 to {MOST_ITERATIONS}")
     return replace(options, narrow_band_range=(float(band[0]), float(band[1])))
 
@@ -143,11 +144,3 @@ def box_of(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:
     if shape_type in (ShapeType.CYLINDER, ShapeType.CONE):
         return np.array([size[0], size[0], size[1]])
     return np.asarray(size, np.float64)
-
-
-def _is_integer(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import LENGTH_LIMIT
 
 FLAT = 1e-12
@@ -94,7 +95,7 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided
     Raises InputError, naming `where`, for arrays of other shapes, vertices that are not finite or too large, numbers
     that no vertex has, and meshes whose triangles all lack area.
     """
-    vertices, faces = np.asarray(vertices, np.float64), np.asarray(faces)
+    vertices, faces = float_array("vertices", vertices, where), np.asarray(faces)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):
         raise InputError(f"the mesh has vertices of shape {vertices.shape}", where, "give an array [n, 3]")
     if faces.ndim != 2 or faces.shape[1] != 3 or not len(faces) or faces.dtype.kind not in "iu":

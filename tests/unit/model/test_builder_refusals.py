@@ -209,3 +209,55 @@ def test_explain_is_asked_of_two_shapes_that_are_there(builder):
         explain(model, 0, 4)
     with pytest.raises(InputError, match="against itself"):
         explain(model, 1, 1)
+
+
+TRIANGLE = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
+
+
+@pytest.mark.parametrize("wrong", ["x", {}, 1.5, [1], [[1], [1, 2]], object(), math])
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda b, x: b.add_body(xform=x), "pose"),
+        (lambda b, x: b.add_body(key=x if x != "x" else ""), "key"),
+        (lambda b, x: b.add_body(world=x), "world"),
+        (lambda b, x: b.add_shape_sphere(x), "body"),
+        (lambda b, x: b.add_shape_sphere(0, xform=x), "pose"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=x), "cfg"),
+        (lambda b, x: b.add_shape_mesh(0, *TRIANGLE, cfg=x), "cfg"),
+        (lambda b, x: b.add_shape_mesh(0, *TRIANGLE, two_sided=x), "two_sided"),
+        (lambda b, x: b.add_shape_mesh(0, x, TRIANGLE[1]), "vertices"),
+        (lambda b, x: b.add_shape_convex_hull(0, x), "points"),
+        (lambda b, x: b.add_shape_heightfield(0, [[0, 0], [0, 0]], base=x if x != 1.5 else -x), "base"),
+        (lambda b, x: b.add_shape(0, x), "type"),
+        (lambda b, x: b.add_shape(0, ShapeType.BOX, x), "size"),
+        (lambda b, x: b.add_shape_sphere(0, radius=x if x != 1.5 else -x), "size"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(friction=x if x != 1.5 else -x)), "friction"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(collision_group=x)), "collision_group"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(has_shape_collision=x)), "has_shape_collision"),
+        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(usd_groups=x)), "usd_groups"),
+        (lambda b, x: b.add_joint(0, x), "body"),
+        (lambda b, x: b.add_joint(0, 1, collision_filter_parent=x), "collision_filter_parent"),
+        (lambda b, x: b.add_articulation([x]), "body"),
+        (lambda b, x: b.add_shape_forced_pair(0, 1, material=x), "material"),
+        (lambda b, x: b.add_shape_collision_filter_pair(0, x), "shape"),
+        (lambda b, x: b.add_collision_group_filter("a", x if x != "x" else 3), "group_b"),
+        (lambda b, x: b.add_world(x), "other"),
+        (lambda b, x: b.add_world(ModelBuilder(), count=x), "count"),
+        (lambda b, x: b.finalize(world_count=x), "world_count"),
+        (lambda b, x: b.finalize(static_pairs=x), "static_pairs"),
+    ],
+)  # fmt: skip
+def test_values_of_another_kind(builder, call, argument, wrong):
+    """The message names the argument and its value; nothing of the builder has changed."""
+    before = builder.body_count, builder.shape_count, builder.world_count
+    with pytest.raises(InputError, match=argument):
+        call(builder, wrong)
+    assert (builder.body_count, builder.shape_count, builder.world_count) == before
+    builder.finalize()
+
+
+def test_an_up_axis_that_is_none(builder):
+    builder.up_axis = "z"
+    with pytest.raises(InputError, match="up_axis is 'z'"):
+        builder.add_ground_plane()
