@@ -24,6 +24,7 @@ from collidecli.model.mixing import OptionalColumns
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion, RestingMotion
 from collidecli.model.options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions, SceneOptions
+from collidecli.model.wording import numbered
 
 if TYPE_CHECKING:
     from collidecli.app.contact_set import ContactSet
@@ -108,7 +109,7 @@ class Contacts:
             raise InputError(
                 f"frame {frame}, world {world} is not there",
                 "contacts",
-                f"there are frames 0 to {self.frame_count - 1} and worlds 0 to {self.world_count - 1}",
+                f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
             )
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])

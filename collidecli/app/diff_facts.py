@@ -11,6 +11,7 @@ from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, Con
 from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally
 from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.model.wording import count, plural
 
 if TYPE_CHECKING:
     from collidecli.app.diff import Comparison
@@ -179,25 +180,22 @@ def share_of(fraction: float, number: int) -> int:
 def _reasons(
     compared: Comparison, frames: dict[str, Any], a: ContactSet, b: ContactSet, contacts: dict[str, Any]
 ) -> list[str]:
-    def many(number: int, noun: str) -> str:
-        return f"{number} {noun}{'' if number == 1 else 's'}"
-
     reasons = []
     if compared.model.differences:
-        reasons.append(f"{many(len(compared.model.differences), 'difference')} of the model")
+        reasons.append(f"{plural(len(compared.model.differences), 'difference')} of the model")
     for name in ("a", "b"):
         if frames[f"only_{name}"]:
-            reasons.append(f"{many(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
+            reasons.append(f"{plural(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
     if frames["times_changed"]:
-        reasons.append(f"another time in {many(frames['times_changed'], 'frame')}")
+        reasons.append(f"another time in {plural(frames['times_changed'], 'frame')}")
     if a.world_count != b.world_count:
-        reasons.append(f"{many(a.world_count, 'world')} in A and {b.world_count} in B")
+        reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
     noun = "touching pair" if compared.request.pairs_only else "contact"
     for kind in (MISSING, EXTRA, CHANGED):
         allowed = contacts["allowed"][kind]
         if contacts[kind] > allowed:
-            words = f"{many(contacts[kind], noun)} {kind}"
-            reasons.append(f"{words}, and {allowed} allowed" if allowed else words)
+            words = f"{plural(contacts[kind], noun)} {kind}"
+            reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
     return reasons
 
 

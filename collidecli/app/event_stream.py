@@ -18,6 +18,7 @@ from collidecli.files.contacts.shape_rows import check_body_rows, check_shape_ro
 from collidecli.files.read_ahead import read_ahead
 from collidecli.model.choices import EVENT_THINGS
 from collidecli.model.contacts import ContactBlock
+from collidecli.model.wording import numbered
 
 Progress = Callable[[int, int], None] | None
 
@@ -122,9 +123,8 @@ def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
     wanted = np.full(contacts.world_count, not len(worlds))
     for world in worlds:
         if not 0 <= world < contacts.world_count:
-            raise InputError(
-                f"world {world} is not there", contacts.path, f"it has worlds 0 to {contacts.world_count - 1}"
-            )
+            held = numbered(contacts.world_count, "world")
+            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
         wanted[world] = True
     return wanted
 

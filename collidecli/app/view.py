@@ -17,6 +17,7 @@ from collidecli.app.view_sources import Sources, find_sources
 from collidecli.errors import InputError
 from collidecli.files.activity import reading
 from collidecli.files.contacts.reader import ContactSet
+from collidecli.model.wording import numbered
 from collidecli.report.view.page import view_page
 from collidecli.report.view.server import Served, serve
 from collidecli.report.view.shape_meshes import coarse_heightfields
@@ -101,8 +102,8 @@ def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progr
     """Writes the view of some worlds, at least one, as a page; returns the facts. Raises InputError, OutputError."""
     for world in worlds:
         if not world < view.frames.world_count:
-            fix = f"it has worlds 0 to {view.frames.world_count - 1}"
-            raise InputError(f"world {world} is not there", "--world", fix)
+            held = numbered(view.frames.world_count, "world")
+            raise InputError(f"world {world} is not there", "--world", f"the contact set has {held}")
     page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
     write_output(path, page, force)
     return {**view.facts, "written": path, "written_bytes": len(page)}

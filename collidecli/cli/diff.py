@@ -85,7 +85,7 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     for path in paths:
         check_output(path, force, (a, b))
     if len(paths) == 2 and paths[0] == paths[1]:
-        raise click.UsageError("--junit-xml and --markdown name one and the same file.")
+        raise click.UsageError("--junit-xml and --markdown name one file")
     given = {name: value for name, value in values.items() if value is not None}
     started = time.perf_counter()
     with streams.progress("comparing") as progress:

@@ -94,7 +94,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     for path in paths:
         check_output(path, force, (file,))
     if len(set(paths)) < len(paths):
-        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} name one and the same file.")
+        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} name one file")
     graph = values.pop("graph")
     order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")

@@ -27,6 +27,7 @@ from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.heightfield_pairs import refuse_heightfield_pairs
 from collidecli.model.model import Model
 from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.model.wording import plural
 
 if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels takes time
     from collidecli.engine.contact.reduction import Reduction
@@ -101,19 +102,14 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
         return BroadPhaseChoice(options.broad_phase, "asked for")
     widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
     if pair_counts is None:
-        return BroadPhaseChoice("sap", f"{_counted(widest, 'shape')} are too many to list their pairs")
+        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')} are too many to list their pairs")
     pairs = max(pair_counts)
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
         return BroadPhaseChoice(
             "sap",
-            f"{_counted(widest, 'shape')} have {_counted(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
+            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
         )
-    return BroadPhaseChoice("explicit", f"the filters leave {_counted(pairs, 'pair')} of {_counted(widest, 'shape')}")
-
-
-def _counted(number: int, what: str) -> str:
-    """A number of things in words: `1 276 pairs`, `1 shape`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}".replace(",", " ")
+    return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}")
 
 
 def build_pipeline(

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.report.words import count, facts_table, seconds
+from collidecli.model.wording import count
+from collidecli.report.words import facts_table, seconds
 
 
 def convert_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collidecli.model.wording import count, plural
 from collidecli.report.diff_words import KINDS, bins, deviation, field_kind, frame_lines, model_line, place, verdict
 from collidecli.report.fitting import Fitting, stacked
-from collidecli.report.words import count, facts_table, listing, plural
+from collidecli.report.words import facts_table, listing
 
 
 def diff_table(facts: Mapping[str, Any]) -> RenderableType:

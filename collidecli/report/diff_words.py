@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collidecli.report.words import count, length, plural
+from collidecli.model.wording import count, plural
+from collidecli.report.words import length
 
 KINDS = ("missing", "extra", "changed")
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.report.words import count, facts_table, plural
+from collidecli.model.wording import count, plural
+from collidecli.report.words import facts_table
 
 
 def merge_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -10,8 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collidecli.model.wording import count, plural
 from collidecli.report.fitting import Fitting
-from collidecli.report.words import count, facts_table, listing, percent, plural, rate, seconds
+from collidecli.report.words import facts_table, listing, percent, rate, seconds
 
 
 def profile_table(facts: Mapping[str, Any]) -> RenderableType:

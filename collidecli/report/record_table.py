@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.report.words import facts_table, plural, seconds
+from collidecli.model.wording import plural
+from collidecli.report.words import facts_table, seconds
 
 
 def record_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -7,8 +7,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from collidecli.model.wording import count, plural
 from collidecli.report.diff_words import verdict
-from collidecli.report.words import count, facts_table, length, plural
+from collidecli.report.words import facts_table, length
 
 
 def report_table(facts: Mapping[str, Any]) -> RenderableType:

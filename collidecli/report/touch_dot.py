@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collidecli.report.words import plural, seconds
+from collidecli.model.wording import plural
+from collidecli.report.words import seconds
 
 
 def touch_dot(facts: Mapping[str, Any]) -> str:

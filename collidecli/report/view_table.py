@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from collidecli.report.words import count, facts_table, memory, plural
+from collidecli.model.wording import count, plural
+from collidecli.report.words import facts_table, memory
 
 
 def view_table(facts: Mapping[str, Any]) -> Table:

@@ -9,13 +9,10 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
+from collidecli.model.wording import count
+
 FEWEST_LETTERS = 8
 """A column of names is no narrower, where its names are not."""
-
-
-def count(number: int) -> str:
-    """With a thin grouping that copies well: 12 345 678."""
-    return f"{number:,}".replace(",", " ")
 
 
 def seconds(value: float) -> str:
@@ -58,11 +55,6 @@ def rate(value: float) -> str:
 def percent(share: float) -> str:
     """A share as a percentage."""
     return f"{100.0 * share:.1f}%"
-
-
-def plural(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is not one."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def facts_table(rows: Iterable[tuple[str, str]]) -> Table:

@@ -21,6 +21,7 @@ from collidecli.files.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.files.h5_unpack import ChunkRows
 from collidecli.model.contacts import OPTIONAL_COLUMNS, ContactBlock
 from collidecli.model.material import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.model.wording import numbered
 
 Opened = TypeVar("Opened", bound="ContactSet")
 
@@ -271,7 +272,7 @@ class ContactSet:
             raise InputError(
                 f"frame {frame}, world {world} is not there",
                 self.path,
-                f"it has frames 0 to {self.frame_count - 1} and worlds 0 to {self.world_count - 1}",
+                f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
             )
         cell = frame * self.world_count + world
         return self.cells(cell, cell + 1)

@@ -11,6 +11,7 @@ from collidecli.errors import InputError
 from collidecli.files.contacts.reader import BLOCK_ROWS, ContactSet
 from collidecli.files.contacts.shape_rows import check_shape_rows
 from collidecli.model.contacts import ContactBlock
+from collidecli.model.wording import numbered
 
 CELL_WINDOW = 65536
 """Cells that are looked at together, where most of them have no contact."""
@@ -117,6 +118,6 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
     """intp[W], ascending, each once; all where none is named. Raises InputError for one that is not there."""
     for world in worlds:
         if not 0 <= world < contacts.world_count:
-            last = contacts.world_count - 1
-            raise InputError(f"world {world} is not there", contacts.path, f"--world is one of 0 to {last}")
+            held = numbered(contacts.world_count, "world")
+            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
     return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from collidecli.model.wording import plural
 from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
 from collidecli.report.view.player import Player
 from collidecli.report.view.stage import Frames, Stage
 from collidecli.report.view.touch_list import MOST_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
-from collidecli.report.words import length, plural
+from collidecli.report.words import length
 
 if TYPE_CHECKING:
     import viser

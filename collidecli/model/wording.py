@@ -1,0 +1,20 @@
+"""Counts in words, the same in messages and in tables."""
+
+from __future__ import annotations
+
+
+def count(number: int) -> str:
+    """With a thin grouping that copies well: 12 345 678."""
+    return f"{number:,}".replace(",", " ")
+
+
+def plural(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it is not one."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def numbered(number: int, noun: str) -> str:
+    """So many things that are counted from 0: `frames 0 to 9`, `only world 0`, `no frames`."""
+    if number < 2:
+        return f"only {noun} 0" if number else f"no {noun}s"
+    return f"{noun}s 0 to {number - 1}"
