@@ -1,20 +1,20 @@
 """HDF5 chunks filtered here rather than inside HDF5: the same bytes in the file's terms, several times faster.
 
-HDF5's own pipeline compresses with zlib, on one thread, under h5py's global lock. `GzipEncoder` does what its filters
+HDF5's own pipeline compresses with zlib, on one thread, under h5py's global lock. `PendingPlanes` does what its filters
 shuffle (2), deflate (1) and fletcher32 (3) do, with ISA-L's deflate, and `ChunkedColumn` hands the result to
 `H5Dwrite_chunk`. Any HDF5 reader opens it with the filters that it has anyway.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import h5py
 import numpy as np
 from isal import isal_zlib
 
+from collidecli.files import loops
 from collidecli.files.contacts.content_hash import DatasetDigest, little_endian
 from collidecli.files.h5_objects import DEFLATE_LEVEL, NewObjects, check_compression
 
@@ -27,66 +27,81 @@ Encoded = bytes | bytearray | np.ndarray
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
 _STORED_MAX = 65535
+_CHECKSUM_BYTES = 4
 _PROBE_BYTES = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
 """A byte plane whose probe does not shrink below this share is stored. Measured on contacts of moving humanoids:
 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
-_FLETCHER_ROW = 512
-_FLETCHER_MODULUS = 65535
-
-
-def fletcher32(data: bytes | np.ndarray) -> int:
-    """HDF5's Fletcher checksum: over 16-bit big-endian words, an odd last byte being the high half of a word.
-
-    With words w_1 .. w_n it is sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, where a multiple of 65535 that
-    is not 0 is written as 65535. Words are summed as little-endian: exchanging a word's bytes multiplies it by 256
-    modulo 65535. In rows of R words Σ (n - i) w_i needs only the sums of rows and of columns.
-    """
-    raw = np.frombuffer(data, np.uint8)
-    whole = len(raw) // (2 * _FLETCHER_ROW) * (2 * _FLETCHER_ROW)
-    table = raw[:whole].view("<u2").reshape(-1, _FLETCHER_ROW)
-    rest = raw[whole:]
-    tail = np.zeros((len(rest) + 1) // 2, np.dtype("<u2"))
-    tail.view(np.uint8)[: len(rest)] = rest
-
-    word_count = table.size + len(tail)
-    row_sums = table.sum(axis=1, dtype=np.uint32).astype(np.int64)
-    column_sums = table.sum(axis=0, dtype=np.uint64).astype(np.int64)
-    tail_words = tail.astype(np.int64)
-    total = int(row_sums.sum() + tail_words.sum())
-    if total == 0:
-        return 0
-    row_weight = (word_count - _FLETCHER_ROW * np.arange(len(table))) % _FLETCHER_MODULUS
-    weighted = int(row_sums @ row_weight) - int((column_sums % _FLETCHER_MODULUS) @ np.arange(_FLETCHER_ROW))
-    weighted += int(tail_words @ np.arange(len(tail), 0, -1))
-    sum1, sum2 = (((value * 256 - 1) % _FLETCHER_MODULUS) + 1 for value in (total, weighted))
-    return sum2 << 16 | sum1
-
-
 def encode_plain(chunk: np.ndarray) -> bytes:
     """A chunk as the filter fletcher32 alone makes it."""
     raw = chunk.reshape(-1).view(np.uint8)
-    return b"".join((raw.data, fletcher32(raw).to_bytes(4, "little")))
+    return b"".join((raw.data, loops.fletcher32(raw).to_bytes(_CHECKSUM_BYTES, "little")))
 
 
-class GzipEncoder:
-    """Makes chunks of one dataset as shuffle, deflate and fletcher32 make them.
+class Pending(Protocol):
+    """The rows of a chunk that is being filled."""
+
+    def resize(self, row_count: int, held: int) -> None:
+        """Makes chunks of `row_count` rows, of which the first `held` are there and stay."""
+        ...
+
+    def put(self, rows: np.ndarray, first: int) -> None:
+        """Rows from the chunk's row `first` on."""
+        ...
+
+    def packed(self, row_count: int) -> Encoded:
+        """The chunk, of which the first `row_count` rows are there; the others become zeros, which no reader sees."""
+        ...
+
+
+class PendingRows:
+    """A chunk as rows; `encode` makes its bytes, None where HDF5 filters it."""
+
+    def __init__(
+        self, dtype: np.dtype, row_shape: tuple[int, ...], encode: Callable[[np.ndarray], bytes] | None
+    ) -> None:
+        self._rows, self._encode = np.empty((0, *row_shape), dtype), encode
+
+    def resize(self, row_count: int, held: int) -> None:
+        rows = np.empty((row_count, *self._rows.shape[1:]), self._rows.dtype)
+        rows[:held] = self._rows[:held]
+        self._rows = rows
+
+    def put(self, rows: np.ndarray, first: int) -> None:
+        self._rows[first : first + len(rows)] = rows
+
+    def packed(self, row_count: int) -> Encoded:
+        self._rows[row_count:] = 0
+        return self._rows.copy() if self._encode is None else self._encode(self._rows)
+
+
+class PendingPlanes:
+    """A chunk as shuffle lays it out, packed as shuffle, deflate and fletcher32 make it: rows are shuffled as they come.
 
     The low bytes of floating-point numbers are close to noise; a byte plane that a probe finds so becomes stored blocks
     of the same deflate stream. Each plane is probed again every few chunks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...]) -> None:
+        self._width = int(np.prod(row_shape, dtype=np.int64))
+        self._planes = np.empty((dtype.itemsize, 0), np.uint8)
         self._worthwhile: list[bool] = []
         self._chunk_count = 0
 
-    def __call__(self, chunk: np.ndarray) -> bytearray:
-        """chunk: contiguous, of the full chunk shape."""
-        size = chunk.dtype.itemsize
-        planes = _workspace(chunk.nbytes).reshape(size, chunk.size)
-        np.copyto(planes, chunk.reshape(-1).view(np.uint8).reshape(chunk.size, size).T)
+    def resize(self, row_count: int, held: int) -> None:
+        planes = np.empty((len(self._planes), row_count * self._width), np.uint8)
+        planes[:, : held * self._width] = self._planes[:, : held * self._width]
+        self._planes = planes
+
+    def put(self, rows: np.ndarray, first: int) -> None:
+        numbers = rows.reshape(-1).view(np.uint8).reshape(-1, len(self._planes))
+        loops.shuffle(numbers, self._planes[:, first * self._width :])
+
+    def packed(self, row_count: int) -> bytearray:
+        planes, size = self._planes, len(self._planes)
+        planes[:, row_count * self._width :] = 0
         if self._chunk_count % _PROBE_INTERVAL == 0:
             self._worthwhile = [_shrinks(plane) for plane in planes]
         self._chunk_count += 1
@@ -99,20 +114,11 @@ class GzipEncoder:
             run = planes[first:last].reshape(-1)
             parts.extend(_deflated(run) if self._worthwhile[first] else _stored(run))
             first = last
-        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big")]
+        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), bytes(_CHECKSUM_BYTES)]
         stream = bytearray().join(parts)
-        stream += fletcher32(np.frombuffer(stream, np.uint8)).to_bytes(4, "little")
+        checksum = loops.fletcher32(memoryview(stream)[:-_CHECKSUM_BYTES])
+        stream[-_CHECKSUM_BYTES:] = checksum.to_bytes(_CHECKSUM_BYTES, "little")
         return stream
-
-
-_thread = threading.local()
-
-
-def _workspace(size: int) -> np.ndarray:
-    """Bytes of this thread, kept from call to call: fresh pages from the system would cost as much as the shuffling."""
-    if getattr(_thread, "buffer", None) is None or len(_thread.buffer) < size:
-        _thread.buffer = np.empty(size, np.uint8)
-    return _thread.buffer[:size]
 
 
 def _shrinks(plane: np.ndarray) -> bool:
@@ -136,10 +142,11 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     return parts
 
 
-def _encoder(compression: str) -> Callable[[np.ndarray], Encoded] | None:
-    """What makes a chunk's bytes; None where HDF5 has to filter itself."""
+def _pending(compression: str, dtype: np.dtype, row_shape: tuple[int, ...]) -> Pending:
     check_compression(compression)
-    return {"gzip": GzipEncoder(), "none": encode_plain}.get(compression)
+    if compression == "gzip":
+        return PendingPlanes(dtype, row_shape)
+    return PendingRows(dtype, row_shape, encode_plain if compression == "none" else None)
 
 
 class ChunkedColumn:
@@ -165,8 +172,8 @@ class ChunkedColumn:
         self.digest = DatasetDigest(path, dtype, row_shape)
         self._objects, self._unit, self._chunk_rows, self._compression = objects, unit, chunk_rows, compression
         self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
-        self._encoder = _encoder(compression)
-        self._pending = np.empty((chunk_rows, *row_shape), self._dtype)
+        self._pending = _pending(compression, self._dtype, row_shape)
+        self._pending.resize(chunk_rows, 0)
         self._pending_rows = 0
         self._written_rows = 0
         self._dataset: Any = None
@@ -176,6 +183,7 @@ class ChunkedColumn:
         if self._dataset is not None or chunk_rows <= self._pending_rows:
             raise ValueError(f"{self.path}: chunks of {chunk_rows} rows come too late")
         self._chunk_rows = chunk_rows
+        self._pending.resize(chunk_rows, self._pending_rows)
 
     def encode(self, rows: np.ndarray) -> list[Encoded]:
         """Takes the next rows [n, *row_shape]; returns the chunks that they complete, for `write`."""
@@ -189,20 +197,13 @@ class ChunkedColumn:
         start = 0
         while start < len(rows):
             count = min(self._chunk_rows - self._pending_rows, len(rows) - start)
-            piece = rows[start : start + count]
+            self._pending.put(rows[start : start + count], self._pending_rows)
             start += count
-            if count == self._chunk_rows:
-                chunks.append(self._encoded(piece))
-                continue
-            self._pending[self._pending_rows : self._pending_rows + count] = piece
             self._pending_rows += count
             if self._pending_rows == self._chunk_rows:
-                chunks.append(self._encoded(self._pending[: self._chunk_rows]))
+                chunks.append(self._pending.packed(self._chunk_rows))
                 self._pending_rows = 0
         return chunks
-
-    def _encoded(self, chunk: np.ndarray) -> Encoded:
-        return chunk.copy() if self._encoder is None else self._encoder(chunk)
 
     def write(self, chunks: list[Encoded]) -> None:
         for chunk in chunks:
@@ -218,8 +219,8 @@ class ChunkedColumn:
             return None
         if self._dataset is None:
             self._chunk_rows = count
-        self._pending[count:] = 0
-        return self._encoded(self._pending[: self._chunk_rows])
+            self._pending.resize(count, count)
+        return self._pending.packed(count)
 
     def finish(self, rest: Encoded | None = None) -> None:
         """Writes the last chunk, which `encode_rest` made if it was called."""

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from isal import isal_zlib
 
-from collidecli.files.h5_chunks import fletcher32
+from collidecli.files.loops import fletcher32
 
 _SHUFFLE, _DEFLATE, _FLETCHER = 2, 1, 3
 _PIPELINES = {(), (_SHUFFLE,), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}

@@ -20,6 +20,7 @@ from collidecli.engine.compiling import load_kernels
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.engine.narrow_phase.in_pieces import PieceKind
+from collidecli.files import native_loops
 from collidecli.model.shape_types import ShapeType
 from tests.support import convex_runner, separate_runner
 
@@ -41,6 +42,7 @@ def kernels() -> Iterator[wp.Kernel]:
             values = value.values() if isinstance(value, dict) else [value]
             yield from (one for one in values if isinstance(one, wp.Kernel))
             yield from value.kernels if isinstance(value, PieceKind) else ()
+    yield from native_loops.KERNELS
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.files import loops
 from collidecli.files.body_names import find_bodies, shift_of_named, some_names
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import compose
@@ -14,9 +15,6 @@ from collidecli.model.shape_types import POSITION_LIMIT
 
 QUATERNION_TOLERANCE = 1e-3
 """How far a recorded quaternion's norm may be from 1, as the format says; within it, it is normalized."""
-
-_BLOCK_POSES = 8192
-"""448 KiB, and as much again for components: within the second level of a core's cache, or nearly."""
 
 STATIC_POSITION_TOLERANCE = 1e-3
 """How far [m] a recording may hold a welded body from where the scene has it: float32 at 10 km."""
@@ -148,32 +146,11 @@ def bad_poses(poses: np.ndarray) -> np.ndarray:
 def normalize(poses: np.ndarray) -> np.ndarray | None:
     """Normalizes every quaternion of contiguous poses[..., 7] in place; but `bad_poses` where one is faulty, else None.
 
-    Every recorded pose passes here. So it works on blocks that stay in a core's cache, with the components of
-    quaternions one after another, and looks for the place of a fault only once there is one; what it has normalized
-    until then is within the tolerance and stays so.
+    The place of a fault is looked for only once there is one; what has been normalized until then is within the
+    tolerance and stays so.
     """
-    if not poses.flags.c_contiguous:
-        raise ValueError("poses that are normalized in place are contiguous")
-    rows = poses.reshape(-1, 7)
-    block = min(len(rows), _BLOCK_POSES)
-    components, norms, squares = np.empty((4, block)), np.empty(block), np.empty(block)
-    for first in range(0, len(rows), _BLOCK_POSES):
-        part = rows[first : first + _BLOCK_POSES]
-        quaternion, norm, square = components[:, : len(part)], norms[: len(part)], squares[: len(part)]
-        quaternion[...] = part[:, 3:].T
-        with np.errstate(invalid="ignore", over="ignore"):
-            np.multiply(quaternion[0], quaternion[0], out=norm)
-            for k in range(1, 4):  # one by one: the sum does not depend on how the array is cut
-                np.multiply(quaternion[k], quaternion[k], out=square)
-                norm += square
-            np.sqrt(norm, out=norm)
-            # NaN is the greatest and the least of any that are.
-            sound = part.min() >= -POSITION_LIMIT and part.max() <= POSITION_LIMIT
-            np.subtract(norm, 1.0, out=square)
-            if not (sound and np.abs(square, out=square).max() <= QUATERNION_TOLERANCE):
-                return bad_poses(poses)
-        np.divide(quaternion, norm, out=part[:, 3:].T)
-    return None
+    sound = loops.normalize(poses.reshape(-1, 7), POSITION_LIMIT, QUATERNION_TOLERANCE)
+    return None if sound else bad_poses(poses)
 
 
 def _norms(poses: np.ndarray) -> np.ndarray:
