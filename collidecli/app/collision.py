@@ -90,7 +90,7 @@ def prepare_collision(
     with timing.stage("compile"):
         samples = sample_poses(motion)
         pipeline, choice = build_pipeline(
-            model, contact, engine, device, samples, motion.float_type, cache, native_loops.KERNELS
+            model, contact, engine, device, samples, motion.float_type, cache, [native_loops.run_loops]
         )
         loops.use(native_loops.CompiledLoops())
     timing.move("compile", "load", pipeline.field_seconds)

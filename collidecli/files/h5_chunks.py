@@ -1,13 +1,14 @@
 """HDF5 chunks filtered here rather than inside HDF5: the same bytes in the file's terms, several times faster.
 
 HDF5's own pipeline compresses with zlib, on one thread, under h5py's global lock. `PendingPlanes` does what its filters
-shuffle (2), deflate (1) and fletcher32 (3) do, with ISA-L's deflate, and `ChunkedColumn` hands the result to
+shuffle (2), deflate (1) and fletcher32 (3) do, with ISA-L's deflate, and `ChunkedColumns` hands the result to
 `H5Dwrite_chunk`. Any HDF5 reader opens it with the filters that it has anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import h5py
@@ -27,17 +28,15 @@ Encoded = bytes | bytearray | np.ndarray
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
 _STORED_MAX = 65535
-_CHECKSUM_BYTES = 4
+_CHECKSUM_ROOM = bytes(4)
 _PROBE_BYTES = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
 """A byte plane whose probe does not shrink below this share is stored. Measured on contacts of moving humanoids:
 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
-def encode_plain(chunk: np.ndarray) -> bytes:
-    """A chunk as the filter fletcher32 alone makes it."""
-    raw = chunk.reshape(-1).view(np.uint8)
-    return b"".join((raw.data, loops.fletcher32(raw).to_bytes(_CHECKSUM_BYTES, "little")))
+Task = tuple[np.ndarray, np.ndarray, int]
+"""Of `loops.shuffle`: numbers, planes, and the place in each plane where the first number's byte goes."""
 
 
 class Pending(Protocol):
@@ -47,22 +46,23 @@ class Pending(Protocol):
         """Makes chunks of `row_count` rows, of which the first `held` are there and stay."""
         ...
 
-    def put(self, rows: np.ndarray, first: int) -> None:
-        """Rows from the chunk's row `first` on."""
+    def put(self, rows: np.ndarray, first: int) -> Task | None:
+        """Rows from the chunk's row `first` on; they are there once the task that is returned is done."""
         ...
 
     def packed(self, row_count: int) -> Encoded:
-        """The chunk, of which the first `row_count` rows are there; the others become zeros, which no reader sees."""
+        """The chunk, of which the first `row_count` rows are there; the others become zeros, which no reader sees.
+
+        Bytes end in room for a checksum.
+        """
         ...
 
 
 class PendingRows:
-    """A chunk as rows; `encode` makes its bytes, None where HDF5 filters it."""
+    """A chunk as rows. has_checksum: no other filter is asked for; else HDF5 filters it."""
 
-    def __init__(
-        self, dtype: np.dtype, row_shape: tuple[int, ...], encode: Callable[[np.ndarray], bytes] | None
-    ) -> None:
-        self._rows, self._encode = np.empty((0, *row_shape), dtype), encode
+    def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...], has_checksum: bool) -> None:
+        self._rows, self._has_checksum = np.empty((0, *row_shape), dtype), has_checksum
 
     def resize(self, row_count: int, held: int) -> None:
         rows = np.empty((row_count, *self._rows.shape[1:]), self._rows.dtype)
@@ -74,18 +74,20 @@ class PendingRows:
 
     def packed(self, row_count: int) -> Encoded:
         self._rows[row_count:] = 0
-        return self._rows.copy() if self._encode is None else self._encode(self._rows)
+        if not self._has_checksum:
+            return self._rows.copy()
+        return bytearray().join((self._rows.reshape(-1).view(np.uint8).data, _CHECKSUM_ROOM))
 
 
 class PendingPlanes:
-    """A chunk as shuffle lays it out, packed as shuffle, deflate and fletcher32 make it: rows are shuffled as they come.
+    """A chunk as shuffle lays it out: rows are shuffled as they come. Packed as shuffle, deflate and fletcher32 do.
 
     The low bytes of floating-point numbers are close to noise; a byte plane that a probe finds so becomes stored blocks
     of the same deflate stream. Each plane is probed again every few chunks.
     """
 
     def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...]) -> None:
-        self._width = int(np.prod(row_shape, dtype=np.int64))
+        self._width = math.prod(row_shape)
         self._planes = np.empty((dtype.itemsize, 0), np.uint8)
         self._worthwhile: list[bool] = []
         self._chunk_count = 0
@@ -95,9 +97,8 @@ class PendingPlanes:
         planes[:, : held * self._width] = self._planes[:, : held * self._width]
         self._planes = planes
 
-    def put(self, rows: np.ndarray, first: int) -> None:
-        numbers = rows.reshape(-1).view(np.uint8).reshape(-1, len(self._planes))
-        loops.shuffle(numbers, self._planes[:, first * self._width :])
+    def put(self, rows: np.ndarray, first: int) -> Task:
+        return rows, self._planes, first * self._width
 
     def packed(self, row_count: int) -> bytearray:
         planes, size = self._planes, len(self._planes)
@@ -114,11 +115,8 @@ class PendingPlanes:
             run = planes[first:last].reshape(-1)
             parts.extend(_deflated(run) if self._worthwhile[first] else _stored(run))
             first = last
-        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), bytes(_CHECKSUM_BYTES)]
-        stream = bytearray().join(parts)
-        checksum = loops.fletcher32(memoryview(stream)[:-_CHECKSUM_BYTES])
-        stream[-_CHECKSUM_BYTES:] = checksum.to_bytes(_CHECKSUM_BYTES, "little")
-        return stream
+        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), _CHECKSUM_ROOM]
+        return bytearray().join(parts)
 
 
 def _shrinks(plane: np.ndarray) -> bool:
@@ -142,20 +140,19 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
     return parts
 
 
-def _pending(compression: str, dtype: np.dtype, row_shape: tuple[int, ...]) -> Pending:
-    check_compression(compression)
-    if compression == "gzip":
-        return PendingPlanes(dtype, row_shape)
-    return PendingRows(dtype, row_shape, encode_plain if compression == "none" else None)
+def _sealed(chunks: list[Encoded]) -> list[Encoded]:
+    """The chunks, with the checksum behind the bytes of each."""
+    streams = [chunk for chunk in chunks if isinstance(chunk, bytearray)]
+    sums = loops.fletcher32([memoryview(stream)[: -len(_CHECKSUM_ROOM)] for stream in streams])
+    for stream, checksum in zip(streams, sums, strict=True):
+        stream[-len(_CHECKSUM_ROOM) :] = checksum.to_bytes(len(_CHECKSUM_ROOM), "little")
+    return chunks
 
 
 class ChunkedColumn:
     """A dataset that grows by rows, chunked, filtered and checksummed, and its content digest.
 
-    The dataset is created when its first chunk is full, or in `finish`; one that stays shorter than a chunk gets a
-    single chunk of its own length. At most one chunk is held. Type is little-endian in the file.
-
-    `encode` and `encode_rest` may run in any thread, one call at a time for a column; `write` and `finish` use HDF5.
+    It grows as one of `ChunkedColumns`. Type is little-endian in the file.
     """
 
     def __init__(
@@ -166,83 +163,114 @@ class ChunkedColumn:
         row_shape: tuple[int, ...] = (),
         unit: str = "",
         compression: str = "gzip",
-        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
+        check_compression(compression)
         self.path = path
         self.digest = DatasetDigest(path, dtype, row_shape)
-        self._objects, self._unit, self._chunk_rows, self._compression = objects, unit, chunk_rows, compression
+        self._objects, self._unit, self._compression = objects, unit, compression
         self._dtype, self._row_shape = np.dtype(dtype).newbyteorder("<"), row_shape
-        self._pending = _pending(compression, self._dtype, row_shape)
-        self._pending.resize(chunk_rows, 0)
-        self._pending_rows = 0
+        is_gzip, is_plain = compression == "gzip", compression == "none"
+        self.pending: Pending = (
+            PendingPlanes(self._dtype, row_shape) if is_gzip else PendingRows(self._dtype, row_shape, is_plain)
+        )
         self._written_rows = 0
         self._dataset: Any = None
 
-    def shorten(self, chunk_rows: int) -> None:
-        """Makes chunks shorter, to no less than what is pending; before the first is full."""
-        if self._dataset is not None or chunk_rows <= self._pending_rows:
-            raise ValueError(f"{self.path}: chunks of {chunk_rows} rows come too late")
-        self._chunk_rows = chunk_rows
-        self._pending.resize(chunk_rows, self._pending_rows)
+    @property
+    def is_there(self) -> bool:
+        """Whether the dataset is in the file, its chunks' shape with it."""
+        return self._dataset is not None
 
-    def encode(self, rows: np.ndarray) -> list[Encoded]:
-        """Takes the next rows [n, *row_shape]; returns the chunks that they complete, for `write`."""
+    def checked(self, rows: np.ndarray) -> np.ndarray:
+        """The rows [n, *row_shape], contiguous and little-endian."""
         rows = little_endian(rows)
         if rows.shape[1:] != self._row_shape or rows.dtype != self._dtype:
             raise ValueError(
                 f"{self.path}: rows are {rows.dtype}{rows.shape}, not {self._dtype}[n, *{self._row_shape}]"
             )
-        self.digest.update(rows)
-        chunks = []
-        start = 0
-        while start < len(rows):
-            count = min(self._chunk_rows - self._pending_rows, len(rows) - start)
-            self._pending.put(rows[start : start + count], self._pending_rows)
-            start += count
-            self._pending_rows += count
-            if self._pending_rows == self._chunk_rows:
-                chunks.append(self._pending.packed(self._chunk_rows))
-                self._pending_rows = 0
-        return chunks
+        return rows
 
-    def write(self, chunks: list[Encoded]) -> None:
-        for chunk in chunks:
-            self._write(chunk, self._chunk_rows)
-
-    def append(self, rows: np.ndarray) -> None:
-        self.write(self.encode(rows))
-
-    def encode_rest(self) -> Encoded | None:
-        """The last chunk, for `finish`, filled up with zeros that no reader sees; None where nothing is pending."""
-        count = self._pending_rows
-        if not count:
-            return None
-        if self._dataset is None:
-            self._chunk_rows = count
-            self._pending.resize(count, count)
-        return self._pending.packed(count)
-
-    def finish(self, rest: Encoded | None = None) -> None:
-        """Writes the last chunk, which `encode_rest` made if it was called."""
-        rest = self.encode_rest() if rest is None else rest
-        if rest is not None:
-            self._write(rest, self._pending_rows)
-            self._pending_rows = 0
-        elif self._dataset is None:
-            self._create()
-
-    def _create(self) -> Any:
+    def create(self, chunk_rows: int) -> None:
         self._dataset = self._objects.rows(
-            self.path, self._dtype, self._row_shape, self._chunk_rows, self._compression, self._unit
+            self.path, self._dtype, self._row_shape, chunk_rows, self._compression, self._unit
         )
-        return self._dataset
 
-    def _write(self, chunk: Encoded, row_count: int) -> None:
-        dataset = self._create() if self._dataset is None else self._dataset
+    def write(self, chunk: Encoded, row_count: int) -> None:
+        """Writes a chunk, of which the first rows count."""
         start = self._written_rows
         self._written_rows += row_count
-        dataset.set_extent((self._written_rows, *self._row_shape))
+        self._dataset.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            h5py.Dataset(dataset)[start : self._written_rows] = chunk[:row_count]
+            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk[:row_count]
         else:
-            dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+
+
+Run = Callable[..., Iterable[Any]]
+"""`map`, or that of a pool of threads."""
+
+
+class ChunkedColumns:
+    """Columns that grow together, by the same rows; what is done for all of them at once costs little for each.
+
+    A dataset is created when the first chunk is full, or in `finish`; where there are fewer rows than a chunk has, it
+    gets a single chunk of its own length. At most one chunk is held.
+    """
+
+    def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
+        self._columns = list(columns)
+        self._chunk_rows, self._held = chunk_rows, 0
+        for column in self._columns:
+            column.pending.resize(chunk_rows, 0)
+
+    def shorten(self, chunk_rows: int) -> None:
+        """Makes chunks shorter, to no less than what is pending; before the first is full."""
+        if chunk_rows <= self._held or any(column.is_there for column in self._columns):
+            raise ValueError(f"chunks of {chunk_rows} rows come too late")
+        self._resize(chunk_rows)
+
+    def _resize(self, chunk_rows: int) -> None:
+        self._chunk_rows = chunk_rows
+        for column in self._columns:
+            column.pending.resize(chunk_rows, self._held)
+
+    def append(self, values: Sequence[np.ndarray], run: Run = map) -> None:
+        """Adds rows, an array [n, *row_shape] a column. run: on what columns are hashed and packed."""
+        arrays = [column.checked(rows) for column, rows in zip(self._columns, values, strict=True)]
+        count = len(arrays[0])
+        if any(len(rows) != count for rows in arrays):
+            raise ValueError(f"columns of {[len(rows) for rows in arrays]} rows do not grow together")
+        start = 0
+        while start < count:
+            taken = min(self._chunk_rows - self._held, count - start)
+            pieces = [rows[start : start + taken] for rows in arrays]
+            start += taken
+            tasks = [column.pending.put(rows, self._held) for column, rows in zip(self._columns, pieces, strict=True)]
+            loops.shuffle([task for task in tasks if task is not None])
+            self._held += taken
+            is_full = self._held == self._chunk_rows
+            chunks = list(run(self._taken, self._columns, pieces, [is_full] * len(pieces)))
+            if is_full:
+                self._write(chunks)
+
+    def _taken(self, column: ChunkedColumn, rows: np.ndarray, is_full: bool) -> Encoded | None:
+        column.digest.update(rows)
+        return column.pending.packed(self._held) if is_full else None
+
+    def finish(self, run: Run = map) -> None:
+        """Writes the last chunk, filled up with zeros that no reader sees."""
+        missing = [column for column in self._columns if not column.is_there]
+        if self._held:
+            if missing:
+                self._resize(self._held)
+            self._write(list(run(lambda column: column.pending.packed(self._held), self._columns)))
+        else:
+            for column in missing:
+                column.create(self._chunk_rows)
+
+    def _write(self, chunks: list[Encoded]) -> None:
+        for column, chunk in zip(self._columns, _sealed(chunks), strict=True):
+            if not column.is_there:
+                column.create(self._chunk_rows)
+            column.write(chunk, self._held)
+        self._held = 0

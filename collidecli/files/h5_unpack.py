@@ -84,7 +84,7 @@ class Packing:
 def _holds(chunk: memoryview) -> bool:
     """Whether the checksum behind a chunk is that of its bytes."""
     data = np.frombuffer(chunk[:-_CHECKSUM_BYTES], np.uint8)
-    return fletcher32(data) == int.from_bytes(chunk[-_CHECKSUM_BYTES:], "little")
+    return fletcher32([data])[0] == int.from_bytes(chunk[-_CHECKSUM_BYTES:], "little")
 
 
 class ChunkRows:

@@ -6,17 +6,20 @@ NumPy does it, until `use` is told of the same in native code: that is compiled 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
+Buffer = bytes | bytearray | memoryview | np.ndarray
+
 
 class NativeLoops(Protocol):
-    """The functions of this module that NumPy is slow at. Arrays are contiguous; any number of threads may call."""
+    """The functions of this module that NumPy is slow at. Any number of threads may call."""
 
-    def shuffle(self, numbers: np.ndarray, planes: np.ndarray) -> None: ...
+    def shuffle(self, tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None: ...
 
-    def word_sums(self, data: np.ndarray) -> tuple[int, int]: ...
+    def word_sums(self, buffers: Sequence[Buffer]) -> list[tuple[int, int]]: ...
 
     def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool: ...
 
@@ -30,31 +33,40 @@ def use(native: NativeLoops | None) -> None:
     _native = native
 
 
-def shuffle(numbers: np.ndarray, planes: np.ndarray) -> None:
-    """HDF5's shuffle: numbers uint8[n, size], contiguous, become the first n of each row of planes uint8[size, *]."""
+def shuffle(tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None:
+    """HDF5's shuffle, of several columns: byte k of each number goes to row k.
+
+    tasks: numbers [n, ...], planes uint8[bytes of a number, *], and the place in each row where the n bytes begin;
+        both contiguous.
+    """
     if _native is not None:
-        _native.shuffle(numbers, planes)
-    else:
-        np.copyto(planes[:, : len(numbers)], numbers.T)
+        _native.shuffle(tasks)
+        return
+    for numbers, planes, first in tasks:
+        raw = numbers.reshape(-1).view(np.uint8).reshape(-1, len(planes))
+        np.copyto(planes[:, first : first + len(raw)], raw.T)
 
 
 _WORDS_IN_ROW = 512
 _MODULUS = 65535
 
 
-def fletcher32(data: bytes | bytearray | memoryview | np.ndarray) -> int:
-    """HDF5's Fletcher checksum: over 16-bit big-endian words, an odd last byte being the high half of a word.
+def fletcher32(buffers: Sequence[Buffer]) -> list[int]:
+    """HDF5's Fletcher checksum of each: over 16-bit big-endian words, an odd last byte being the high half of a word.
 
     With words w_1 .. w_n it is sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, where a multiple of 65535 that
     is not 0 is written as 65535. Words are summed as little-endian: exchanging a word's bytes multiplies it by 256
     modulo 65535.
     """
-    raw = np.frombuffer(data, np.uint8)
-    total, weighted = _word_sums(raw) if _native is None else _native.word_sums(raw)
-    if total == 0:
-        return 0
-    sum1, sum2 = (((value * 256 - 1) % _MODULUS) + 1 for value in (total, weighted))
-    return sum2 << 16 | sum1
+    sums = (
+        [_word_sums(np.frombuffer(data, np.uint8)) for data in buffers]
+        if _native is None
+        else _native.word_sums(buffers)
+    )
+    return [
+        (((weighted * 256 - 1) % _MODULUS + 1) << 16 | ((total * 256 - 1) % _MODULUS + 1)) if total else 0
+        for total, weighted in sums
+    ]
 
 
 def _word_sums(raw: np.ndarray) -> tuple[int, int]:

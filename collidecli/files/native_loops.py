@@ -1,14 +1,23 @@
 """The loops of `files/loops.py` in native code: Warp compiles them for this processor, with a run's other kernels.
 
-They are C++, in kernels of one thread that runs on the host: what a loop works on is named by a row of numbers, and no
-interpreter's lock is held meanwhile. Each gives to the bit what NumPy gives in its place.
+They are C++, in one kernel of one thread that runs on the host: what loops work on is named by a table of numbers, and
+no interpreter's lock is held meanwhile. Each gives to the bit what NumPy gives in its place.
 """
 
+import ctypes
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
 
+from collidecli.engine.kernel import kernel
+
+_NUMBERS = 5
+"""In a row of the table: places in memory, counts, and what was found."""
+_ROW = f"""
+    wp::int64* job = table.data + row * {_NUMBERS};"""
 _VECTORS = """
     typedef unsigned char bytes64 __attribute__((vector_size(64), aligned(1)));
     typedef unsigned char bytes16 __attribute__((vector_size(16), aligned(1)));
@@ -28,10 +37,10 @@ _SHUFFLE_8 = "\n".join(_pick(8, plane, "v, w") for plane in range(8))
 
 
 @wp.func_native(
-    f"""{_VECTORS}
-    const unsigned char* numbers = (const unsigned char*)job.data[0];
-    unsigned char* planes = (unsigned char*)job.data[1];
-    const long long count = job.data[2], size = job.data[3], stride = job.data[4];
+    f"""{_ROW}{_VECTORS}
+    const unsigned char* numbers = (const unsigned char*)job[0];
+    unsigned char* planes = (unsigned char*)job[1];
+    const long long count = job[2], size = job[3], stride = job[4];
     long long k = 0;
     if (size == 4)
         for (; k + {_AT_ONCE} <= count; k += {_AT_ONCE}) {{
@@ -48,7 +57,7 @@ _SHUFFLE_8 = "\n".join(_pick(8, plane, "v, w") for plane in range(8))
             planes[plane * stride + k] = numbers[k * size + plane];
 """
 )
-def _shuffle(job: wp.array[wp.int64]): ...
+def _shuffle(table: wp.array[wp.int64], row: int): ...
 
 
 _LANES, _ROWS = 64, 256
@@ -56,10 +65,10 @@ _LANES, _ROWS = 64, 256
 
 
 @wp.func_native(
-    f"""
+    f"""{_ROW}
     typedef unsigned short word16 __attribute__((aligned(1)));
-    const word16* word = (const word16*)job.data[0];
-    const long long bytes = job.data[1], count = bytes / 2;
+    const word16* word = (const word16*)job[0];
+    const long long bytes = job[1], count = bytes / 2;
     unsigned long long total = 0, weighted = 0;
     long long done = 0;
     while (count - done >= {_LANES}) {{
@@ -89,11 +98,11 @@ _LANES, _ROWS = 64, 256
         total += *(const unsigned char*)word;
         weighted += total;
     }}
-    job.data[2] = total;
-    job.data[3] = weighted % 65535;
+    job[2] = total;
+    job[3] = weighted % 65535;
 """
 )
-def _sum_words(job: wp.array[wp.int64]): ...
+def _sum_words(table: wp.array[wp.int64], row: int): ...
 
 
 _POSES = 8
@@ -101,13 +110,13 @@ _POSES = 8
 
 
 @wp.func_native(
-    f"""
-    #pragma clang fp contract(off)  // the last bit does not depend on who normalizes
+    f"""{_ROW}
     typedef double lanes __attribute__((vector_size({8 * _POSES})));
-    double* pose = (double*)job.data[0];
-    const long long count = job.data[1];
+    double* pose = (double*)job[0];
+    const long long count = job[1];
     const double limit = bounds.data[0], tolerance = bounds.data[1];
     for (long long first = 0; first < count; first += {_POSES}, pose += 7 * {_POSES}) {{
+        #pragma clang fp contract(off)  // the last bit does not depend on who normalizes
         const int here = count - first < {_POSES} ? count - first : {_POSES};
         lanes part[7];
         for (int i = 0; i < 7; ++i)
@@ -121,7 +130,7 @@ _POSES = 8
         for (int i = 0; i < 3; ++i)
             sound &= __builtin_elementwise_abs(part[i]) <= limit;
         if (__builtin_reduce_and(sound) == 0) {{
-            job.data[2] = 0;
+            job[2] = 0;
             return;
         }}
         for (int i = 3; i < 7; ++i) {{
@@ -130,73 +139,88 @@ _POSES = 8
                 pose[7 * k + i] = part[i][k];
         }}
     }}
-    job.data[2] = 1;
+    job[2] = 1;
 """
 )
-def _normalize(job: wp.array[wp.int64], bounds: wp.array[wp.float64]): ...
+def _normalize(table: wp.array[wp.int64], row: int, bounds: wp.array[wp.float64]): ...
 
 
-@wp.kernel(enable_backward=False)
-def shuffle_numbers(job: wp.array[wp.int64]):
-    """job: place of the numbers, place of the planes, count, bytes of a number, bytes from plane to plane."""
-    _shuffle(job)
+SHUFFLE, SUM_WORDS, NORMALIZE = (wp.constant(kind) for kind in range(3))
 
 
-@wp.kernel(enable_backward=False)
-def sum_words(job: wp.array[wp.int64]):
-    """job: place, count of bytes; then the sum of the words and that of the sums, modulo 65535, 0 of zeros alone."""
-    _sum_words(job)
+@kernel
+def run_loops(kind: int, count: int, table: wp.array[wp.int64], bounds: wp.array[wp.float64]):
+    """One thread: a loop of one kind for each of the first `count` rows of the table. One kernel: each costs a start.
+
+    SHUFFLE: place of the numbers, place of the planes, count, bytes of a number, bytes from plane to plane.
+    SUM_WORDS: place, count of bytes; then the sum of the words and that of the sums, modulo 65535, 0 of zeros alone.
+    NORMALIZE: place, count of poses; then 1 where all are sound. bounds: of positions, of a norm's distance from 1.
+    """
+    for row in range(count):
+        if kind == SHUFFLE:
+            _shuffle(table, row)
+        elif kind == SUM_WORDS:
+            _sum_words(table, row)
+        else:
+            _normalize(table, row, bounds)
 
 
-@wp.kernel(enable_backward=False)
-def normalize_poses(job: wp.array[wp.int64], bounds: wp.array[wp.float64]):
-    """job: place, count of poses; then 1 where all are sound. bounds: of positions, of a norm's distance from 1."""
-    _normalize(job, bounds)
-
-
-KERNELS = [shuffle_numbers, sum_words, normalize_poses]
-"""One module: to compile each by itself would take three times as long."""
+_MOST_ROWS = 32
+"""Loops in one launch; a contact set has a dozen columns or two."""
 
 
 class _Thread(threading.local):
-    """A row of numbers and the launches that read it, of one thread."""
+    """A table and the launch that reads it, of one thread."""
 
     def __init__(self) -> None:
-        self.job = np.zeros(5, np.int64)
+        self.table = np.zeros((_MOST_ROWS, _NUMBERS), np.int64)
         self.bounds = np.zeros(2)
-        job = wp.array(self.job, dtype=wp.int64, device="cpu", copy=False)
+        table = wp.array(self.table.reshape(-1), dtype=wp.int64, device="cpu", copy=False)
         bounds = wp.array(self.bounds, dtype=wp.float64, device="cpu", copy=False)
-        self.shuffle, self.sum_words = (_recorded(kernel, [job]) for kernel in (shuffle_numbers, sum_words))
-        self.normalize = _recorded(normalize_poses, [job, bounds])
+        self._launch: Any = wp.launch(run_loops, 1, [0, 0, table, bounds], device="cpu", record_cmd=True)
 
-
-def _recorded(kernel: wp.Kernel, arguments: list[wp.array]) -> wp.Launch:
-    return wp.launch(kernel, 1, arguments, device="cpu", record_cmd=True)
+    def run(self, kind: int, rows: list[tuple[int, ...]]) -> np.ndarray:
+        """The table after a launch for each row."""
+        self.table[: len(rows), : len(rows[0])] = rows
+        self._launch.set_param_at_index(0, kind)
+        self._launch.set_param_at_index(1, len(rows))
+        self._launch.launch()
+        return self.table
 
 
 class CompiledLoops:
-    """`loops.NativeLoops` by KERNELS, which have been compiled for the host and loaded."""
+    """`loops.NativeLoops` by `run_loops`, which has been compiled for the host and loaded."""
 
     def __init__(self) -> None:
         self._thread = _Thread()
 
-    def shuffle(self, numbers: np.ndarray, planes: np.ndarray) -> None:
-        count, size = numbers.shape
-        if not numbers.flags.c_contiguous or planes.strides[1] != 1 or planes.shape[0] != size or planes.shape[1] < count:
-            raise ValueError(f"numbers {numbers.shape} do not fit planes {planes.shape}")
-        thread = self._thread
-        thread.job[:] = numbers.ctypes.data, planes.ctypes.data, count, size, planes.strides[0]
-        thread.shuffle.launch()
+    def shuffle(self, tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None:
+        rows = []
+        for numbers, planes, first in tasks:
+            size, stride = planes.shape
+            count = numbers.size
+            if not (0 <= first <= stride - count and numbers.itemsize == size and planes.itemsize == 1):
+                raise ValueError(f"numbers {numbers.dtype}{numbers.shape} do not fit planes {planes.shape}")
+            rows.append((_place(numbers), _place(planes) + first, count, size, stride))
+        for first in range(0, len(rows), _MOST_ROWS):
+            self._thread.run(SHUFFLE, rows[first : first + _MOST_ROWS])
 
-    def word_sums(self, data: np.ndarray) -> tuple[int, int]:
-        thread = self._thread
-        thread.job[:2] = data.ctypes.data, data.nbytes
-        thread.sum_words.launch()
-        return int(thread.job[2]), int(thread.job[3])
+    def word_sums(self, buffers: Sequence[Any]) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        for first in range(0, len(buffers), _MOST_ROWS):
+            rows = [(_place(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
+            table = self._thread.run(SUM_WORDS, rows)
+            found += table[: len(rows), 2:4].tolist()
+        return found
 
     def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
-        thread = self._thread
-        thread.job[:2] = poses.ctypes.data, len(poses)
-        thread.bounds[:] = position_limit, tolerance
-        thread.normalize.launch()
-        return bool(thread.job[2])
+        self._thread.bounds[:] = position_limit, tolerance
+        return bool(self._thread.run(NORMALIZE, [(_place(poses), len(poses))])[0, 2])
+
+
+def _place(data: Any) -> int:
+    """Where in memory a contiguous buffer begins."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times as fast as an array's own attribute
+    except (TypeError, ValueError):  # read-only, empty, or not contiguous
+        return np.frombuffer(data, np.uint8).ctypes.data

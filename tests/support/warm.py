@@ -42,7 +42,7 @@ def kernels() -> Iterator[wp.Kernel]:
             values = value.values() if isinstance(value, dict) else [value]
             yield from (one for one in values if isinstance(one, wp.Kernel))
             yield from value.kernels if isinstance(value, PieceKind) else ()
-    yield from native_loops.KERNELS
+    yield native_loops.run_loops
 
 
 def main() -> None:

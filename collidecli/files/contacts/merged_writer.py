@@ -15,7 +15,7 @@ from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.stored_tables import MODEL, StoredTable
-from collidecli.files.h5_chunks import ChunkedColumn
+from collidecli.files.h5_chunks import ChunkedColumn, ChunkedColumns
 from collidecli.files.h5_input import DAMAGE
 from collidecli.files.h5_objects import NewObjects
 from collidecli.model.contacts import Column, ContactBlock
@@ -71,18 +71,18 @@ def _write(
         )
         for column, dtype in header.columns
     }
+    starts, contacts = ChunkedColumns([start]), ChunkedColumns(list(columns.values()))
     lines = _write_header(objects, header)
     rows = 0
-    start.append(np.zeros(1, np.int64))
+    starts.append([np.zeros(1, np.int64)])
     for block in blocks:
-        start.append(rows + np.cumsum(block.cell_counts, dtype=np.int64))
+        starts.append([rows + np.cumsum(block.cell_counts, dtype=np.int64)])
         rows += block.contact_count
-        for name, column in columns.items():
-            column.append(block.columns[name])
+        contacts.append([block.columns[name] for name in columns])
         output.check()
-    for column in (start, *columns.values()):
-        column.finish()
-        lines.append((column.path, column.digest.line()))
+    for grown in (starts, contacts):
+        grown.finish()
+    lines += [(column.path, column.digest.line()) for column in (start, *columns.values())]
     output.check()
     return content_hash(lines)
 

@@ -17,7 +17,7 @@ from collidecli.files.atomic_output import AtomicOutput
 from collidecli.files.contacts import schema
 from collidecli.files.contacts.content_hash import DatasetDigest, content_hash
 from collidecli.files.contacts.materials import material_values
-from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn
+from collidecli.files.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns
 from collidecli.files.h5_input import DAMAGE
 from collidecli.files.h5_objects import NewObjects
 from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
@@ -80,13 +80,7 @@ class ContactWriter:
         try:
             self._file = h5py.File(self._output, "w")
             self._objects = NewObjects(self._file)
-            self._cell_start = ChunkedColumn(
-                self._objects,
-                schema.CELL_START,
-                np.dtype(np.int64),
-                compression=compression,
-                chunk_rows=chunk_rows or CHUNK_ROWS,
-            )
+            start = ChunkedColumn(self._objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
             self._columns = {
                 column.name: ChunkedColumn(
                     self._objects,
@@ -95,11 +89,13 @@ class ContactWriter:
                     schema.row_shape(column),
                     column.unit,
                     compression,
-                    chunk_rows or CHUNK_ROWS,
                 )
                 for column in columns
             }
-            self._cell_start.append(np.zeros(1, np.int64))
+            self._datasets = [start, *self._columns.values()]
+            self._starts = ChunkedColumns([start], chunk_rows or CHUNK_ROWS)
+            self._contacts = ChunkedColumns(list(self._columns.values()), chunk_rows or CHUNK_ROWS)
+            self._starts.append([np.zeros(1, np.int64)])
             self._settled = chunk_rows > 0
             self._pool = ThreadPoolExecutor(threads + 1)
             self._alone = threads == 1
@@ -155,15 +151,12 @@ class ContactWriter:
                 raise ValueError(f"column {name} has {len(values)} rows for {count} contacts")
         self._begin()
         self._next_cell += len(block.cell_counts)
-        self._cell_start.append(self._row_count + np.cumsum(block.cell_counts, dtype=np.int64))
+        self._starts.append([self._row_count + np.cumsum(block.cell_counts, dtype=np.int64)])
         self._row_count += count
         self._settle_chunks()
 
         run = map if self._pool is None or self._alone or count < SHORT_CHUNK_ROWS else self._pool.map
-        names = list(self._columns)
-        encoded = run(lambda name: self._columns[name].encode(block.columns[name]), names)
-        for name, chunks in zip(names, encoded, strict=True):
-            self._columns[name].write(chunks)
+        self._contacts.append([block.columns[name] for name in self._columns], run)
         self._output.check()
 
     def _settle_chunks(self) -> None:
@@ -178,8 +171,7 @@ class ContactWriter:
         rows = CHUNK_ROWS
         while rows > SHORT_CHUNK_ROWS and rows * LEAST_CHUNKS > expected:
             rows //= 2
-        for column in self._columns.values():
-            column.shorten(rows)
+        self._contacts.shorten(rows)
 
     def end_contacts(self) -> None:
         """Writes the last chunks and the content hash; `append` is over. Done by `finish` if not before."""
@@ -189,11 +181,9 @@ class ContactWriter:
             raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
         self._ended = True
         self._begin()
-        datasets = [self._cell_start, *self._columns.values()]
-        run = map if self._pool is None else self._pool.map
-        for dataset, rest in zip(datasets, run(ChunkedColumn.encode_rest, datasets), strict=True):
-            dataset.finish(rest)
-        lines = [(dataset.path, dataset.digest.line()) for dataset in datasets]
+        self._starts.finish()
+        self._contacts.finish(map if self._pool is None else self._pool.map)
+        lines = [(dataset.path, dataset.digest.line()) for dataset in self._datasets]
         self.content_sha256 = content_hash(lines + self._table_lines)
         self._open_file()
         self._objects.attribute("/", "content_sha256", self.content_sha256)

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.files.h5_chunks import ChunkedColumn
+from collidecli.files.h5_chunks import ChunkedColumn, ChunkedColumns
 from collidecli.files.h5_objects import NewObjects
 from collidecli.files.h5_unpack import ChunkRows, Packing
 
@@ -55,11 +55,10 @@ def test_what_our_writer_packs(tmp_path: Path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         objects = NewObjects(file)
         for compression in ("gzip", "none"):
-            column = ChunkedColumn(
-                objects, f"/{compression}", data.dtype, (3,), compression=compression, chunk_rows=CHUNK
-            )
-            column.append(data)
-            column.finish()
+            column = ChunkedColumn(objects, f"/{compression}", data.dtype, (3,), compression=compression)
+            columns = ChunkedColumns([column], CHUNK)
+            columns.append([data])
+            columns.finish()
             assert Packing.of(file[compression]) is not None
             np.testing.assert_array_equal(ChunkRows(file[compression]).read(slice(None)), data)
 

@@ -19,7 +19,7 @@ LIMIT, TOLERANCE = 1e6, 1e-3
 def by(request) -> Iterator[str]:
     before = loops._native
     if request.param == "native":
-        wp.load_module(native_loops.KERNELS[0].module, device="cpu")
+        wp.load_module(native_loops.run_loops.module, device="cpu")
         loops.use(native_loops.CompiledLoops())
     else:
         loops.use(None)
@@ -42,7 +42,7 @@ def fletcher32_by_words(data: bytes) -> int:
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=3000))
 def test_fletcher32_of_any_bytes(by, data):
-    assert loops.fletcher32(data) == fletcher32_by_words(data)
+    assert loops.fletcher32([data])[0] == fletcher32_by_words(data)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 1023, 1024, 1025, 2047, 2048, 32_768, 32_769, 100_001])
@@ -55,18 +55,24 @@ def test_fletcher32_at_row_ends_and_multiples_of_65535(by, length, fill):
         data[:] = 255
     elif length:
         data[-1] = fill != "zeros"
-    assert loops.fletcher32(data) == fletcher32_by_words(data.tobytes())
-    assert loops.fletcher32(data[1:]) == fletcher32_by_words(data[1:].tobytes())  # where no word is aligned
+    odd = data[1:]  # where no word is aligned
+    both = [fletcher32_by_words(part.tobytes()) for part in (data, odd)]
+    assert loops.fletcher32([data, odd]) == both
+    assert loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [*both, both[1]]
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
-def test_the_bytes_of_numbers_go_to_their_planes_and_nowhere_else(by, size, count):
-    numbers = np.random.default_rng(count).integers(0, 256, (count, size)).astype(np.uint8)
-    planes = np.full((size, count + 40), 77, np.uint8)
-    loops.shuffle(numbers, planes[:, 7:])
-    assert np.array_equal(planes[:, 7 : 7 + count], numbers.T)
-    assert (planes[:, :7] == 77).all() and (planes[:, 7 + count :] == 77).all()
+def test_the_bytes_of_numbers_go_to_their_planes_and_nowhere_else(by, dtype, count):
+    size = np.dtype(dtype).itemsize
+    columns = np.random.default_rng(count).integers(0, 256, (40, count * size)).astype(np.uint8).view(dtype)
+    columns.flags.writeable = count != 16
+    planes = np.full((40, size, count + 40), 77, np.uint8)
+    loops.shuffle([(column, own, 7) for column, own in zip(columns, planes, strict=True)])
+    for column, own in zip(columns, planes, strict=True):
+        assert np.array_equal(own[:, 7 : 7 + count], column.view(np.uint8).reshape(count, size).T)
+    assert (planes[:, :, :7] == 77).all()
+    assert (planes[:, :, 7 + count :] == 77).all()
 
 
 def poses(count: int) -> np.ndarray:
@@ -109,4 +115,4 @@ def test_arrays_that_do_not_fit_are_refused(by):
         loops.normalize(np.zeros((4, 14))[:, ::2], LIMIT, TOLERANCE)
     if by == "native":
         with pytest.raises(ValueError, match="do not fit"):
-            loops.shuffle(np.zeros((9, 4), np.uint8), np.zeros((4, 8), np.uint8))
+            loops.shuffle([(np.zeros(9, np.int32), np.zeros((4, 9), np.uint8), 1)])

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.files.h5_chunks import ChunkedColumn, PendingPlanes
+from collidecli.files import loops
+from collidecli.files.h5_chunks import ChunkedColumn, ChunkedColumns, PendingPlanes
 from collidecli.files.h5_objects import NewObjects
 
 
 def packed(pending: PendingPlanes, chunk: np.ndarray) -> bytes:
     """The zlib stream of a chunk, without the checksum behind it."""
     pending.resize(len(chunk), 0)
-    pending.put(chunk, 0)
+    loops.shuffle([pending.put(chunk, 0)])
     return bytes(pending.packed(len(chunk)))[:-4]
 
 
@@ -50,10 +51,11 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
     for total, chunk_rows in ((0, 100), (7, 100), (100, 100), (1234, 100), (70_000, 32_768)):
         rows = (rng.normal(size=(total, *row_shape)) * 100).astype(dtype)
         with h5py.File(tmp_path / "a.h5", "w") as file:
-            column = ChunkedColumn(NewObjects(file), "/g/x", np.dtype(dtype), row_shape, "m", compression, chunk_rows)
+            column = ChunkedColumn(NewObjects(file), "/g/x", np.dtype(dtype), row_shape, "m", compression)
+            columns = ChunkedColumns([column], chunk_rows)
             for part in np.array_split(rows, 5):
-                column.append(part)
-            column.finish()
+                columns.append([part])
+            columns.finish()
         with h5py.File(tmp_path / "a.h5") as file:
             dataset = file["/g/x"]
             assert dataset.dtype == np.dtype(dtype)
@@ -64,9 +66,11 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
 
 def test_a_short_dataset_takes_no_full_chunk(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), (3,), compression="none")
-        column.append(np.ones((2, 3)))
-        column.finish()
+        columns = ChunkedColumns(
+            [ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), (3,), compression="none")]
+        )
+        columns.append([np.ones((2, 3))])
+        columns.finish()
         assert file["/x"].chunks == (2, 3)
         assert file["/x"].id.get_storage_size() == 2 * 3 * 8 + 4
 
@@ -75,10 +79,11 @@ def test_a_short_dataset_takes_no_full_chunk(tmp_path):
 def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
     """Not with rows of the chunk before it: the same columns make the same bytes, whatever the blocks."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.int32), compression=compression, chunk_rows=10)
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.int32), compression=compression)
+        columns = ChunkedColumns([column], 10)
         for value in range(1, 14):
-            column.append(np.array([value], np.int32))
-        column.finish()
+            columns.append([np.array([value], np.int32)])
+        columns.finish()
         file["/x"].resize(20, axis=0)
         assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
 
@@ -87,9 +92,10 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
 def test_a_changed_byte_is_a_read_error(tmp_path, compression):
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), compression=compression, chunk_rows=1000)
-        column.append(np.random.default_rng(0).normal(size=1000))
-        column.finish()
+        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float64), compression=compression)
+        columns = ChunkedColumns([column], 1000)
+        columns.append([np.random.default_rng(0).normal(size=1000)])
+        columns.finish()
         place = file["/x"].id.get_chunk_info(0)
     data = bytearray(path.read_bytes())
     data[place.byte_offset + place.size // 2] ^= 1
@@ -100,9 +106,12 @@ def test_a_changed_byte_is_a_read_error(tmp_path, compression):
 
 def test_rows_of_another_type_are_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        column = ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float32))
+        objects = NewObjects(file)
+        columns = ChunkedColumns([ChunkedColumn(objects, path, np.dtype(np.float32)) for path in ("/x", "/y")])
         with pytest.raises(ValueError, match="float64"):
-            column.append(np.zeros(3))
+            columns.append([np.zeros(3), np.zeros(3)])
+        with pytest.raises(ValueError, match=r"\[3, 4\] rows"):
+            columns.append([np.zeros(3, np.float32), np.zeros(4, np.float32)])
 
 
 def test_an_unknown_compression_and_one_not_installed_are_named(tmp_path, monkeypatch):
