@@ -16,7 +16,7 @@ from collidecli.engine.build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
-from collidecli.files import loops, native_loops
+from collidecli.files import native_loops
 from collidecli.files.activity import reading
 from collidecli.files.field_cache import FieldCache
 from collidecli.model.contacts import RIGID_COLUMNS, Column, ContactBlock
@@ -89,10 +89,8 @@ def prepare_collision(
     cache = FieldCache(engine.cache_dir, engine.cache_limit)
     with timing.stage("compile"):
         samples = sample_poses(motion)
-        pipeline, choice = build_pipeline(
-            model, contact, engine, device, samples, motion.float_type, cache, [native_loops.run_loops]
-        )
-        loops.use(native_loops.CompiledLoops())
+        pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
+        native_loops.use_compiled()
     timing.move("compile", "load", pipeline.field_seconds)
     workers = worker_count(engine.threads, device.is_cuda)
     cells = chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)

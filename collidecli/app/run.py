@@ -18,6 +18,7 @@ from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.app.tally import Tally
 from collidecli.app.timing import TimingReport, processor_name, versions
 from collidecli.engine.build import BroadPhaseChoice, find_device, load_ahead
+from collidecli.files import native_loops
 from collidecli.files.contacts.writer import ContactWriter
 from collidecli.files.meshes.kept_parts import parts_kept_in
 from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
@@ -72,6 +73,7 @@ def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)
+        native_loops.begin_compiling()
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
             scene, motion = scene_in_motion(request)
     try:

@@ -7,12 +7,15 @@ no interpreter's lock is held meanwhile. Each gives to the bit what NumPy gives 
 import ctypes
 import threading
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from collidecli.engine.compiling import begin_loading, load_kernels
 from collidecli.engine.kernel import kernel
+from collidecli.files import loops
 
 _NUMBERS = 5
 """In a row of the table: places in memory, counts, and what was found."""
@@ -216,6 +219,22 @@ class CompiledLoops:
     def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
         self._thread.bounds[:] = position_limit, tolerance
         return bool(self._thread.run(NORMALIZE, [(_place(poses), len(poses))])[0, 2])
+
+
+def begin_compiling() -> None:
+    """Begins to compile and load them, for `use_compiled` to find done."""
+    begin_loading([run_loops], wp.get_device("cpu"))
+
+
+def use_compiled() -> None:
+    """From now on this process uses them; compiles and loads them where nobody has."""
+    load_kernels([run_loops], wp.get_device("cpu"))
+    loops.use(_compiled())
+
+
+@cache
+def _compiled() -> CompiledLoops:
+    return CompiledLoops()
 
 
 def _place(data: Any) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import warp as wp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +18,7 @@ LIMIT, TOLERANCE = 1e6, 1e-3
 def by(request) -> Iterator[str]:
     before = loops._native
     if request.param == "native":
-        wp.load_module(native_loops.run_loops.module, device="cpu")
-        loops.use(native_loops.CompiledLoops())
+        native_loops.use_compiled()
     else:
         loops.use(None)
     yield request.param
