@@ -19,6 +19,7 @@ from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broad_phase.sweep_plan import plan_sweep
 from collidecli.engine.compiling import begin_loading, load_kernels
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
+from collidecli.engine.launch_queue import make_steps
 from collidecli.engine.narrow_phase.dispatch import RoomTable, needed_rooms
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
@@ -63,7 +64,7 @@ def find_device(name: str) -> wp.Device:
 def load_ahead(device: wp.Device) -> None:
     """Begins to compile and load what every run needs, on a CPU: its cores are idle while a scene is read."""
     if device.is_cpu:
-        begin_loading(ALWAYS, device)
+        begin_loading([make_steps, *ALWAYS], device)
 
 
 def quiet_warp() -> None:

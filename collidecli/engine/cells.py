@@ -133,22 +133,15 @@ def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspac
 
 def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Workspace) -> ChunkCells:
     """Puts the poses on the device, on the CPU where they are, and notes where each cell's begin."""
-    world_template = device_model.model.world_template
+    worlds = len(device_model.model.world_template)
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
-    poses = np.ascontiguousarray(batch.body_pose, np.float64).reshape(-1, 7)
+    # From the frame of its first cell on, so that chunks of whole frames are all laid out alike.
+    skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
+    poses = np.ascontiguousarray(batch.body_pose[skipped:], np.float64).reshape(-1, 7)
     body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False)
-    # Chunks of whole frames are all laid out alike.
-    first = batch.first_cell - batch.first_frame * len(world_template)
-    layout = (first, batch.cell_count, recorded_worlds, bodies)
-    if workspace.cell_layout is None or workspace.cell_layout[0] != layout:
-        frame, world = np.divmod(np.arange(first, first + batch.cell_count), len(world_template))
-        first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
-        arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
-        workspace.cell_layout = (
-            layout,
-            tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
-        )
-    cell_template, cell_world, first_pose = workspace.cell_layout[1]
+    cell_template, cell_world, first_pose = _cell_layout(
+        first, batch.cell_count, recorded_worlds, bodies, device_model, workspace
+    )
     return workspace.struct(
         ChunkCells,
         cell_template=cell_template,
@@ -161,6 +154,28 @@ def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Worksp
     )
 
 
+def _cell_layout(
+    first: int, count: int, recorded_worlds: int, bodies: int, device_model: DeviceModel, workspace: Workspace
+) -> tuple[wp.array, ...]:
+    """Template, world and first pose of `count` cells at least, from the first frame's cell `first` on."""
+    kind = (first, recorded_worlds, bodies)
+    if (
+        workspace.cell_layout is None
+        or workspace.cell_layout[0] != kind
+        or workspace.cell_layout[1][0].shape[0] < count
+    ):
+        workspace.finish()
+        world_template = device_model.model.world_template
+        frame, world = np.divmod(np.arange(first, first + count), len(world_template))
+        first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
+        arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
+        workspace.cell_layout = (
+            kind,
+            tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
+        )
+    return workspace.cell_layout[1]
+
+
 @wp.func
 def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
     """Shape row of an instance; -1 for a place that its template does not use."""
@@ -171,21 +186,27 @@ def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
 @wp.func
 def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     """World pose of a body in a cell."""
-    pose = chunk.body_pose[chunk.first_pose[cell] + body]
+    # Returned from each branch: of a pose assigned in one, the compiler keeps both in memory and picks an address.
     if chunk.shared != 0 and chunk.body_shifts[body] != 0:
-        pose = chunk.world_shift[chunk.cell_world[cell]] * pose
-    return pose
+        return chunk.world_shift[chunk.cell_world[cell]] * chunk.body_pose[chunk.first_pose[cell] + body]
+    return chunk.body_pose[chunk.first_pose[cell] + body]
+
+
+@wp.func
+def shape_pose_of(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int) -> Pose:
+    """World pose of a shape in a cell."""
+    body = rows.body[row]
+    if body >= 0:
+        return body_pose_of(chunk, cell, body) * rows.pose[row]
+    if body == SHIFTED:
+        return chunk.world_shift[chunk.cell_world[cell]] * rows.pose[row]
+    return rows.pose[row]
 
 
 @wp.func
 def place_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instance: int, instances: Instances):
     """Writes the world pose and the bounds of a shape in a cell."""
-    pose = rows.pose[row]
-    body = rows.body[row]
-    if body >= 0:
-        pose = body_pose_of(chunk, cell, body) * pose
-    elif body == SHIFTED:
-        pose = chunk.world_shift[chunk.cell_world[cell]] * pose
+    pose = shape_pose_of(rows, chunk, cell, row)
     instances.pose[instance] = pose
     inflation = rows.inflation[row]
     center = wp.vec3f(wp.transform_get_translation(pose))

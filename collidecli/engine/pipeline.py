@@ -13,6 +13,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.launch_queue import make_steps
 from collidecli.engine.narrow_phase.dispatch import Bucket, RoomBucket, RoomTable
 from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collidecli.engine.contact.reduction import Reduction
 
 ALWAYS = (write_buckets, count_cells, count_buckets, place_shapes)
-"""Kernels that every pipeline launches."""
+"""Kernels that every pipeline launches; on the CPU `make_steps` besides."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
@@ -67,16 +68,20 @@ class ChunkReport:
 class StageClock:
     """Adds the time between calls to the stage that just ended, the device's work included."""
 
-    def __init__(self, report: ChunkReport, device: wp.Device) -> None:
-        self._report, self._device = report, device
+    def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
+        self._report, self._workspace = report, workspace
         self._last = time.perf_counter()
 
     def end(self, stage: str) -> None:
-        if self._device.is_cuda:
-            wp.synchronize_stream(self._device.stream)
+        self._workspace.finish()
         now = time.perf_counter()
         self._report.seconds[stage] += now - self._last
         self._last = now
+
+
+def _grows(ends: np.ndarray) -> int:
+    """How many of scanned counts were not zero."""
+    return int(np.count_nonzero(ends[1:] != ends[:-1])) + int(ends[:1].any())
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class CollisionPipeline:
         Raises ChunkTooLarge when the scratch memory does not suffice; fewer cells at a time may.
         """
         report = ChunkReport(cell_count=batch.cell_count)
-        clock = StageClock(report, workspace.device)
+        clock = StageClock(report, workspace)
         chunk = place_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
         pair, count = self.broad_phase.find(chunk, workspace)
@@ -110,22 +115,29 @@ class CollisionPipeline:
         clock.end("broad_phase")
         candidates = new_candidates(workspace, pair, count)
         staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
-        report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
-        clock.end("narrow_phase")
         scale = None
-        if self.reduction is not None:
+        if self.reduction is None:
+            total = workspace.scan(candidates.count, count)
+            clock.end("narrow_phase")
+        else:
+            clock.end("narrow_phase")
             scale = self.reduction.reduce(
                 self.device_model, chunk.instances, candidates, count, staged.contact, workspace
             )
+            total = workspace.scan(candidates.count, count)
             clock.end("reduction")
-        block = compact_contacts(self.device_model, chunk, candidates, count, staged, self.float_type, workspace, scale)
+        block = compact_contacts(
+            self.device_model, chunk, candidates, count, total, staged, self.float_type, workspace, scale
+        )
+        report.touching_count = _grows(workspace.host(candidates.count, count))
         report.contact_count = block.contact_count
         clock.end("order")
         return block, report
 
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches; the longer one takes to compile, the later it stands."""
-        shared = [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
+        shared = [make_steps] if self.device_model.device.is_cpu else []
+        shared += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for room in self.table.rooms:
             shared += room.kind.kernels if room.kind else []
         if self.reduction is not None:
@@ -155,7 +167,7 @@ class CollisionPipeline:
         inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(room.may_be_inexact and n for n, room in zip(sizes, self.table.rooms, strict=True))
         if may_be_inexact:
-            inexact.zero_()
+            workspace.fill(inexact, 0)
         limit = self.max_contacts_per_pair
         staged = workspace.struct(Staging, contact=contact)
         for index, room in enumerate(self.table.rooms):

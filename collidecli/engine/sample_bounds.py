@@ -26,7 +26,7 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
         for sample in range(samples):
             batch = PoseBatch(sample * model.world_count + world, 1, 0, sample_poses)
             instances = place_chunk(device_model, batch, workspace).instances
-            bound = instances.bound.numpy()[: BOUND_NUMBERS * layout.width].reshape(-1, BOUND_NUMBERS, LANES)
+            bound = workspace.host(instances.bound, BOUND_NUMBERS * layout.width).reshape(-1, BOUND_NUMBERS, LANES)
             of_shape = bound.transpose(0, 2, 1).reshape(-1, BOUND_NUMBERS)[: len(rows)]
             lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]
             upper[sample, rows] = of_shape[:, int(UPPER) : int(UPPER) + 3]

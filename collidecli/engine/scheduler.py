@@ -22,8 +22,8 @@ from collidecli.model.contacts import ContactBlock
 CPU_CHUNK_INSTANCES = 49152
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough to stay near a core's cache."""
 CUDA_CHUNK_INSTANCES = 1 << 20
-LEAST_INSTANCES = 18432
-"""The last pieces of a run are smaller, so that no worker waits long for the last, but not smaller than this."""
+LEAST_SECONDS = 2.0e-3
+"""The last pieces of a run are smaller, so that no worker waits long for the last, but take no less than this."""
 CHUNKS_PER_WORKER = 2
 """A short run is cut into at least this many chunks a worker."""
 
@@ -79,6 +79,7 @@ class Workers:
         self._most_cells = max(1, PROBE_INSTANCES // pipeline.device_model.layout.width)
         self._most_fitting = sys.maxsize
         self._bytes_per_cell = 0.0
+        self._done_cells, self._done_seconds = 0, 0.0
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
@@ -112,19 +113,26 @@ class Workers:
     def _piece_cells(self, of_batch: int, left: int) -> int:
         """Cells of the next piece, of those of the batch, and of the run, that are not done yet.
 
-        Half of a worker's share of the run, in bounds. A batch is cut evenly: a small rest would cost as much Python as
-        a whole piece.
+        Half of a worker's share of the run, but no less than takes LEAST_SECONDS as far as is known. A batch is cut
+        evenly: a small rest would cost as much Python as a whole piece.
         """
         wanted = self._most_cells
         if self._count > 1:
-            least = max(1, LEAST_INSTANCES // self._pipeline.device_model.layout.width)
-            wanted = min(wanted, max(left // (2 * self._count), least))
+            wanted = min(wanted, max(left // (2 * self._count), self._least_cells()))
         pieces = max(-(-of_batch // self._most_cells), round(of_batch / wanted))
         return -(-of_batch // pieces)
 
+    def _least_cells(self) -> int:
+        """Cells that take LEAST_SECONDS; as many as a probe has, as long as no chunk is done."""
+        if not self._done_seconds:
+            return max(1, PROBE_INSTANCES // self._pipeline.device_model.layout.width)
+        return max(1, round(LEAST_SECONDS * self._done_cells / self._done_seconds))
+
     def _weighed(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
-        """Cuts the chunks to come by what the heaviest so far weighs: memory then levels off early in a run."""
-        block = result[0]
+        """Notes what a chunk took; cuts those to come by what the heaviest weighs, so that memory levels off early."""
+        block, report = result
+        self._done_cells += report.cell_count
+        self._done_seconds += sum(report.seconds.values())
         cells = max(1, len(block.cell_counts))
         self._bytes_per_cell = max(self._bytes_per_cell, sum(c.nbytes for c in block.columns.values()) / cells)
         fitting = max(1, int(BLOCK_BYTES / self._bytes_per_cell)) if self._bytes_per_cell else sys.maxsize

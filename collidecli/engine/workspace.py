@@ -6,15 +6,15 @@ little: making Warp's arrays, filling structs and packing a launch's arguments w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
 
-T = TypeVar("T")
+from collidecli.engine.launch_queue import INDEX_LIMIT, LaunchQueue, PackedLaunch
 
-INDEX_LIMIT = 2**31 - 1
-"""Kernels count threads and elements in 32 bits."""
+T = TypeVar("T")
 
 
 class ChunkTooLarge(Exception):
@@ -32,17 +32,21 @@ class Workspace:
         device: where the arrays live.
         memory_limit: bytes that all arrays together may take.
 
-    cell_layout: what the last chunk's cells looked like, and their arrays, for the next one like it (see cells).
+    cell_layout: how the last chunk's cells began, and arrays of them, for the next one like it (see cells).
     """
 
     def __init__(self, device: wp.Device, memory_limit: int) -> None:
         self.device = device
         self.memory_limit = memory_limit
         self.bytes = 0
+        self._on_cpu = device.is_cpu
         self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
         self._arrays: dict[str, wp.array] = {}
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
+        self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
         self._launches: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
+        self._packed: dict[wp.Kernel, PackedLaunch] = {}
+        self._queue = LaunchQueue()
         self._host: dict[int, np.ndarray] = {}
 
     def check(self, needed: int) -> None:
@@ -69,6 +73,7 @@ class Workspace:
                 break
         else:
             raise ChunkTooLarge(needed)
+        self.finish()
         self._arrays.pop(name, None)
         self._forget()
         del held
@@ -87,13 +92,37 @@ class Workspace:
         instance, known = held
         for name, value in fields.items():
             if name not in known or known[name] is not value:
-                setattr(instance, name, value)
+                # Warp checks what is set: numbers, which change in every chunk, go straight to where kernels read them.
+                setattr(instance.__ctype__() if type(value) is int else instance, name, value)
                 known[name] = value
         return instance
 
+    def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
+        """The one instance of a Warp struct and its arrays by name, of these elements, `count` long at least.
+
+        name: what the names of the arrays in this workspace begin with.
+        """
+        held = self._tables.get(kind)
+        if held is None or held[0] < count:
+            arrays = {field: self.array(f"{name}_{field}", count, element) for field, element in elements.items()}
+            least = min(array.shape[0] for array in arrays.values())
+            held = self._tables[kind] = (least, self.struct(kind, **arrays), arrays)
+        return held[1], held[2]
+
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Launches `count` threads of a kernel; the launch is recorded, and later ones change what differs only."""
+        """Launches `count` threads of a kernel; the launch is recorded, and later ones change what differs only.
+
+        On the CPU it is made with others, by `finish` at the latest: before the host reads an array, and before one is
+        freed.
+        """
         if count == 0:
+            return
+        if self._on_cpu:
+            packed = self._packed.get(kernel)
+            if packed is None:
+                command = wp.launch(kernel, count, arguments, device=self.device, record_cmd=True)
+                packed = self._packed[kernel] = PackedLaunch(command, arguments)
+            self._queue.launch(packed, count, arguments)
             return
         held = self._launches.get(kernel)
         if held is None:
@@ -110,23 +139,71 @@ class Workspace:
         self._launches[kernel] = (command, count, arguments)
         command.launch()
 
+    def scan(self, counts: wp.array, count: int) -> int:
+        """Scans the first `count` of one of the scratch arrays, int32, in place, inclusively; returns the total."""
+        if count == 0:
+            return 0
+        if self._on_cpu:
+            self._queue.scan(counts.ptr, count)
+        else:
+            view = counts[:count]
+            wp.utils.array_scan(view, view, inclusive=True)
+        return self.last(counts, count)
+
+    def fill(self, array: wp.array, value: Any) -> None:
+        """Sets every element of one of the scratch arrays."""
+        self.finish()
+        array.fill_(value)
+
+    def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
+        """Sorts the first `count` keys, int64, by their lowest `bits`, stably, and the values, int32, with them.
+
+        Both hold room for twice as many.
+        """
+        self.finish()
+        wp.utils.radix_sort_pairs(key, value, count, 0, bits)
+
+    def finish(self) -> None:
+        """Returns when everything that was launched is done."""
+        if self._on_cpu:
+            self._queue.make()
+        else:
+            wp.synchronize_stream(self.device.stream)
+
     def host(self, array: wp.array, count: int) -> np.ndarray:
         """The first `count` elements of one of the scratch arrays on the host: on the CPU the memory itself."""
-        if not self.device.is_cpu:
+        if not self._on_cpu:
             return array[:count].numpy()
+        self._queue.make()
+        return self._view(array)[:count]
+
+    def _view(self, array: wp.array) -> np.ndarray:
+        """The memory of an array on the CPU."""
         held = self._host.get(array.ptr)
         if held is None:
             held = self._host[array.ptr] = array.numpy()
-        return held[:count]
+        return held
+
+    def copied(self, array: wp.array, count: int) -> np.ndarray:
+        """A host array of its own of the first `count` elements; on the CPU it is filled when `finish` returns."""
+        if not self._on_cpu:
+            return array[:count].numpy()
+        source = self._view(array)[:count]
+        copy = np.empty_like(source)
+        if count:
+            self._queue.copy(copy.__array_interface__["data"][0], array.ptr, copy.nbytes)
+        return copy
 
     def last(self, array: wp.array, count: int) -> int:
         """Element `count - 1` of one of the scratch arrays, on the host."""
-        if self.device.is_cpu:
+        if self._on_cpu:
             return int(self.host(array, count)[count - 1])
         return int(array[count - 1 : count].numpy()[0])
 
     def _forget(self) -> None:
         """Drops what refers to arrays, so that one that is outgrown is freed."""
         self._structs.clear()
+        self._tables.clear()
         self._launches.clear()
+        self._packed.clear()
         self._host.clear()

@@ -57,8 +57,10 @@ class Watched(Reduction):
 
     def reduce(self, device_model, instances, candidates, count, contact, workspace) -> Any:
         arrays = (candidates.found, candidates.first, candidates.stride, candidates.row, contact)
+        workspace.finish()
         before = [array.numpy().copy() for array in arrays]
         scale = super().reduce(device_model, instances, candidates, count, contact, workspace)
+        workspace.finish()
         self.seen.append((*before, candidates.found.numpy()[:count].copy(), contact.numpy().copy()))
         return scale
 

@@ -88,7 +88,7 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     workspace = Workspace(pipeline.device_model.device, MEMORY)
     chunk = place_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace)
     found, count = pipeline.broad_phase.find(chunk, workspace)
-    cell, place = np.divmod(found.numpy()[:count].reshape(-1, 2).astype(np.int64), layout.width)
+    cell, place = np.divmod(workspace.host(found, count).reshape(-1, 2).astype(np.int64), layout.width)
     assert np.array_equal(cell[:, 0], cell[:, 1])
     place_row = layout.place_row.numpy().reshape(-1, layout.width)
     rows = place_row[model.world_template[cell[:, :1] % model.world_count], place]

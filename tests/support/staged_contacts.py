@@ -90,6 +90,7 @@ def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarr
     ):
         array.numpy()[:count] = values
     scale = reduction.reduce(model, chunk.instances, candidates, count, held, workspace)
+    workspace.finish()
     found = held.numpy()
     kept = [staged(found[place::count][:size]) for place, size in enumerate(candidates.found.numpy()[:count])]
     return kept, np.ones((count, 2), np.float32) if scale is None else scale.numpy()[:count]

@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.blocks import meeting_bits
 from collidecli.engine.broad_phase.candidate import may_touch
-from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
+from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
 from collidecli.engine.kernel import kernel
@@ -96,7 +96,7 @@ class AllPairs:
         hits = hit_words(workspace, count)
         arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, words_per_place, hits]
         workspace.launch(test_all, count, arguments)
-        found = scan_counts(workspace, hits.end, count)
+        found = workspace.scan(hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)
         workspace.launch(write_all, count, [layout.width, words_per_place, hits, candidates])
         return candidates, found

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broad_phase.blocks import PairBlocks, entry_bits, upload_blocks
-from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words, scan_counts
+from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.kernel import kernel
@@ -86,7 +86,7 @@ class Explicit:
         hits = hit_words(workspace, count)
         arguments = [rows, layout, chunk.cells, chunk.instances, self.pairs, self.words_per_cell, hits]
         workspace.launch(test_pairs, count, arguments)
-        found = scan_counts(workspace, hits.end, count)
+        found = workspace.scan(hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)
         arguments = [layout, chunk.cells, self.pairs, self.words_per_cell, hits, candidates]
         workspace.launch(write_pairs, count, arguments)

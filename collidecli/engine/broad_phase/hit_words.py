@@ -36,12 +36,3 @@ def hit_words(workspace: Workspace, count: int) -> HitWords:
     """Room for `count` words."""
     word, end = workspace.array("hit_word", count, wp.uint32), workspace.array("hit_end", count, wp.int32)
     return workspace.struct(HitWords, word=word, end=end)
-
-
-def scan_counts(workspace: Workspace, counts: wp.array, count: int) -> int:
-    """Scans the first `count` of one of the scratch arrays in place, inclusively; returns the total."""
-    if count == 0:
-        return 0
-    view = counts[:count]
-    wp.utils.array_scan(view, view, inclusive=True)
-    return workspace.last(counts, count)

@@ -15,7 +15,6 @@ import warp as wp
 
 from collidecli.engine.broad_phase.blocks import PairBlocks, entry_bits
 from collidecli.engine.broad_phase.candidate import may_touch
-from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.broad_phase.lanes import SAFE
 from collidecli.engine.broad_phase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import (
@@ -249,7 +248,7 @@ class SweepAndPrune:
             # Twice: the sort needs room for as many again.
             candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
             capacity = candidate_key.shape[0] // 2
-            counter.zero_()
+            workspace.fill(counter, 0)
             sink = [capacity, counter, candidate_key]
             arguments = [self.device_model.rows, layout, chunk.cells, self.plan.columns, entry_count, entries]
             workspace.launch(sweep, entry_count, [*arguments, *sink])
@@ -263,7 +262,7 @@ class SweepAndPrune:
         order = workspace.array("candidate_order", 2 * found, wp.int32)
         if found:
             bits = (chunk.cell_count * layout.width * layout.width).bit_length()
-            wp.utils.radix_sort_pairs(candidate_key, order, found, 0, bits)
+            workspace.sort(candidate_key, order, found, bits)
         candidates = workspace.array("candidate", found, wp.vec2i)
         workspace.launch(unpack, found, [layout.width, candidate_key, candidates])
         return candidates, found
@@ -275,7 +274,7 @@ class SweepAndPrune:
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
         arguments = [layout, chunk.cells, chunk.instances, columns, entry_end]
         workspace.launch(count_columns, instance_count, arguments)
-        count = scan_counts(workspace, entry_end, instance_count)
+        count = workspace.scan(entry_end, instance_count)
         entries = workspace.struct(
             Entries,
             # Twice: the sort needs room for as many again.
@@ -288,7 +287,7 @@ class SweepAndPrune:
         workspace.launch(write_entries, instance_count, [*arguments, entries])
         if count:
             columns_in_all = chunk.cell_count * self.plan.column_count
-            wp.utils.radix_sort_pairs(entries.key, entries.instance, count, 0, 32 + columns_in_all.bit_length())
+            workspace.sort(entries.key, entries.instance, count, 32 + columns_in_all.bit_length())
         workspace.launch(gather_bounds, count, [chunk.instances, entries])
         return entries, count
 

@@ -7,7 +7,6 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
-from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.contact.moments import ANCHOR
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
@@ -44,12 +43,12 @@ def count_cells(
 @wp.func
 def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
     """A world point in the frame of the shape's body, in world for a static shape."""
-    offset = point_world
     body = rows.body[row]
-    if body >= 0:
-        pose = body_pose_of(chunk, cell, body)
-        offset = wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset - wp.transform_get_translation(pose))
-    return wp.vec3f(offset)
+    if body < 0:
+        return wp.vec3f(point_world)
+    pose = body_pose_of(chunk, cell, body)
+    offset = point_world - wp.transform_get_translation(pose)
+    return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
 
 
 @wp.struct
@@ -143,9 +142,10 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         row1 = candidates.row[thread][1]
         margin = pair_limits(rows, row0, row1).margin
         swapped = rows.type[row0] > rows.type[row1]
-        pose_a_to_world = instances.pose[pair[0]]
+        instance_a = pair[0]
         if swapped:
-            pose_a_to_world = instances.pose[pair[1]]
+            instance_a = pair[1]
+        pose_a_to_world = instances.pose[instance_a]
         if candidates.found[thread] > count:
             first = candidates.first[thread]
             deepest_to_front(staged.contact, first, candidates.stride[thread], candidates.found[thread], count, swapped)
@@ -205,40 +205,38 @@ def compact_contacts(
     chunk: Chunk,
     candidates: Candidates,
     candidate_count: int,
+    total: int,
     staged: Staging,
     float_type: np.dtype,
     workspace: Workspace,
     scale: wp.array | None = None,
 ) -> ContactBlock:
-    """The chunk's contacts as host arrays of their own, exactly sized. Scans the candidates' counts in place.
+    """The chunk's contacts as host arrays of their own, exactly sized.
 
-    scale: of friction, vec2f a candidate, where moments are matched: a column of its own.
+    total: contacts of all candidates, whose counts are scanned. scale: of friction, vec2f a candidate, where moments
+    are matched: a column of its own.
     """
     layout, float_type = device_model.layout, np.dtype(float_type)
-    total = scan_counts(workspace, candidates.count, candidate_count)
     workspace.check(total * row_bytes(float_type))
     cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
     if candidate_count:
         arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.count, cell_end]
         workspace.launch(count_cells, candidate_count, arguments)
     else:
-        cell_end.zero_()
-    arrays = {
-        name: workspace.array(f"column_{name}", total, element) for name, element in _elements(float_type).items()
-    }
-    columns = workspace.struct(_COLUMNS[float_type], **arrays)
+        workspace.fill(cell_end, 0)
+    columns, arrays = workspace.table("column", _COLUMNS[float_type], total, _elements(float_type))
     arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)
     if scale is not None:
-        arrays[FRICTION_SCALE.name] = workspace.array("column_friction_scale", total, wp.float32)
+        arrays = {**arrays, FRICTION_SCALE.name: workspace.array("column_friction_scale", total, wp.float32)}
         scales = [candidates.count, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
+    # The scratch is another chunk's next, so the columns are copied.
+    held = {name: workspace.copied(array, total) for name, array in arrays.items()}
     ends = workspace.host(cell_end, chunk.cell_count)
     counts = np.empty(chunk.cell_count, np.int64)
     counts[0] = ends[0]
     np.subtract(ends[1:], ends[:-1], out=counts[1:])
-    # The scratch is another chunk's next, so the columns are copied.
-    held = {name: np.array(workspace.host(array, total)) for name, array in arrays.items()}
     return ContactBlock(chunk.first_cell, counts, held)
 
 

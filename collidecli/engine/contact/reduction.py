@@ -261,7 +261,7 @@ class Reduction:
         """
         scale = workspace.array("friction_scale", count if self.matches_moments else 1, wp.vec2f)
         if self.matches_moments:
-            scale.fill_(NOT_SCALED)
+            workspace.fill(scale, NOT_SCALED)
         if self.rule is not None:
             arguments = [device_model.rows, instances, candidates, self.rule, contact, scale]
             workspace.launch(reduce_contacts, count, arguments)

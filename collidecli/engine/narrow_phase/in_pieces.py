@@ -14,7 +14,6 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.kernel import kernel
@@ -255,10 +254,10 @@ class PieceKind:
         few = workspace.array("few_pieces", threads * int(FEW), wp.vec2i)
         arguments = [*shared, bucket.surfaces[self.surfaces], bucket.order, bucket.start, parts, end]
         workspace.launch(self.search, threads, [*arguments, few, 0])
-        count = scan_counts(workspace, end, threads)
+        count = workspace.scan(end, threads)
         piece = workspace.array(f"{room.name}_piece", count, wp.vec2i)
         most = workspace.array("most_pieces", 1, wp.int32)
-        most.zero_()
+        workspace.fill(most, 0)
         workspace.launch(copy_pieces, threads, [end, few, piece, most])
         # Even to pass over all candidates would take a tenth of what counting takes on a heightfield.
         if workspace.last(most, 1) > int(FEW):
@@ -270,7 +269,7 @@ class PieceKind:
         contact = workspace.array("staged_contact", 1, StagedContact)
         arguments = [*shared, bucket.surfaces[self.surfaces], piece, row_end, held, contact, 0, 0]
         workspace.launch(room.kernel, count, arguments)
-        return Pieces(piece, end, count, parts, scan_counts(workspace, row_end, count), row_end, held)
+        return Pieces(piece, end, count, parts, workspace.scan(row_end, count), row_end, held)
 
     def collide(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.broad_phase.hit_words import scan_counts
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.kernel import kernel
@@ -82,7 +81,7 @@ def partition(
         table.of_kinds,
     ]
     workspace.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end])
-    scan_counts(workspace, end, room_count * block_count)
+    workspace.scan(end, room_count * block_count)
     # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
     starts = [0, *workspace.host(end, room_count * block_count)[block_count - 1 :: block_count].tolist()]
     workspace.launch(write_buckets, block_count, [count, room_count, block_count, bucket, end, order])

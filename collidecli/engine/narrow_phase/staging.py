@@ -85,14 +85,10 @@ class Candidates:
     stride: wp.array[wp.int32]
 
 
+_FOUND = {"row": wp.vec2i, "found": wp.int32, "count": wp.int32, "first": wp.int32, "stride": wp.int32}
+
+
 def new_candidates(workspace: Workspace, pair: wp.array, count: int) -> Candidates:
     """Room for what will be found of `count` candidates."""
-    return workspace.struct(
-        Candidates,
-        pair=pair,
-        row=workspace.array("candidate_row", count, wp.vec2i),
-        found=workspace.array("contact_found", count, wp.int32),
-        count=workspace.array("contact_count", count, wp.int32),
-        first=workspace.array("contact_first", count, wp.int32),
-        stride=workspace.array("contact_stride", count, wp.int32),
-    )
+    workspace.table("of_candidate", Candidates, count, _FOUND)
+    return workspace.struct(Candidates, pair=pair)

@@ -12,6 +12,7 @@ from collidecli.engine import compiling
 from collidecli.engine.build import find_device, load_ahead
 from collidecli.engine.compiling import begin_loading, load_kernels
 from collidecli.engine.kernel import kernel
+from collidecli.engine.launch_queue import make_steps
 from collidecli.engine.pipeline import ALWAYS
 
 PATIENCE = 60.0
@@ -60,8 +61,9 @@ def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
 def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):
     device = find_device("cpu")
     load_ahead(device)
-    load_kernels(ALWAYS, device)
-    assert [module for module, _ in loaded] == [one.module for one in ALWAYS]
+    always = [make_steps, *ALWAYS]
+    load_kernels(always, device)
+    assert [module for module, _ in loaded] == [one.module for one in always]
 
 
 def test_what_does_not_compile_is_said(loaded, monkeypatch):

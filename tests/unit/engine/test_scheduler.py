@@ -12,7 +12,7 @@ import warp as wp
 from collidecli.engine.build import find_device
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.scheduler import LEAST_INSTANCES, WAITING_BLOCKS, Workers
+from collidecli.engine.scheduler import LEAST_SECONDS, PROBE_INSTANCES, WAITING_BLOCKS, Workers
 from collidecli.engine.workspace import Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
@@ -21,9 +21,9 @@ from collidecli.model.contacts import ContactBlock
 class Stub:
     """A pipeline whose cell c has c contacts, or none, and needs `needs[c]`: array names and their bytes."""
 
-    def __init__(self, needs: list[dict[str, int]], contacts: bool = True) -> None:
+    def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
         self.device_model: Any = SimpleNamespace(device=find_device("cpu"), layout=SimpleNamespace(width=8))
-        self.needs, self.contacts = needs, contacts
+        self.needs, self.contacts, self.seconds = needs, contacts, seconds
         self.sizes: list[int] = []
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
@@ -32,7 +32,8 @@ class Stub:
             workspace.array(name, sum(self.needs[cell].get(name, 0) for cell in cells), wp.uint8)
         self.sizes.append(batch.cell_count)
         counts = np.array(cells, np.int64) * self.contacts
-        return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), ChunkReport(len(cells))
+        report = ChunkReport(len(cells), seconds={**ChunkReport().seconds, "transforms": self.seconds * len(cells)})
+        return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), report
 
 
 def answers(stub: Stub, share: int, step: int, threads: int = 1) -> list[ContactBlock]:
@@ -58,16 +59,18 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     assert max(sizes[threads + 2 :]) == 2
 
 
-def test_the_last_pieces_of_several_workers_are_smaller():
+@pytest.mark.parametrize("least", [1, 500, 2000])
+def test_the_last_pieces_of_several_workers_are_smaller(least):
+    """A piece takes no less than LEAST_SECONDS; its cells are of equal cost here."""
     cells, step = 48000, 8000
+    assert step > PROBE_INSTANCES // 8
     batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
     sizes = {}
     for known in (None, cells):
-        stub = Stub([{"x": 1}] * cells, contacts=False)
+        stub = Stub([{"x": 1}] * cells, contacts=False, seconds=LEAST_SECONDS / least)
         with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
             sizes[known] = [len(block.cell_counts) for block, _ in pool.collide(batches, known)]
         assert sum(sizes[known]) == cells
-    least = LEAST_INSTANCES // 8
     assert sizes[None][-1] == step
     assert sizes[cells][-1] <= 1.5 * least
     assert min(sizes[cells]) >= least / 2, "a crumb costs as much Python as a whole piece"
