@@ -88,7 +88,7 @@ def _facts(
         "frames": len(frames),
         "worlds": contacts.world_count,
         "contacts": contacts.contact_count,
-        "touching_pairs": sum(1 for _ in touches),
+        "touching_pairs": len({pair.shapes for pair in touches}),
         "notes": notes,
     }
 

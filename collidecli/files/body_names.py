@@ -48,7 +48,9 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
         raise InputError(
             f"the scene has no body '{left[0]}'{more}",
             where,
-            f"its bodies are {some_names(model.bodies.path)}" if model.bodies.path else "it has no bodies at all",
+            f"its bodies are {some_names(model.bodies.path)}; one renamed there must be renamed in the recording"
+            if model.bodies.path
+            else "it has no bodies at all",
         )
     return found
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from collidecli.cli.main import main
+from tests.support.browser import chromium, needs_chromium
 
-sync_api = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+pytestmark = needs_chromium
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 BASELINE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
 PHONE = 390
@@ -36,10 +35,8 @@ def page_file(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium(ARGUMENTS) as running:
         yield running
-        running.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import threading
 import time
 from pathlib import Path
@@ -15,12 +14,11 @@ import pytest
 
 from collidecli.app.view import ViewRequest, export_view, opened_view, serve_view
 from collidecli.cli.main import main
+from tests.support.browser import chromium, needs_chromium
 
-sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("viser")
 image = pytest.importorskip("PIL.Image")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+pytestmark = needs_chromium
 ARGUMENTS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
@@ -67,10 +65,8 @@ def view(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium(ARGUMENTS) as running:
         yield running
-        running.close()
 
 
 class Seen:

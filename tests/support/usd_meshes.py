@@ -20,6 +20,20 @@ APIS = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]
 BODY_APIS = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
 
 
+def placed(translate=(0, 0, 0), rotate=(0, 0, 0), scale=(1, 1, 1)) -> str:
+    """A prim's own transform; the rotation in degrees."""
+    return (
+        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\n"
+        f"double3 xformOp:scale = {scale}\n"
+        'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
+    )
+
+
+TURNED = placed((1, -2, 3), (10, 20, 30), (0.5, 2, 3))
+MIRRORED = placed((1, -2, 3), (10, 20, 30), (1, -2, 3))
+SHEARED = placed((3, 2, 1), (40, -70, 20), (0.2, 1, 3))
+
+
 def mesh(name, points=CUBE_POINTS, faces=CUBE_FACES, approximation="convexHull", inside="", apis=APIS) -> str:
     """A mesh collider; without `faces` each three points are one."""
     points = np.asarray(points)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
+from collidecli.errors import InputError
 from collidecli.files.usd.scene import UsdImport, add_usd
 from collidecli.model.allowed_pairs import allowed_pairs
 from collidecli.model.builder import ModelBuilder
@@ -24,6 +28,16 @@ def load(folder: Path, text: str, **options) -> tuple[UsdImport, Model]:
     builder = ModelBuilder()
     scene = add_usd(builder, write_usda(folder, text, **options))
     return scene, builder.finalize()
+
+
+def check_refused(call: Callable[[], object], said: Iterable[str], capfd: pytest.CaptureFixture[str]) -> None:
+    """The call ends with an InputError that says all of these and what to do; USD prints nothing of its own."""
+    with pytest.raises(InputError) as error:
+        call()
+    for words in said:
+        assert words in str(error.value)
+    assert error.value.fix
+    assert capfd.readouterr() == ("", "")
 
 
 def touching(model: Model) -> set[str]:

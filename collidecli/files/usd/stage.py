@@ -103,10 +103,11 @@ def _read_changed_files_anew() -> None:
     Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
 
 
-def _is_unchanged_file(layer: Sdf.Layer) -> bool:
+def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
+    """pxr drops the layers of closed stages on threads of its own: one may be gone, as None, or go while we look."""
     try:
-        return not layer.expired and bool(layer.realPath) and not layer.dirty
-    except TypeError:  # gone while we look: pxr drops the layers of closed stages on threads of its own
+        return layer is not None and not layer.expired and bool(layer.realPath) and not layer.dirty
+    except TypeError:
         return False
 
 

@@ -8,6 +8,7 @@ from collidecli.errors import InputError
 from collidecli.files.mujoco.scene import add_mjcf
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.shape_types import ShapeType
+from tests.support.mujoco_scenes import load
 
 EVERY_GEOM = """
 <mujoco>
@@ -47,14 +48,6 @@ MESH = """
   <contact>{pair}</contact>
 </mujoco>
 """
-
-
-def load(tmp_path, text):
-    path = tmp_path / "scene.xml"
-    path.write_text(text)
-    builder = ModelBuilder()
-    scene = add_mjcf(builder, path)
-    return scene, builder.finalize()
 
 
 def rotation(quaternion_xyzw):

@@ -6,18 +6,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.files.mujoco.scene import add_mjcf
-from collidecli.model.builder import ModelBuilder
 from collidecli.model.explain import explain
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
-
-
-def load(tmp_path, text):
-    path = tmp_path / "scene.xml"
-    path.write_text(text)
-    builder = ModelBuilder()
-    scene = add_mjcf(builder, path)
-    return scene, builder.finalize()
+from tests.support.mujoco_scenes import load
 
 
 def scene_text(bodies, contact="", option=""):

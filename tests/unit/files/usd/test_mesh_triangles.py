@@ -7,7 +7,18 @@ from scipy.spatial.transform import Rotation
 import collidecli
 from collidecli.errors import InputError
 from collidecli.model.shape_types import ShapeType
-from tests.support.usd_meshes import APIS, BODY_APIS, CUBE_FACES, CUBE_POINTS, mesh, points_in_world
+from tests.support.usd_meshes import (
+    APIS,
+    BODY_APIS,
+    CUBE_FACES,
+    CUBE_POINTS,
+    MIRRORED,
+    SHEARED,
+    TURNED,
+    mesh,
+    placed,
+    points_in_world,
+)
 from tests.support.usd_oracle import contacts_of
 from tests.support.usd_scenes import BOTH, COLLIDER, load, sphere
 
@@ -16,19 +27,6 @@ BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
 L_VOLUME = 2.0
 L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
 L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in np.roll(BENT, 2, axis=0)])
-
-
-def placed(translate=(0, 0, 0), rotate=(0, 0, 0), scale=(1, 1, 1)):
-    return (
-        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\n"
-        f"double3 xformOp:scale = {scale}\n"
-        'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
-    )
-
-
-TURNED = placed((1, -2, 3), (10, 20, 30), (0.5, 2, 3))
-MIRRORED = placed((1, -2, 3), (10, 20, 30), (1, -2, 3))
-SHEARED = placed((3, 2, 1), (40, -70, 20), (0.2, 1, 3))
 LEFT = 'uniform token orientation = "leftHanded"\n'
 
 

@@ -15,8 +15,12 @@ from tests.support.usd_meshes import (
     BODY_APIS,
     CUBE_FACES,
     CUBE_POINTS,
+    MIRRORED,
+    SHEARED,
+    TURNED,
     check_supports,
     mesh,
+    placed,
     points_in_world,
 )
 from tests.support.usd_oracle import check_same_contacts, contacts_of, world_corners
@@ -25,19 +29,6 @@ from tests.support.usd_scenes import COLLIDER, load, sphere
 CLOUD = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
 TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
 TETRAHEDRON_FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-
-
-def placed(translate=(0, 0, 0), rotate=(0, 0, 0), scale=(1, 1, 1)):
-    return (
-        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\n"
-        f"double3 xformOp:scale = {scale}\n"
-        'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
-    )
-
-
-TURNED = placed((1, -2, 3), (10, 20, 30), (0.5, 2, 3))
-MIRRORED = placed((1, -2, 3), (10, 20, 30), (1, -2, 3))
-SHEARED = placed((3, 2, 1), (40, -70, 20), (0.2, 1, 3))
 
 
 @pytest.mark.parametrize("own", ["", TURNED, MIRRORED, placed(scale=(-1, -1, -1)), placed(scale=(1e-3,) * 3)])
