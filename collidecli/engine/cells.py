@@ -138,20 +138,20 @@ def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Worksp
     # From the frame of its first cell on, so that chunks of whole frames are all laid out alike.
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     poses = np.ascontiguousarray(batch.body_pose[skipped:], np.float64).reshape(-1, 7)
-    body_pose = wp.array(poses if len(poses) else np.zeros((1, 7)), dtype=Pose, device=workspace.device, copy=False)
     cell_template, cell_world, first_pose = _cell_layout(
         first, batch.cell_count, recorded_worlds, bodies, device_model, workspace
     )
-    return workspace.struct(
+    cells = workspace.struct(
         ChunkCells,
         cell_template=cell_template,
         cell_world=cell_world,
         first_pose=first_pose,
-        body_pose=body_pose,
         world_shift=device_model.world_shift,
         body_shifts=device_model.body_shifts,
         shared=int(recorded_worlds == 1 and device_model.model.world_shift is not None),
     )
+    workspace.lend(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
+    return cells
 
 
 def _cell_layout(

@@ -113,12 +113,12 @@ class Workers:
     def _piece_cells(self, of_batch: int, left: int) -> int:
         """Cells of the next piece, of those of the batch, and of the run, that are not done yet.
 
-        Half of a worker's share of the run, but no less than takes LEAST_SECONDS as far as is known. A batch is cut
-        evenly: a small rest would cost as much Python as a whole piece.
+        Two thirds of a worker's share of what is left, but no less than takes LEAST_SECONDS as far as is known. A batch
+        is cut evenly: a small rest would cost as much Python as a whole piece.
         """
         wanted = self._most_cells
         if self._count > 1:
-            wanted = min(wanted, max(left // (2 * self._count), self._least_cells()))
+            wanted = min(wanted, max(2 * left // (3 * self._count), self._least_cells()))
         pieces = max(-(-of_batch // self._most_cells), round(of_batch / wanted))
         return -(-of_batch // pieces)
 

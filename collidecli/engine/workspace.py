@@ -97,6 +97,17 @@ class Workspace:
                 known[name] = value
         return instance
 
+    def lend(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
+        """Sets an array of a struct held here to host values, a row an element; on the CPU kernels read these."""
+        instance, known = self._structs[kind]
+        if self._on_cpu and name in known:
+            # An array of Warp's takes longer to make than what a small chunk's kernels take.
+            array = getattr(instance.__ctype__(), name)
+            array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
+        else:
+            setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
+        known[name] = values
+
     def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
         """The one instance of a Warp struct and its arrays by name, of these elements, `count` long at least.
 
