@@ -152,10 +152,7 @@ def build_pipeline(
     )
     # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
     load_kernels(pipeline.kernels()[::-1], device)
-    if "measured_meshes" in surfaces:
-        from collidecli.engine.geometry.clearance import measure_clearance
-
-        measure_clearance(surfaces["measured_meshes"], device_model.model.meshes, device)
+    _measure(surfaces, device_model)
     return pipeline, choice
 
 
@@ -168,15 +165,39 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
 
 
 def _surfaces(device_model: DeviceModel, table: RoomTable, store: FieldStore | None) -> tuple[dict[str, Any], float]:
-    """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took."""
-    needed = {room.kind.surfaces for room in table.rooms if room.kind}
-    meshes = device_model.rows.meshes
-    known = {"meshes": meshes, "measured_meshes": meshes, "heightfields": device_model.rows.heightfields}
-    surfaces = {name: known[name] for name in needed & set(known)}
+    """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took.
+
+    Meshes are still to be measured, by kernels.
+    """
+    model, device = device_model.model, device_model.device
+    surfaces: dict[str, Any] = dict.fromkeys(room.kind.surfaces for room in table.rooms if room.kind)
+    if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.meshes import upload_meshes
+
+        surfaces["meshes"] = upload_meshes(model.meshes, device)
+    if surfaces.keys() & {"heightfields", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.heightfields import upload_heightfields
+
+        surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
     start = time.perf_counter()
-    if "fields" in needed:
+    if "fields" in surfaces:
         surfaces["fields"] = _fields(device_model, store)
     return surfaces, time.perf_counter() - start
+
+
+def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
+    """Fills in those surfaces that hold meshes with their clearance, once its kernel is compiled."""
+    if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.clearance import measure_clearance
+
+        surfaces["measured_meshes"] = measure_clearance(
+            surfaces["meshes"], device_model.model.meshes, device_model.device
+        )
+    if "meshes_and_heightfields" in surfaces:
+        from collidecli.engine.narrow_phase.heightfield.mesh_pieces import Surfaces
+
+        both = surfaces["meshes_and_heightfields"] = Surfaces()
+        both.meshes, both.heightfields = surfaces["measured_meshes"], surfaces["heightfields"]
 
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:

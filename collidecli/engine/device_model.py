@@ -7,13 +7,12 @@ An *instance* is a shape in a cell: `instance = cell * width + place`, where a t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.heightfields import Heightfields, upload_heightfields
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
-from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import is_identity
@@ -31,13 +30,13 @@ PLACED_BY_WORLD = -2
 
 @wp.struct
 class ShapeRows:
-    """Shapes, one row each as in the model, and the filter's lists by row.
+    """Shapes, one row each as in the model. Kernels take what they read: compiling and calling cost by the array.
 
     kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or CONVEX_SURFACE.
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
     radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1;
     those of meshes that are convex stand behind the model's own.
-    mesh, heightfield: which of `meshes` and of `heightfields`, or -1.
+    mesh, heightfield: which of the model's, or -1; rooms that meet them are handed their surfaces (docs/adr/0056).
     """
 
     type: wp.array[wp.int32]
@@ -47,24 +46,39 @@ class ShapeRows:
     size: wp.array[Vec3]
     radius: wp.array[wp.float32]
     inflation: wp.array[wp.float32]
+    hull: wp.array[wp.int32]
+    hulls: Hulls
+    mesh: wp.array[wp.int32]
+    heightfield: wp.array[wp.int32]
+
+
+@wp.struct
+class Margins:
+    """How far shapes are inflated and from how far apart they are reported [m], by row, and what forced pairs author.
+
+    forced_start: where the pairs of each row begin in `forced`, their second rows; one more at the end.
+    """
+
     margin: wp.array[Real]
     gap: wp.array[Real]
-    filter_class: wp.array[wp.int32]
+    gap_is_sum: int
+    forced_start: wp.array[wp.int32]
+    forced: wp.array[wp.int32]
+    forced_gap: wp.array[Real]
+    forced_margin: wp.array[Real]
+
+
+@wp.struct
+class Filter:
+    """Which shapes may touch: classes of rows, and lists of pairs by their first row, as `Margins` has those forced."""
+
+    shape_class: wp.array[wp.int32]
     class_count: int
     class_table: wp.array[wp.uint8]
     excluded_start: wp.array[wp.int32]
     excluded: wp.array[wp.int32]
     forced_start: wp.array[wp.int32]
     forced: wp.array[wp.int32]
-    forced_gap: wp.array[Real]
-    forced_margin: wp.array[Real]
-    gap_is_sum: int
-    hull: wp.array[wp.int32]
-    hulls: Hulls
-    mesh: wp.array[wp.int32]
-    meshes: Meshes
-    heightfield: wp.array[wp.int32]
-    heightfields: Heightfields
 
 
 @wp.struct
@@ -87,6 +101,8 @@ class DeviceModel:
     model: Model
     device: wp.Device
     rows: ShapeRows
+    margins: Margins
+    pair_filter: Filter
     layout: Layout
     places: tuple[np.ndarray, ...]
     world_shift: wp.array
@@ -97,20 +113,16 @@ class DeviceModel:
         return len(self.places)
 
 
+def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
+    # Warp has no arrays of length zero that a kernel may take by pointer: one unused element stands in.
+    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
+    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
+
+
 def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     """Copies a model's arrays to `device`."""
-
-    def put(values: np.ndarray, dtype: object) -> wp.array:
-        # Warp has no arrays of length zero that a kernel may take by pointer: one unused element stands in.
-        filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
-        return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
-
-    shapes, pair_filter = model.shapes, model.pair_filter
-    excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
-    forced_start, forced = _by_row(pair_filter.forced, len(shapes))
-    forced_gap, forced_margin = (
-        values if len(values) else np.full(len(forced), np.nan) for values in (model.forced_gap, model.forced_margin)
-    )
+    put = partial(_put, device)
+    shapes = model.shapes
     rows = ShapeRows()
     rows.type = put(shapes.type, wp.int32)
     rows.kind = put(kinds_of(model), wp.int32)
@@ -120,22 +132,11 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
     inflation = reach_share(model)
     rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
-    rows.margin = put(shapes.margin, Real)
-    rows.gap = put(shapes.gap, Real)
-    rows.filter_class = put(pair_filter.shape_class, wp.int32)
-    rows.class_count = len(pair_filter.class_table)
-    rows.class_table = put(pair_filter.class_table.astype(np.uint8).ravel(), wp.uint8)
-    rows.excluded_start, rows.excluded = put(excluded_start, wp.int32), put(excluded, wp.int32)
-    rows.forced_start, rows.forced = put(forced_start, wp.int32), put(forced, wp.int32)
-    rows.forced_gap, rows.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
-    rows.gap_is_sum = int(model.gap_rule == "sum")
     surfaces = [surface for surface in model.convex_surfaces if surface is not None]
     rows.hull = put(_hulls_of(model), wp.int32)
     rows.hulls = upload_hulls(model.hulls, device, surfaces)
     rows.mesh = put(shapes.mesh, wp.int32)
-    rows.meshes = upload_meshes(model.meshes, device)
     rows.heightfield = put(shapes.heightfield, wp.int32)
-    rows.heightfields = upload_heightfields(model.heightfields, device)
 
     template_count = int(model.world_template.max()) + 1
     places = tuple(model.template_shapes(t) for t in range(template_count))
@@ -148,7 +149,28 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
     world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
     body_shifts = put((model.bodies.template != GLOBAL_TEMPLATE).astype(np.int32), wp.int32)
-    return DeviceModel(model, device, rows, layout, places, world_shift, body_shifts)
+    margins, pair_filter = _upload_pairs(model, device)
+    return DeviceModel(model, device, rows, margins, pair_filter, layout, places, world_shift, body_shifts)
+
+
+def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
+    put, shapes, pair_filter = partial(_put, device), model.shapes, model.pair_filter
+    excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
+    forced_start, forced = _by_row(pair_filter.forced, len(shapes))
+    forced_gap, forced_margin = (
+        values if len(values) else np.full(len(forced), np.nan) for values in (model.forced_gap, model.forced_margin)
+    )
+    margins, lists = Margins(), Filter()
+    margins.margin, margins.gap = put(shapes.margin, Real), put(shapes.gap, Real)
+    margins.gap_is_sum = int(model.gap_rule == "sum")
+    margins.forced_start = lists.forced_start = put(forced_start, wp.int32)
+    margins.forced = lists.forced = put(forced, wp.int32)
+    margins.forced_gap, margins.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
+    lists.shape_class = put(pair_filter.shape_class, wp.int32)
+    lists.class_count = len(pair_filter.class_table)
+    lists.class_table = put(pair_filter.class_table.astype(np.uint8).ravel(), wp.uint8)
+    lists.excluded_start, lists.excluded = put(excluded_start, wp.int32), put(excluded, wp.int32)
+    return margins, lists
 
 
 def _body_or_world(model: Model) -> np.ndarray:

@@ -155,7 +155,7 @@ class CollisionPipeline:
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
         needed = [size * room.max_contacts for size, room in zip(sizes, self.table.rooms, strict=True)]
-        shared = [self.device_model.rows, chunk.instances, candidates]
+        shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
         pieces = {}
         for index, room in enumerate(self.table.rooms):
             if room.kind and sizes[index]:
@@ -180,7 +180,7 @@ class CollisionPipeline:
             staged = workspace.struct(
                 Staging, contact=contact, start=first_row, most=room.max_contacts, pair_count=size
             )
-            workspace.launch(room.kernel, size, [self.device_model.rows, chunk.instances, candidates, bucket, staged])
+            workspace.launch(room.kernel, size, [*shared, bucket, staged])
             if room.naming is not None:
                 workspace.launch(room.naming, size, [self.device_model.rows, candidates, bucket, staged])
         return staged, workspace.last(inexact, 1) if may_be_inexact else 0

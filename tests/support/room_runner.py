@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Bucket
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
@@ -53,10 +53,10 @@ def launch_room(
         out, candidates, bucket = _staging(pairs, max_contacts), _candidates(pairs), Bucket()
         bucket.order = wp.array(np.arange(pairs), dtype=wp.int32)
         bucket.inexact = wp.zeros(1, dtype=wp.int32)
-        rows = _rows(pairs, (type_a, type_b), (size_a, size_b), reach)
+        rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), reach)
         instances = Instances()
         instances.pose = wp.array(_beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose)
-        wp.launch(kernel, dim=pairs, inputs=[rows, instances, candidates, bucket, out])
+        wp.launch(kernel, dim=pairs, inputs=[rows, margins, instances, candidates, bucket, out])
         contact = out.contact.numpy().reshape(max_contacts, pairs).T
         return PairContacts(
             candidates.found.numpy(),
@@ -75,17 +75,17 @@ def _beside(of_a, of_b, pairs: int) -> np.ndarray:
     return np.stack(both, 1).reshape(2 * pairs, *both[0].shape[1:])
 
 
-def _rows(pairs: int, types: tuple[int, int], sizes: tuple, reach) -> ShapeRows:
+def _rows(pairs: int, types: tuple[int, int], sizes: tuple, reach) -> tuple[ShapeRows, Margins]:
     """Rows 2 i and 2 i + 1 are pair i. The reach is a gap: no shape has a margin."""
-    rows = ShapeRows()
+    rows, margins = ShapeRows(), Margins()
     rows.type = wp.array(np.tile(types, pairs), dtype=wp.int32)
     of_a, of_b = (np.broadcast_to(np.asarray(size, np.float64), (pairs, 3)) for size in sizes)
     rows.size = wp.array(_beside(of_a, of_b, pairs), dtype=Vec3)
-    rows.margin = wp.zeros(2 * pairs, dtype=Real)
+    margins.margin = wp.zeros(2 * pairs, dtype=Real)
     gap = np.broadcast_to(np.asarray(reach, np.float64), pairs)
-    rows.gap = wp.array(_beside(gap, gap, pairs), dtype=Real)
-    rows.forced_start = wp.zeros(2 * pairs + 1, dtype=wp.int32)
-    return rows
+    margins.gap = wp.array(_beside(gap, gap, pairs), dtype=Real)
+    margins.forced_start = wp.zeros(2 * pairs + 1, dtype=wp.int32)
+    return rows, margins
 
 
 def _candidates(pairs: int) -> Candidates:

@@ -10,7 +10,7 @@ from collidecli.engine.broad_phase.blocks import meeting_bits
 from collidecli.engine.broad_phase.candidate import may_touch
 from collidecli.engine.broad_phase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of
-from collidecli.engine.device_model import LANES, DeviceModel, Layout, ShapeRows
+from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout, ShapeRows
 from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
@@ -19,20 +19,26 @@ PER_WORD = wp.constant(ENTRIES_PER_WORD)
 
 @wp.func
 def filtered_bits(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, row0: int, block: int, bits: wp.uint32
+    lists: Filter, layout: Layout, chunk: ChunkCells, row0: int, block: int, bits: wp.uint32
 ) -> wp.uint32:
     """Of `bits`, those lanes that the filter lets touch the instance."""
     passed = wp.uint32(0)
     for k in range(LANE_COUNT):
         bit = wp.uint32(1) << wp.uint32(k)
-        if (bits & bit) != wp.uint32(0) and may_touch(rows, row0, row_of(chunk, layout, block * LANE_COUNT + k)):
+        if (bits & bit) != wp.uint32(0) and may_touch(lists, row0, row_of(chunk, layout, block * LANE_COUNT + k)):
             passed = passed | bit
     return passed
 
 
 @kernel
 def test_all(
-    rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, words_per_place: int, hits: HitWords
+    rows: ShapeRows,
+    lists: Filter,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    words_per_place: int,
+    hits: HitWords,
 ):
     """One thread a word: a place against the places of a few blocks, those behind it."""
     thread = wp.tid()
@@ -56,7 +62,7 @@ def test_all(
                 asked = asked & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
             bits = meeting_bits(rows, layout, chunk, instances, instance0, block, asked)
             if bits != wp.uint32(0):
-                bits = filtered_bits(rows, layout, chunk, row0, block, bits)
+                bits = filtered_bits(lists, layout, chunk, row0, block, bits)
                 word = word | (bits << wp.uint32((place_block - first_block) * LANE_COUNT))
     hits.word[thread] = word
     hits.end[thread] = bit_count(word)
@@ -94,7 +100,8 @@ class AllPairs:
         words_per_place = -(-layout.width // (ENTRIES_PER_WORD * LANES))
         count = chunk.cell_count * layout.width * words_per_place
         hits = hit_words(workspace, count)
-        arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, words_per_place, hits]
+        model, lists = self.device_model, self.device_model.pair_filter
+        arguments = [model.rows, lists, layout, chunk.cells, chunk.instances, words_per_place, hits]
         workspace.launch(test_all, count, arguments)
         found = workspace.scan(hits.end, count)
         candidates = workspace.array("candidate", found, wp.vec2i)

@@ -7,7 +7,7 @@ phase asks both questions in the same numbers, so all of them find the same cand
 
 import warp as wp
 
-from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.device_model import Filter, Margins
 from collidecli.engine.geometry.real import Real
 
 
@@ -28,24 +28,24 @@ def find_sorted(values: wp.array[wp.int32], begin: int, end: int, wanted: int) -
 
 
 @wp.func
-def forced_index(rows: ShapeRows, row0: int, row1: int) -> int:
+def forced_index(start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: int, row1: int) -> int:
     """Where the forced pair (row0 < row1) stands; -1 when it is not forced."""
-    begin = rows.forced_start[row0]
-    end = rows.forced_start[row0 + 1]
+    begin = start[row0]
+    end = start[row0 + 1]
     if begin == end:
         return -1
-    return find_sorted(rows.forced, begin, end, row1)
+    return find_sorted(forced, begin, end, row1)
 
 
 @wp.func
-def may_touch(rows: ShapeRows, row0: int, row1: int) -> bool:
+def may_touch(lists: Filter, row0: int, row1: int) -> bool:
     """Whether the filter lets two shapes (row0 < row1) touch."""
-    if rows.class_table[rows.filter_class[row0] * rows.class_count + rows.filter_class[row1]] != wp.uint8(0):
-        begin = rows.excluded_start[row0]
-        end = rows.excluded_start[row0 + 1]
-        if begin == end or find_sorted(rows.excluded, begin, end, row1) < 0:
+    if lists.class_table[lists.shape_class[row0] * lists.class_count + lists.shape_class[row1]] != wp.uint8(0):
+        begin = lists.excluded_start[row0]
+        end = lists.excluded_start[row0 + 1]
+        if begin == end or find_sorted(lists.excluded, begin, end, row1) < 0:
             return True
-    return forced_index(rows, row0, row1) >= 0
+    return forced_index(lists.forced_start, lists.forced, row0, row1) >= 0
 
 
 @wp.struct
@@ -57,17 +57,17 @@ class PairLimits:
 
 
 @wp.func
-def pair_limits(rows: ShapeRows, row0: int, row1: int) -> PairLimits:
+def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
     """Margin and gap of a pair (row0 < row1); what a forced pair authors stands in place of its shapes' own."""
     limits = PairLimits()
-    limits.margin = rows.margin[row0] + rows.margin[row1]
-    limits.gap = wp.max(rows.gap[row0], rows.gap[row1])
-    if rows.gap_is_sum != 0:
-        limits.gap = rows.gap[row0] + rows.gap[row1]
-    forced = forced_index(rows, row0, row1)
+    limits.margin = margins.margin[row0] + margins.margin[row1]
+    limits.gap = wp.max(margins.gap[row0], margins.gap[row1])
+    if margins.gap_is_sum != 0:
+        limits.gap = margins.gap[row0] + margins.gap[row1]
+    forced = forced_index(margins.forced_start, margins.forced, row0, row1)
     if forced >= 0:
-        if not wp.isnan(rows.forced_margin[forced]):
-            limits.margin = rows.forced_margin[forced]
-        if not wp.isnan(rows.forced_gap[forced]):
-            limits.gap = rows.forced_gap[forced]
+        if not wp.isnan(margins.forced_margin[forced]):
+            limits.margin = margins.forced_margin[forced]
+        if not wp.isnan(margins.forced_gap[forced]):
+            limits.gap = margins.forced_gap[forced]
     return limits

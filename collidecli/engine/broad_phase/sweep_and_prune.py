@@ -30,7 +30,7 @@ from collidecli.engine.cells import (
     bound_vector,
     row_of,
 )
-from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.device_model import DeviceModel, Filter, Layout, ShapeRows
 from collidecli.engine.kernel import kernel
 from collidecli.engine.workspace import Workspace
 
@@ -156,7 +156,7 @@ def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j:
 
 @kernel
 def sweep(
-    rows: ShapeRows,
+    lists: Filter,
     layout: Layout,
     chunk: ChunkCells,
     columns: Columns,
@@ -184,7 +184,7 @@ def sweep(
             continue
         first = wp.min(instance, entries.instance[other])
         second = wp.max(instance, entries.instance[other])
-        if may_touch(rows, row_of(chunk, layout, first), row_of(chunk, layout, second)):
+        if may_touch(lists, row_of(chunk, layout, first), row_of(chunk, layout, second)):
             slot = wp.atomic_add(found, 0, 1)
             if slot < capacity:
                 candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
@@ -250,7 +250,8 @@ class SweepAndPrune:
             capacity = candidate_key.shape[0] // 2
             workspace.fill(counter, 0)
             sink = [capacity, counter, candidate_key]
-            arguments = [self.device_model.rows, layout, chunk.cells, self.plan.columns, entry_count, entries]
+            lists = self.device_model.pair_filter
+            arguments = [lists, layout, chunk.cells, self.plan.columns, entry_count, entries]
             workspace.launch(sweep, entry_count, [*arguments, *sink])
             listed = self.plan.listed_per_cell
             arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]

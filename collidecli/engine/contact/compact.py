@@ -10,7 +10,7 @@ from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.contact.moments import ANCHOR
 from collidecli.engine.contact.order import deepest_to_front, sort_by_features
-from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
+from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
@@ -121,6 +121,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
     @kernel
     def compact(
         rows: ShapeRows,
+        margins: Margins,
         layout: Layout,
         chunk: ChunkCells,
         instances: Instances,
@@ -140,7 +141,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         pair = candidates.pair[thread]
         row0 = candidates.row[thread][0]
         row1 = candidates.row[thread][1]
-        margin = pair_limits(rows, row0, row1).margin
+        margin = pair_limits(margins, row0, row1).margin
         swapped = rows.type[row0] > rows.type[row1]
         instance_a = pair[0]
         if swapped:
@@ -225,7 +226,8 @@ def compact_contacts(
     else:
         workspace.fill(cell_end, 0)
     columns, arrays = workspace.table("column", _COLUMNS[float_type], total, _elements(float_type))
-    arguments = [device_model.rows, layout, chunk.cells, chunk.instances, candidates, staged, columns]
+    rows, margins = device_model.rows, device_model.margins
+    arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, staged, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)
     if scale is not None:
         arrays = {**arrays, FRICTION_SCALE.name: workspace.array("column_friction_scale", total, wp.float32)}

@@ -32,7 +32,7 @@ from collidecli.engine.contact.marks import (
 )
 from collidecli.engine.contact.moments import NOT_SCALED, anchor_of, friction_scales
 from collidecli.engine.contact.order import sort_many_by_features
-from collidecli.engine.device_model import DeviceModel, ShapeRows
+from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.query import Query, query_of
@@ -184,6 +184,7 @@ def gather_kept(contact: wp.array[StagedContact], first: int, stride: int, count
 @partial(kernel, fuse_fp=False)
 def reduce_contacts(
     rows: ShapeRows,
+    margins: Margins,
     instances: Instances,
     candidates: Candidates,
     rule: ReductionRule,
@@ -201,8 +202,8 @@ def reduce_contacts(
         return
     first = candidates.first[thread]
     stride = candidates.stride[thread]
-    margin = pair_limits(rows, row[0], row[1]).margin
-    query = query_of(rows, instances, candidates.pair[thread], row)
+    margin = pair_limits(margins, row[0], row[1]).margin
+    query = query_of(rows, margins, instances, candidates.pair[thread], row)
     b_leads = is_led_by_b(rows, query)
     to_frame = wp.quat_identity(dtype=Real)
     if b_leads:
@@ -263,7 +264,8 @@ class Reduction:
         if self.matches_moments:
             workspace.fill(scale, NOT_SCALED)
         if self.rule is not None:
-            arguments = [device_model.rows, instances, candidates, self.rule, contact, scale]
+            rows, margins = device_model.rows, device_model.margins
+            arguments = [rows, margins, instances, candidates, self.rule, contact, scale]
             workspace.launch(reduce_contacts, count, arguments)
         return scale if self.matches_moments else None
 

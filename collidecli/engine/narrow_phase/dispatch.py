@@ -12,7 +12,14 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, ShapeRows, type_of_kind
+from collidecli.engine.device_model import (
+    CONVEX_SURFACE,
+    KIND_COUNT,
+    KINDS_WITH_FIELD,
+    Margins,
+    ShapeRows,
+    type_of_kind,
+)
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.query import hull_of, primitive_of, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, Staging, place_of
@@ -80,6 +87,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     @kernel
     def narrow_phase(
         rows: ShapeRows,
+        margins: Margins,
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
@@ -87,7 +95,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
         found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
         note(candidates, bucket, out, candidate, row, found)
@@ -107,6 +115,7 @@ def convex_kernel(
     @kernel
     def narrow_phase(
         rows: ShapeRows,
+        margins: Margins,
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
@@ -114,7 +123,7 @@ def convex_kernel(
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
         a = shape_a(rows, query.row_a)
         b = shape_b(rows, query.row_b)
@@ -146,7 +155,10 @@ class Room:
 
 @dataclass(frozen=True)
 class RoomBucket:
-    """The candidates order[start:start + size] of a room. shared: rows, instances, candidates. surfaces: by name."""
+    """The candidates order[start:start + size] of a room.
+
+    shared: rows, margins, instances, candidates. surfaces: by name.
+    """
 
     room: Room
     shared: list[Any]

@@ -15,7 +15,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import RoomBucket
 from collidecli.engine.narrow_phase.query import query_of
@@ -74,6 +74,7 @@ def search_kernel(surfaces_type: Any, pieces_of: Callable[..., Any]) -> wp.Kerne
 
     def find_pieces(
         rows: ShapeRows,
+        margins: Margins,
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
@@ -100,7 +101,7 @@ def search_kernel(surfaces_type: Any, pieces_of: Callable[..., Any]) -> wp.Kerne
             out.end = end[thread]
             if out.end - out.first <= FEW:
                 return
-        query = query_of(rows, instances, candidates.pair[out.candidate], candidates.row[out.candidate])
+        query = query_of(rows, margins, instances, candidates.pair[out.candidate], candidates.row[out.candidate])
         found = pieces_of(rows, surfaces, query, thread % parts, parts, out)
         if writes == 0:
             end[thread] = found
@@ -117,6 +118,7 @@ def piece_kernel(surfaces_type: Any, collide_piece: Callable[..., Any]) -> wp.Ke
 
     def collide_pieces(
         rows: ShapeRows,
+        margins: Margins,
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
@@ -129,7 +131,7 @@ def piece_kernel(surfaces_type: Any, collide_piece: Callable[..., Any]) -> wp.Ke
         """One thread a piece."""
         thread = wp.tid()
         candidate = piece[thread][0]
-        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
         found = collide_piece(rows, surfaces, query, piece[thread][1], out, thread * most)
         if found >= INEXACT:
             found -= INEXACT
@@ -148,6 +150,7 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 
     def collide_pieces(
         rows: ShapeRows,
+        margins: Margins,
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
@@ -179,7 +182,7 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
             out.first = first_row + begin
             out.end = first_row + end[thread]
         candidate = piece[thread][0]
-        query = query_of(rows, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
         found = contacts_of(rows, surfaces, query, piece[thread][1], out)
         if writes == 0:
             end[thread] = found
@@ -295,6 +298,6 @@ class PieceKind:
             out = workspace.struct(Staging, contact=contact, start=first_row, most=1, pair_count=1)
             arguments = [*shared, surfaces, pieces.piece, most, inexact, out, found]
         workspace.launch(room.kernel, pieces.count, arguments)
-        rows, _, candidates = shared
+        rows, _, _, candidates = shared
         arguments = [rows, candidates, bucket.order, bucket.start, limit, pieces.parts, pieces.end, found]
         workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])

@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.broad_phase.candidate import pair_limits
 from collidecli.engine.cells import Instances
-from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import HullShape, hull_shape
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.support import Primitive, primitive
@@ -29,12 +29,12 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
 
 
 @wp.func
-def query_of(rows: ShapeRows, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
+def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
     """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
     row0 = row[0]
     row1 = row[1]
     query = Query()
-    limits = pair_limits(rows, row0, row1)
+    limits = pair_limits(margins, row0, row1)
     query.reach = limits.gap + limits.margin
     pose0 = instances.pose[pair[0]]
     pose1 = instances.pose[pair[1]]

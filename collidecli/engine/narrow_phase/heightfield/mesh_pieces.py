@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.heightfields import Field, field_of, highest_of_cell, named_triangle
+from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.faces import bits_of_face
@@ -17,6 +17,14 @@ from collidecli.engine.narrow_phase.mesh.mid_phase import Near, box_of_shape, me
 from collidecli.engine.narrow_phase.mesh.pieces import has_work
 from collidecli.engine.narrow_phase.mesh.view import TOUCHES
 from collidecli.engine.narrow_phase.query import Query
+
+
+@wp.struct
+class Surfaces:
+    """Every mesh, measured, and every heightfield of a model."""
+
+    meshes: Meshes
+    heightfields: Heightfields
 
 
 @wp.struct
@@ -159,9 +167,10 @@ def faces_of_field(both: Both, meshes: Meshes, field: Field, part: int, parts: i
 
 
 @wp.func
-def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
+def triangles_of_both(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the triangles with work in a share of the mesh's tree; ~ those of the heightfield's in one of its rows."""
-    field = field_of(rows.heightfields, rows.heightfield[query.row_b])
+    meshes = surfaces.meshes
+    field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
     both = both_of(rows, meshes, query)
     share = (both.of_field.end - both.of_field.first) / parts + 1
     node = both.of_field.first + share * part

@@ -7,11 +7,11 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.heightfields import field_of
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
-from collidecli.engine.narrow_phase.heightfield.mesh_pieces import triangles_of_both
+from collidecli.engine.narrow_phase.heightfield.mesh_pieces import Surfaces, triangles_of_both
 from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
 from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle
@@ -55,11 +55,11 @@ def view_on_ground(ground: Ground, mesh: int, pose_b_to_a: Pose, reach: Real, si
 
 
 @wp.func
-def contacts_on_ground(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
+def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
     ground = Ground()
-    ground.meshes = meshes
-    ground.field = field_of(rows.heightfields, rows.heightfield[query.row_b])
+    ground.meshes = surfaces.meshes
+    ground.field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
     middle = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
     if middle[2] < ground.field.bottom:
         ground.beneath = 1
@@ -74,13 +74,13 @@ def contacts_on_ground(rows: ShapeRows, meshes: Meshes, query: Query, number: in
 
 GROUND = PieceKind(
     "ground",
-    "measured_meshes",
-    search_kernel(Meshes, triangles_of_both),
+    "meshes_and_heightfields",
+    search_kernel(Surfaces, triangles_of_both),
     join_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
 )
-ROOM = Room("mesh_heightfield", 0, counted_kernel(Meshes, contacts_on_ground), kind=GROUND)
+ROOM = Room("mesh_heightfield", 0, counted_kernel(Surfaces, contacts_on_ground), kind=GROUND)
 
 
 def room_of(type_a: ShapeType) -> Room:
