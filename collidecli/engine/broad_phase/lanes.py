@@ -15,12 +15,36 @@ SAFE = wp.constant(wp.float32(1.000001))
 SLACK = wp.constant(wp.float32(5.0e-7))
 """Rounding of a coordinate, and of three products of differences of two, relative to them."""
 
-EACH_LANE = f"""
+
+def lanes_that(lines: str, condition: str) -> str:
+    """C++ that sets `met` to the bits of those lanes for which `condition` holds, after `lines`.
+
+    Of what `number` points at, EIGHT(number) is each lane's. On a processor all lanes are one step, vectors of the
+    compiler's own: a loop it would take apart and join half of it again, and gather the bits by five steps for one.
+    """
+    return f"""
 #if defined(__clang__)
-    #pragma clang loop vectorize_width({LANES}) interleave(disable) unroll(disable)
-#endif
-    for (int k = 0; k < {LANES}; ++k)"""
-"""A loop that is one step on a processor: left alone, its compiler takes it apart and joins half of it again."""
+    {{
+        typedef float Lanes __attribute__((ext_vector_type({LANES}), aligned(4)));
+        typedef bool Flags __attribute__((ext_vector_type({LANES})));
+        #define EIGHT(number) (*(const Lanes*)(number))
+        #define MAGNITUDE(x) __builtin_elementwise_abs(x)
+        {lines}
+        met = __builtin_bit_cast(unsigned char, __builtin_convertvector({condition}, Flags));
+        #undef EIGHT
+        #undef MAGNITUDE
+    }}
+#else
+    for (int k = 0; k < {LANES}; ++k) {{
+        #define EIGHT(number) (number)[k]
+        #define MAGNITUDE(x) fabsf(x)
+        {lines}
+        met |= (unsigned int)({condition}) << k;
+        #undef EIGHT
+        #undef MAGNITUDE
+    }}
+#endif"""
+
 
 BOUNDS = f"""
     const float* one = bound.data + (instance / {LANES}) * {NUMBERS * LANES} + instance % {LANES};
@@ -28,32 +52,43 @@ BOUNDS = f"""
     const float* radius = bound.data + block * {NUMBERS * LANES} + {RADIUS * LANES};
     const float* lower = bound.data + block * {NUMBERS * LANES} + {LOWER * LANES};
     const float* upper = bound.data + block * {NUMBERS * LANES} + {UPPER * LANES};
-    unsigned int bits = 0;
+    unsigned int met = 0;
 """
 """Where the numbers of an instance and those of a block stand: those of one place are LANES apart."""
+
+BALLS = lanes_that(
+    f"""
+        const auto x = EIGHT(center) - cx, y = EIGHT(center + {LANES}) - cy, z = EIGHT(center + {2 * LANES}) - cz;
+        const auto r = (EIGHT(radius) + cr) * {float(SAFE)!r}f;""",
+    "x * x + y * y + z * z < r * r",
+)
+BOXES = lanes_that(
+    f"""
+        const auto below = (EIGHT(lower) < ux) & (EIGHT(lower + {LANES}) < uy) & (EIGHT(lower + {2 * LANES}) < uz);
+        const auto above = (EIGHT(upper) > lx) & (EIGHT(upper + {LANES}) > ly) & (EIGHT(upper + {2 * LANES}) > lz);""",
+    "below & above",
+)
+FRONT = lanes_that(
+    f"""
+        const auto x = EIGHT(corner_x) - px, y = EIGHT(corner_y) - py, z = EIGHT(corner_z) - pz;
+        const auto rounding = (MAGNITUDE(x) + MAGNITUDE(y) + MAGNITUDE(z)) * {float(SLACK)!r}f;""",
+    "nx * x + ny * y + nz * z - rounding < near",
+)
 
 
 @wp.func_native(
     f"""{BOUNDS}
     const float cx = one[{CENTER * LANES}], cy = one[{(CENTER + 1) * LANES}], cz = one[{(CENTER + 2) * LANES}];
     const float cr = one[{RADIUS * LANES}];
-    {EACH_LANE} {{
-        const float x = center[k] - cx, y = center[{LANES} + k] - cy, z = center[{2 * LANES} + k] - cz;
-        const float r = (radius[k] + cr) * {float(SAFE)!r}f;
-        bits |= (unsigned int)(x * x + y * y + z * z < r * r) << k;
-    }}
-    bits &= asked;
-    if (bits == 0)
-        return bits;
-    unsigned int meet = 0;
+    {BALLS}
+    const unsigned int near = met & asked;
+    if (near == 0)
+        return near;
+    met = 0;
     const float lx = one[{LOWER * LANES}], ly = one[{(LOWER + 1) * LANES}], lz = one[{(LOWER + 2) * LANES}];
     const float ux = one[{UPPER * LANES}], uy = one[{(UPPER + 1) * LANES}], uz = one[{(UPPER + 2) * LANES}];
-    {EACH_LANE} {{
-        const bool below = (lower[k] < ux) & (lower[{LANES} + k] < uy) & (lower[{2 * LANES} + k] < uz);
-        const bool above = (lx < upper[k]) & (ly < upper[{LANES} + k]) & (lz < upper[{2 * LANES} + k]);
-        meet |= (unsigned int)(below & above) << k;
-    }}
-    return bits & meet;
+    {BOXES}
+    return near & met;
 """
 )
 def near_bits(bound: wp.array[wp.float32], instance: int, block: int, asked: wp.uint32) -> wp.uint32:
@@ -70,12 +105,8 @@ def near_bits(bound: wp.array[wp.float32], instance: int, block: int, asked: wp.
     const float* corner_x = nx > 0.0f ? lower : upper;
     const float* corner_y = (ny > 0.0f ? lower : upper) + {LANES};
     const float* corner_z = (nz > 0.0f ? lower : upper) + {2 * LANES};
-    {EACH_LANE} {{
-        const float x = corner_x[k] - px, y = corner_y[k] - py, z = corner_z[k] - pz;
-        const float rounding = {float(SLACK)!r}f * (fabsf(x) + fabsf(y) + fabsf(z));
-        bits |= (unsigned int)(nx * x + ny * y + nz * z - rounding < near) << k;
-    }}
-    return bits;
+    {FRONT}
+    return met;
 """
 )
 def half_space_bits(
@@ -92,10 +123,9 @@ def half_space_bits(
 @wp.func_native(
     f"""
     const float* radius = bound.data + (block * {NUMBERS} + {RADIUS}) * {LANES};
-    unsigned int bits = 0;
-    {EACH_LANE}
-        bits |= (unsigned int)(radius[k] >= {float(INFINITE)!r}f) << k;
-    return bits;
+    unsigned int met = 0;
+    {lanes_that("", f"EIGHT(radius) >= {float(INFINITE)!r}f")}
+    return met;
 """
 )
 def plane_bits(bound: wp.array[wp.float32], block: int) -> wp.uint32:
