@@ -8,6 +8,7 @@ made together when a result of theirs is read.
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 import warp as wp
@@ -55,6 +56,12 @@ def make_steps(step: wp.array[wp.uint64], count: int):
     make_each_step(step, count)
 
 
+@cache
+def _struct_of(names: tuple[str, ...], types: tuple[type, ...]) -> type[ctypes.Structure]:
+    """A struct of C: making one takes longer than packing it, and arrays that grow are packed anew."""
+    return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))})
+
+
 class PackedLaunch:
     """A kernel's launch on the CPU, its arguments where the compiled function reads them.
 
@@ -65,8 +72,7 @@ class PackedLaunch:
         self._command, self._last = command, arguments
         self._names = [argument.label for argument in command.kernel.adj.args]
         packed = command.params[1:]
-        fields = [(name, type(value)) for name, value in zip(self._names, packed, strict=True)]
-        self.packed: Any = type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*packed)
+        self.packed: Any = _struct_of(tuple(self._names), tuple(type(value) for value in packed))(*packed)
         self._structs = {
             self._names[index]: value
             for index, value in enumerate(packed)
