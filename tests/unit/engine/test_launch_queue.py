@@ -40,14 +40,18 @@ def line_of(workspace: Workspace, name: str, count: int, slope: int) -> Line:
     return workspace.struct(Line, slope=slope, value=workspace.array(name, count, wp.int32))
 
 
-def test_what_was_packed_stays_when_a_struct_is_filled_anew(workspace):
-    """One instance of a struct serves every launch; each launch has what was in it then."""
-    for slope in (3, 5):
-        workspace.launch(fill_line, 4, [1, line_of(workspace, f"of_{slope}", 4, slope)])
-    line_of(workspace, "of_3", 4, 100)
-    for slope in (3, 5):
-        found = workspace.host(workspace.array(f"of_{slope}", 4, wp.int32), 4)
-        np.testing.assert_array_equal(found, 1 + slope * np.arange(4))
+def test_each_launch_has_what_a_struct_held_then(workspace):
+    """One instance of a struct serves every launch, and is filled anew for each."""
+    lines = {3: "three", 5: "five", 7: "seven"}
+    for name in lines.values():
+        workspace.array(name, 4, wp.int32)  # an array that grew would make what is noted
+    for start in range(3):
+        for slope, name in lines.items():
+            workspace.launch(fill_line, 4, [start, line_of(workspace, name, 4, slope)])
+        line_of(workspace, "three", 4, 100)
+        for slope, name in lines.items():
+            found = workspace.host(workspace.array(name, 4, wp.int32), 4)
+            np.testing.assert_array_equal(found, start + slope * np.arange(4))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, MOST_STEPS])
