@@ -41,7 +41,7 @@ ACROSS = wp.constant(2)
 
 @wp.struct
 class AxisDepth:
-    """The least h [m] over the directions asked, below 0 where the shapes are apart; its unit normal, a to b, a's frame.
+    """The least h [m] over the directions asked, below 0 where shapes are apart; its unit normal, a to b, a's frame.
 
     kind: BY_A where a corner of the box gives the witnesses, BY_B where a point of the cylinder does, ACROSS + k where
     the edge along axis k does. on_a: a's witness, where has_witness is 1.

@@ -57,6 +57,9 @@ EASED_STEPS = wp.constant(2)
 two vertices across the normal, and directions along it lead astray. Measured: a fifth to a third fewer steps for hulls
 of 162 and 1000 vertices, the same for boxes, rods and plates."""
 
+DESCEND_AT = wp.constant(2)
+"""Step after which Newton's method is asked, or as soon as some direction parts the cores: of others most overlap."""
+
 GJK_LIMIT = wp.constant(128)
 """Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
 
@@ -147,9 +150,10 @@ def keep_carriers(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 @wp.func
 def newton_nearest(cores: Cores, normal: Vec3, pieces: int, scale: Real) -> Descent:
     """The distance of curved cores by Newton's method from a guess of the normal; found = 0 where it is not it."""
-    minimum = descend(cores, normal, pieces, scale, Vec3())
-    if minimum.found == 0:
-        minimum = rest_on_disc(cores, normal)
+    # A flat end first: around its axis the farthest point jumps, and a descent would only find its way back to it.
+    minimum = rest_on_disc(cores, normal)
+    if minimum.found == 0 or not is_nearest(minimum, scale):
+        minimum = descend(cores, normal, pieces, scale, Vec3())
     if not is_nearest(minimum, scale):
         minimum.found = 0
     return minimum
@@ -232,7 +236,7 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
     square = Real(0.0)
     scale_square = Real(0.0)
     step = int(0)
-    descend_at = wp.where(core_is_curved(cores.a.type) or core_is_curved(cores.b.type), int(2), int(-1))
+    descend_at = wp.where(core_is_curved(cores.a.type) or core_is_curved(cores.b.type), DESCEND_AT, GJK_LIMIT)
     radius = turning_radius(cores)
     direction = start
     while step < GJK_LIMIT:
@@ -269,7 +273,7 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         result.normal = -hull.v / result.distance
         radius = wp.where(step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius)
         direction = turned(direction, radius, hull.v, result.normal)
-        if step == descend_at:
+        if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
             pieces = pieces_that_differ(simplex, result.count)
             minimum = newton_nearest(cores, result.normal, pieces, wp.sqrt(scale_square))

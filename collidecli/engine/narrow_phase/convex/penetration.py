@@ -8,7 +8,7 @@ import warp as wp
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CYLINDER
+from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.geometry.support import (
     Cores,
     CoresOfHullAndTriangle,
@@ -20,7 +20,7 @@ from collidecli.engine.geometry.support import (
     core_is_flat,
     core_radius,
 )
-from collidecli.engine.narrow_phase.convex.box_cylinder import AxisDepth, box_and_cylinder
+from collidecli.engine.narrow_phase.convex.at_once import FAR, OPEN, WITHOUT_WITNESS, known_at_once
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.depth import Depth
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
@@ -134,15 +134,6 @@ def cores_of(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> CoresOfHullAn
 
 
 @wp.func
-def toward(cores: Any) -> Vec3:
-    """Unit vector along the line of centres; +z of a where they are one."""
-    length = wp.length(cores.position)
-    if length > Real(0.0):
-        return cores.position / length
-    return Vec3(Real(0.0), Real(0.0), Real(1.0))
-
-
-@wp.func
 def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
     """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that.
 
@@ -225,50 +216,6 @@ def depth_by_mpr(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth
     return result
 
 
-@wp.func
-def by_axes(cores: Cores, reach: Real) -> AxisDepth:
-    """What a few directions say of two cores before GJK is asked: see `box_cylinder`.
-
-    depth: the cores', exact where it is above 0; else they are at least -depth apart. normal: where it was found, or
-    where to begin. The cores are known to be at least `reach` apart, or not [m].
-    """
-    if cores.a.type == BOX and cores.b.type == CYLINDER:
-        return box_and_cylinder(cores, reach)
-    return nothing_known(cores)
-
-
-@wp.func
-def by_axes(cores: CoresWithHull, reach: Real) -> AxisDepth:
-    """Nothing."""
-    return nothing_known(cores)
-
-
-@wp.func
-def by_axes(cores: CoresOfHulls, reach: Real) -> AxisDepth:
-    """Nothing."""
-    return nothing_known(cores)
-
-
-@wp.func
-def by_axes(cores: CoresWithTriangle, reach: Real) -> AxisDepth:
-    """Nothing."""
-    return nothing_known(cores)
-
-
-@wp.func
-def by_axes(cores: CoresOfHullAndTriangle, reach: Real) -> AxisDepth:
-    """Nothing."""
-    return nothing_known(cores)
-
-
-@wp.func
-def nothing_known(cores: Any) -> AxisDepth:
-    """To begin along the line of centres."""
-    result = AxisDepth()
-    result.normal = toward(cores)
-    return result
-
-
 def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
     """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
 
@@ -276,19 +223,16 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     def separate(a: Any, b: Any, pose_b_to_a: Pose, reach: Real) -> Separation:
         cores = cores_of(a, b, pose_b_to_a)
         radii = cores.radius_a + cores.radius_b
-        known = by_axes(cores, reach + radii)
+        known = known_at_once(cores, reach + radii)
+        distance = known.distance
         result = Separation()
-        result.exact = 1
         result.normal = known.normal
-        distance = -known.depth
-        if known.depth > Real(0.0) and known.has_witness == 1:
-            result.point_a = known.on_a
-        elif known.depth < Real(0.0) and distance >= reach + radii:
-            result.exact = 0
-        else:
+        result.point_a = known.on_a
+        result.exact = wp.where(known.state == FAR, 0, 1)
+        if known.state == OPEN or known.state == WITHOUT_WITNESS:
             simplex = wp.zeros(shape=4, dtype=Vertex)
-            if known.depth > Real(0.0):
-                result.point_a = common_point(cores, known.depth, known.normal, simplex)
+            if known.state == WITHOUT_WITNESS:
+                result.point_a = common_point(cores, -distance, known.normal, simplex)
             else:
                 nearest = nearest_of_cores(cores, known.normal, reach + radii, simplex)
                 distance = nearest.distance

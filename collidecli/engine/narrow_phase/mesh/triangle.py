@@ -22,11 +22,12 @@ from collidecli.engine.geometry.meshes import (
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.narrow_phase.convex.at_once import toward
 from collidecli.engine.narrow_phase.convex.features import feature_at
 from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.manifold import along_face, contact_manifold, separation_along
 from collidecli.engine.narrow_phase.convex.overlap import feature_contacts
-from collidecli.engine.narrow_phase.convex.penetration import common_point, cores_of, depth_by_epa, toward
+from collidecli.engine.narrow_phase.convex.penetration import common_point, cores_of, depth_by_epa
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrow_phase.in_pieces import INEXACT
 from collidecli.engine.narrow_phase.join import RANK

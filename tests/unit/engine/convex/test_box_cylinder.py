@@ -1,0 +1,81 @@
+"""A box and a cylinder that overlap: every kind of direction that the least depth may have, against the oracle."""
+
+import numpy as np
+import pytest
+
+from collidecli.model.shape_types import ShapeType
+from tests.support.oracle import rotation_of, separation_along, signed_distance
+from tests.support.poses import random_quaternions
+from tests.support.separate_runner import run_separate
+
+BOX, CYLINDER = ShapeType.BOX, ShapeType.CYLINDER
+HALF, ROUND = (0.4, 0.5, 0.6), (0.5, 0.4, 0.0)
+EXACT = 3e-12
+"""Of sizes around 1: a direction must beat those before it by 1e-12 of the sizes' sum."""
+
+
+def _least(poses):
+    distance, _ = signed_distance(BOX, HALF, CYLINDER, ROUND, poses)
+    found = run_separate(BOX, HALF, CYLINDER, ROUND, poses)
+    assert np.array_equal(found.separation < 0.0, distance < 0.0)
+    overlap = distance < 0.0
+    assert np.abs(found.separation - distance)[overlap].max() < EXACT
+    along = separation_along(BOX, HALF, CYLINDER, ROUND, poses, found.normal)
+    assert np.abs(found.separation - along)[overlap].max() < EXACT
+    return found, overlap
+
+
+def test_every_kind_of_direction():
+    rng = np.random.default_rng(5)
+    count = 240
+    direction = rng.standard_normal((count, 3))
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    poses = np.concatenate([direction * rng.uniform(0.5, 1.0, (count, 1)), random_quaternions(rng, count)], axis=1)
+    found, overlap = _least(poses)
+    normal = found.normal[overlap]
+    across_axis = np.abs(np.einsum("pi,pi->p", rotation_of(poses[overlap])[..., 2], normal))
+    level = np.sum(normal == 0.0, axis=1)
+    assert np.count_nonzero(level == 2) > 5, "a face of the box"
+    assert np.count_nonzero(across_axis > 1 - 1e-12) > 5, "a cap"
+    assert np.count_nonzero((level == 1) & (across_axis < 1e-12)) > 5, "an edge on the side"
+    assert np.count_nonzero((level == 1) & (across_axis > 1e-3)) > 5, "an edge on a rim"
+
+
+def test_a_corner_in_the_side():
+    """The axis passes a corner at less than the radius, across the corner's diagonal."""
+    outward = np.full(3, 3**-0.5)
+    poses = []
+    for angle in np.linspace(0.0, np.pi, 9):
+        first = np.array([1.0, -1.0, 0.0]) / 2**0.5
+        axis = np.cos(angle) * first + np.sin(angle) * np.cross(outward, first)
+        turn = np.array([-axis[1], axis[0], 0.0, 1.0 + axis[2]])  # z onto the axis
+        poses.append([*(np.array(HALF) + 0.4 * outward), *(turn / np.linalg.norm(turn))])
+    found, _ = _least(np.array(poses))
+    np.testing.assert_allclose(found.separation, -0.1, atol=EXACT)
+    np.testing.assert_allclose(found.normal, np.tile(outward, (len(poses), 1)), atol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])
+def test_rims_that_all_but_lie_in_a_face(turn):
+    """A cap or the side, tilted against a face by next to nothing: seen along an edge the rim is all but a line."""
+    poses = []
+    for tilt in (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
+        for start in (0.0, np.pi / 2):
+            half = 0.5 * (start + tilt)
+            for center in ((0.1, 0.2, 1.1), (0.7, 0.3, 0.4), (0.3, 0.2, 0.95)):
+                poses.append([*center, *(np.sin(half) * np.array(turn)), np.cos(half)])
+    _least(np.array(poses))
+
+
+def test_apart_where_no_face_and_no_edge_parts_them():
+    """A corner of the box outside the side and above the rim: only directions between those two part them."""
+    tilt = 0.3
+    poses = np.array(
+        [
+            [0.4 + 0.38 + d, 0.5 + 0.3 + d, 0.6 + 0.3 + d, 0.0, np.sin(tilt), 0.0, np.cos(tilt)]
+            for d in np.linspace(-0.2, 0.2, 21)
+        ]
+    )
+    found, overlap = _least(poses)
+    assert 0 < np.count_nonzero(overlap) < len(poses)
+    assert np.all(found.exact == 1)
