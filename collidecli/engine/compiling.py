@@ -18,7 +18,7 @@ from warp._src import context
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Has one thread load these kernels' modules in turn; what goes wrong is said when they are asked for."""
+    """Has one thread load these modules in turn, behind what was begun before; `load_kernels` raises the errors."""
     _loader(os.getpid()).begin(kernels, device)
 
 
@@ -37,11 +37,13 @@ class _Loader:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="collide_headers_")
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "collide-compile", self._share_headers)
+        # One, so that what several begin at once waits for the first to have made the headers.
+        self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._share_headers)
         self._begun: dict[tuple[wp.Module, str], Future[None]] = {}
 
     def begin(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
         modules = _modules(kernels)
-        future = self._threads.submit(_load, modules, device)
+        future = self._ahead.submit(_load, modules, device)
         self._begun.update(((module, device.alias), future) for module in modules)
 
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:

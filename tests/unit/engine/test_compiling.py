@@ -50,7 +50,8 @@ def loaded(monkeypatch):
 
 def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
     device = find_device("cpu")
-    begin_loading([first, second], device)
+    begin_loading([first], device)
+    begin_loading([second], device)
     load_kernels([third, second, first], device)
     assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second, third))
     assert len({thread for module, thread in loaded if module is not third.module}) == 1
