@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from collidecli.model.polygons import triangulated
+
 
 def grid(
     count: int, width: float = 1.0, height: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
@@ -139,3 +141,15 @@ def winding(corners: np.ndarray, point: np.ndarray) -> float:
     over = (a * np.cross(b, c)).sum(-1)
     under = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
     return float(np.arctan2(over, under).sum() / (2.0 * np.pi))
+
+
+def prism(outline: list[tuple[float, float]], half: float) -> tuple[np.ndarray, np.ndarray]:
+    """A closed solid from y = -half to half over a polygon of (x, z), counterclockwise from -y; it may have dents."""
+    flat = np.array(outline, np.float64)
+    count = len(flat)
+    low = np.stack([flat[:, 0], np.full(count, -half), flat[:, 1]], axis=1)
+    cap = triangulated(low, np.array([count]), np.arange(count), "outline")
+    here, after = np.arange(count), np.roll(np.arange(count), -1)
+    sides = [np.stack([here, here + count, after + count], 1), np.stack([here, after + count, after], 1)]
+    high = low + np.array([0.0, 2.0 * half, 0.0])
+    return np.concatenate([low, high]), np.concatenate([cap, cap[:, ::-1] + count, *sides])

@@ -12,10 +12,13 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.model.triangle_mesh import TriangleMesh
 
-HEADER = 7
+HEADER = 8
 SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
+
+WIDE = 1.0 / 12.0
+"""Share of a mesh's longest extent, from which on a triangle's side is long: see `Meshes.owned`."""
 
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
@@ -28,12 +31,13 @@ class Meshes:
     point: vertices. vertex_normal, edge_normal, face_normal: outward (the first two are sums, not unit).
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
     owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
-    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface.
+    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface. 12 where it may hide a place
+    that is deeper than its corners tell: it has a long side, or a corner inside a flat part, which is not asked.
     rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
     each vertex in `around`.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
     header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
-    it is closed.
+    it is closed, 1 where a triangle may hide such a place.
     clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
     mesh's grid; and where its cells begin in `clear`, and how many there are along x, y and z.
     """
@@ -166,7 +170,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
         arrays = _arrays(mesh)
         nodes = len(arrays["skip"])
         begins = (at["vertex"], at["edge"], at["face"], at["node"], at["node"] + nodes)
-        header.append((*begins, int(mesh.has_front), int(mesh.is_closed)))
+        hides = bool((arrays["owned"] >> 12).any())
+        header.append((*begins, int(mesh.has_front), int(mesh.is_closed), int(hides)))
         shift = {
             "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
@@ -209,7 +214,7 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
-    salient = _salient(mesh, by_edge, rim, before)
+    salient, flat_edge = _salient(mesh, by_edge, rim, before)
     sticks_out = np.zeros(len(mesh.vertex), bool)
     for ends_of_side in (flat, following):
         sticks_out[ends_of_side[salient[edge.reshape(-1)]]] = True
@@ -217,6 +222,12 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     owned[0, np.unique(flat, return_index=True)[1]] = True
     owned[1, np.unique(edge, return_index=True)[1]] = True
     owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
+    corners = mesh.vertex[face]
+    longest = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2).max(axis=1)
+    inside_flat = np.zeros(len(mesh.vertex), bool)
+    for ends_of_side in (flat, following):
+        inside_flat[ends_of_side[flat_edge[edge.reshape(-1)]]] = True
+    hides = (longest > 2.0 * WIDE * mesh.half_extents.max()) | (inside_flat & ~sticks_out)[face].any(axis=1)
     return {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,
@@ -224,7 +235,7 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
         "face_normal": mesh.face_normal,
         "corner": flat,
         "side": edge.reshape(-1),
-        "owned": np.einsum("gfk,gk->f", owned.reshape(4, -1, 3), 1 << np.arange(12).reshape(4, 3)),
+        "owned": np.einsum("gfk,gk->f", owned.reshape(4, -1, 3), 1 << np.arange(12).reshape(4, 3)) + (hides << 12),
         "rim": rim,
         "across": before[by_edge],
         "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),
@@ -236,8 +247,12 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     }
 
 
-def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _salient(
+    mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """bool[E]: edges whose two triangles make a ridge, on the front where there is one; and all that have not just two.
+
+    And those whose two triangles are coplanar.
 
     by_edge: sides in the order of their edges. rim: where each edge's begin. before: vertex across from each side.
     """
@@ -256,4 +271,6 @@ def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: n
     salient[pair] = (rise < -SALIENT) | same_way | folded_back
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
-    return salient
+    flat_edge = np.zeros(len(salient), bool)
+    flat_edge[pair] = np.abs(rise) <= SALIENT
+    return salient, flat_edge

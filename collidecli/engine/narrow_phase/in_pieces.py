@@ -16,6 +16,7 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.geometry.real import Real
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import RoomBucket
 from collidecli.engine.narrow_phase.query import query_of
@@ -190,6 +191,65 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
     return _kernel(collide_pieces, surfaces_type)
 
 
+def deepen_kernel(surfaces_type: Any, deepen: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that looks for what the pieces of a pair that overlaps have left out, once their contacts are known.
+
+    deepen(rows, surfaces, query, depth, out: ContactRows) -> int: writes a contact that is deeper than `depth` [m].
+    """
+
+    def deepen_pairs(
+        rows: ShapeRows,
+        margins: Margins,
+        instances: Instances,
+        candidates: Candidates,
+        surfaces: Any,
+        order: wp.array[wp.int32],
+        start: int,
+        parts: int,
+        piece_end: wp.array[wp.int32],
+        found: wp.array[wp.int32],
+        contact: wp.array[StagedContact],
+        first_row: int,
+    ):
+        """One thread a candidate of a bucket, whose contacts stand together from first_row on, as the join has them."""
+        thread = wp.tid()
+        candidate = order[start + thread]
+        begin = int(0)
+        if thread > 0:
+            begin = piece_end[thread * parts - 1]
+        end = piece_end[(thread + 1) * parts - 1]
+        first = first_row
+        stop = first_row
+        if begin > 0:
+            first += found[begin - 1]
+        if end > 0:
+            stop += found[end - 1]
+        out = ContactRows()
+        out.contact = contact
+        nearest = Real(0.0)
+        for i in range(first, stop):
+            nearest = wp.min(nearest, contact[i].separation)
+            if contact[i].separation == Real(wp.inf):
+                out.first = i
+                out.end = i + 1
+        if nearest < Real(0.0) and out.end > 0:
+            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            deepen(rows, surfaces, query, -nearest, out)
+
+    return _kernel(deepen_pairs, surfaces_type)
+
+
+@wp.func
+def keep_room(out: ContactRows, kind: int) -> int:
+    """Writes a contact that does not count, into whose place `deepen` may put another; returns 1."""
+    if out.first < out.end:
+        contact = StagedContact()
+        contact.separation = Real(wp.inf)
+        contact.kind = kind
+        out.contact[out.first] = contact
+    return 1
+
+
 def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
     function.__annotations__["surfaces"] = surfaces_type
     return kernel(function)
@@ -233,7 +293,7 @@ class PieceKind:
 
     surfaces: which surfaces of the model the kernels read, by name. search, join: kernels of `search_kernel` and
     `join_kernel`. parts_on_cuda: threads that share a candidate's search where there are many cores; a core of its own
-    goes through all of it in one. others: kernels that prepare the surfaces.
+    goes through all of it in one. others: kernels that prepare the surfaces. deepen: one of `deepen_kernel`.
     """
 
     name: str
@@ -242,11 +302,13 @@ class PieceKind:
     join: wp.Kernel
     parts_on_cuda: int = 1
     others: tuple[wp.Kernel, ...] = ()
+    deepen: wp.Kernel | None = None
 
     @property
     def kernels(self) -> list[wp.Kernel]:
         """What is launched besides a room's own."""
-        return [self.search, copy_pieces, self.join, *self.others]
+        kernels = [self.search, copy_pieces, self.join, *self.others]
+        return [*kernels, self.deepen] if self.deepen else kernels
 
     def find(self, bucket: RoomBucket, workspace: Workspace) -> Pieces:
         """The pieces of a bucket."""
@@ -298,6 +360,9 @@ class PieceKind:
             out = workspace.struct(Staging, contact=contact, start=first_row, most=1, pair_count=1)
             arguments = [*shared, surfaces, pieces.piece, most, inexact, out, found]
         workspace.launch(room.kernel, pieces.count, arguments)
+        if self.deepen is not None:
+            arguments = [*shared, surfaces, bucket.order, bucket.start, pieces.parts, pieces.end, found]
+            workspace.launch(self.deepen, bucket.size, [*arguments, contact, first_row])
         rows, _, _, candidates = shared
         arguments = [rows, candidates, bucket.order, bucket.start, limit, pieces.parts, pieces.end, found]
         workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])

@@ -52,6 +52,8 @@ KERNELS = {
     "join_surfaces": MESHES.join,
     "find_on_heightfield": HEIGHTFIELD.search,
     "find_on_ground": GROUND.search,
+    "deepen_meshes": MESHES.deepen,
+    "deepen_on_ground": GROUND.deepen,
     "ground": room(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex_field": room(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
@@ -78,6 +80,8 @@ HEAVY = {
     "hull_field",
     "find_on_ground",
     "ground",
+    "deepen_meshes",
+    "deepen_on_ground",
 }
 """Take a core ten seconds to half a minute each: `make test-slow`."""
 

@@ -14,7 +14,7 @@ from collidecli.engine.narrow_phase.heightfield.targets import wall_range
 from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.in_pieces import PieceList, note_piece
 from collidecli.engine.narrow_phase.mesh.mid_phase import Near, box_of_shape, meets
-from collidecli.engine.narrow_phase.mesh.pieces import has_work
+from collidecli.engine.narrow_phase.mesh.pieces import SWALLOWED, has_work
 from collidecli.engine.narrow_phase.mesh.view import TOUCHES
 from collidecli.engine.narrow_phase.query import Query
 
@@ -184,4 +184,7 @@ def triangles_of_both(rows: ShapeRows, surfaces: Surfaces, query: Query, part: i
         if face >= 0 and has_work(meshes.owned[face]):
             found = note_piece(out, found, face)
         node += 1
-    return faces_of_field(both, meshes, field, part, parts, out, found)
+    found = faces_of_field(both, meshes, field, part, parts, out, found)
+    if part == 0 and (found > 0 or parts > 1) and meshes.header[both.mesh * wp.static(HEADER) + 7] == 1:
+        found = note_piece(out, found, SWALLOWED)
+    return found

@@ -12,9 +12,20 @@ from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.mesh_pieces import Surfaces, triangles_of_both
-from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
+from collidecli.engine.narrow_phase.in_pieces import (
+    ContactRows,
+    PieceKind,
+    counted_kernel,
+    deepen_kernel,
+    keep_room,
+    search_kernel,
+)
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle, longest_of
+from collidecli.engine.narrow_phase.mesh.pieces import SWALLOWED
+from collidecli.engine.narrow_phase.mesh.swallowed import deepest_on_surface, swallowed_contact
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.mesh.view import TOUCHES, View
 from collidecli.engine.narrow_phase.query import Query
 from collidecli.model.shape_types import ShapeType
@@ -55,8 +66,8 @@ def view_on_ground(ground: Ground, mesh: int, pose_b_to_a: Pose, reach: Real, si
 
 
 @wp.func
-def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number: int, out: ContactRows) -> int:
-    """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
+def ground_of(rows: ShapeRows, surfaces: Surfaces, query: Query) -> Ground:
+    """The two surfaces of a pair."""
     ground = Ground()
     ground.meshes = surfaces.meshes
     ground.field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
@@ -65,11 +76,45 @@ def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number
         ground.beneath = 1
         if wp.abs(middle[0]) <= ground.field.half_x and wp.abs(middle[1]) <= ground.field.half_y:
             ground.under = 1
+    return ground
+
+
+@wp.func
+def view_of_pair(rows: ShapeRows, ground: Ground, query: Query, is_mesh: bool) -> View:
+    """How the heightfield sees the mesh, or where not `is_mesh` the mesh sees it."""
     extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
     size = wp.max(extent[0], wp.max(extent[1], extent[2]))
-    is_mesh = number >= 0
-    view = view_on_ground(ground, rows.mesh[query.row_a], query.pose_b_to_a, query.reach, size, is_mesh)
-    return contacts_of_triangle(view, ground, wp.where(is_mesh, number, ~number), out)
+    return view_on_ground(ground, rows.mesh[query.row_a], query.pose_b_to_a, query.reach, size, is_mesh)
+
+
+@wp.func
+def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number: int, out: ContactRows) -> int:
+    """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
+    count = int(1)
+    if number == SWALLOWED:
+        count = keep_room(out, LAST_RESORT * RANK)
+    else:
+        ground = ground_of(rows, surfaces, query)
+        is_mesh = number >= 0
+        view = view_of_pair(rows, ground, query, is_mesh)
+        count = contacts_of_triangle(view, ground, wp.where(is_mesh, number, ~number), out)
+    return count
+
+
+@wp.func
+def deepen(rows: ShapeRows, surfaces: Surfaces, query: Query, depth: Real, out: ContactRows):
+    """The contact of the mesh's place that is deepest in the ground, where it is much deeper than `depth` [m].
+
+    What of the ground is deepest in the mesh is not sought: a mesh that has come so far through has a way up.
+    """
+    ground = ground_of(rows, surfaces, query)
+    view = view_of_pair(rows, ground, query, True)
+    of_mesh = rows.size[query.row_a]
+    of_field = rows.size[query.row_b]
+    size = wp.min(longest_of(of_mesh), wp.max(of_field[0], of_field[1]))
+    found = deepest_on_surface(ground, view, depth, size)
+    if found.depth > Real(0.0):
+        swallowed_contact(ground, view, found, out)
 
 
 GROUND = PieceKind(
@@ -79,6 +124,7 @@ GROUND = PieceKind(
     join_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
+    deepen=deepen_kernel(Surfaces, deepen),
 )
 ROOM = Room("mesh_heightfield", 0, counted_kernel(Surfaces, contacts_on_ground), kind=GROUND)
 

@@ -13,14 +13,24 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
-from collidecli.engine.narrow_phase.in_pieces import ContactRows, PieceKind, counted_kernel, search_kernel
+from collidecli.engine.narrow_phase.in_pieces import (
+    ContactRows,
+    PieceKind,
+    counted_kernel,
+    deepen_kernel,
+    keep_room,
+    search_kernel,
+)
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.edge import chord_contact, edge_on_edge, edge_through_sheet, share_through
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
 from collidecli.engine.narrow_phase.mesh.pieces import (
     EDGE_OWNED,
     EDGE_SALIENT,
+    SWALLOWED,
     VERTEX_OWNED,
     VERTEX_SALIENT,
+    hides_in,
     triangles_of_both,
 )
 from collidecli.engine.narrow_phase.mesh.questions import (
@@ -35,6 +45,8 @@ from collidecli.engine.narrow_phase.mesh.questions import (
     tree_of,
     upper_of,
 )
+from collidecli.engine.narrow_phase.mesh.swallowed import Deepest, deepest_on_surface, swallowed_contact
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import View, view_of
 from collidecli.engine.narrow_phase.query import Query
@@ -234,16 +246,54 @@ def contacts_of_triangle(view: View, meshes: Any, face: int, rows: ContactRows) 
     return meet_surface(view, meshes, face, work, rows, count)
 
 
+@wp.func
+def view_of_pair(rows: ShapeRows, meshes: Meshes, query: Query, is_a: bool) -> View:
+    """How b sees a, or where not `is_a` how a sees b."""
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    size = wp.max(extent[0], wp.max(extent[1], extent[2]))
+    mesh_a = rows.mesh[query.row_a]
+    mesh_b = rows.mesh[query.row_b]
+    return view_of(meshes, mesh_a, mesh_b, query.pose_b_to_a, query.reach, size, is_a)
+
+
 @wp.func(inline=True)
 def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a piece, see `pieces.triangles_of_both`."""
-    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
-    size = wp.max(extent[0], wp.max(extent[1], extent[2]))
-    is_a = number >= 0
-    mesh_a = rows.mesh[query.row_a]
-    mesh_b = rows.mesh[query.row_b]
-    view = view_of(meshes, mesh_a, mesh_b, query.pose_b_to_a, query.reach, size, is_a)
-    return contacts_of_triangle(view, meshes, wp.where(is_a, number, ~number), out)
+    count = int(1)
+    if number == SWALLOWED:
+        count = keep_room(out, LAST_RESORT * RANK)
+    else:
+        is_a = number >= 0
+        view = view_of_pair(rows, meshes, query, is_a)
+        count = contacts_of_triangle(view, meshes, wp.where(is_a, number, ~number), out)
+    return count
+
+
+@wp.func
+def longest_of(extent: Vec3) -> Real:
+    """The longest of a box's half sides."""
+    return wp.max(extent[0], wp.max(extent[1], extent[2]))
+
+
+@wp.func(inline=True)
+def deepen(rows: ShapeRows, meshes: Meshes, query: Query, depth: Real, out: ContactRows):
+    """The contact of the place of either mesh that is deepest in the other, if it is much deeper than `depth` [m]."""
+    of_a = Deepest()
+    of_b = Deepest()
+    view_a = view_of_pair(rows, meshes, query, True)
+    view_b = view_of_pair(rows, meshes, query, False)
+    size_a = rows.size[query.row_a]
+    size_b = rows.size[query.row_b]
+    size = wp.min(longest_of(size_a), longest_of(size_b))
+    # No place is deeper inside a closed surface than half of its box is wide.
+    if hides_in(meshes, view_a.own, view_a.other) and wp.min(size_b[0], wp.min(size_b[1], size_b[2])) > depth:
+        of_a = deepest_on_surface(meshes, view_a, depth, size)
+    if hides_in(meshes, view_b.own, view_b.other) and wp.min(size_a[0], wp.min(size_a[1], size_a[2])) > depth:
+        of_b = deepest_on_surface(meshes, view_b, depth, size)
+    if of_a.depth > wp.max(of_b.depth, Real(0.0)):
+        swallowed_contact(meshes, view_a, of_a, out)
+    elif of_b.depth > Real(0.0):
+        swallowed_contact(meshes, view_b, of_b, out)
 
 
 MESHES = PieceKind(
@@ -253,6 +303,7 @@ MESHES = PieceKind(
     join_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
+    deepen=deepen_kernel(Meshes, deepen),
 )
 ROOM = Room("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_piece), kind=MESHES)
 

@@ -17,6 +17,8 @@ VERTEX_OWNED = wp.constant(0)
 EDGE_OWNED = wp.constant(3)
 VERTEX_SALIENT = wp.constant(6)
 EDGE_SALIENT = wp.constant(9)
+SWALLOWED = wp.constant(1 << 30)
+"""Stands for a triangle's number in a piece that keeps room for a contact of `swallowed`."""
 
 
 @wp.struct
@@ -82,6 +84,19 @@ def has_work(bits: int) -> bool:
     return ((bits >> VERTEX_OWNED) & (bits >> VERTEX_SALIENT) & 63) != 0
 
 
+@wp.func
+def hides_in(meshes: Meshes, own: int, other: int) -> bool:
+    """Whether a mesh may have a place inside another that its vertices and edges do not tell of."""
+    hides = meshes.header[own * wp.static(HEADER) + 7] == 1
+    return hides and meshes.header[other * wp.static(HEADER) + 6] == 1
+
+
+@wp.func
+def may_hide(meshes: Meshes, mesh_a: int, mesh_b: int) -> bool:
+    """Whether one of two meshes may in the other."""
+    return hides_in(meshes, mesh_a, mesh_b) or hides_in(meshes, mesh_b, mesh_a)
+
+
 @wp.func(inline=True)
 def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
     """Notes the triangles with work in a share of both trees: those of a; ~ those of b. In the order of the trees."""
@@ -100,4 +115,6 @@ def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, 
             if face >= 0 and has_work(meshes.owned[face]):
                 found = note_piece(out, found, wp.where(turn == 0, face, ~face))
             node += 1
+    if part == 0 and (found > 0 or parts > 1) and may_hide(meshes, rows.mesh[query.row_a], rows.mesh[query.row_b]):
+        found = note_piece(out, found, SWALLOWED)
     return found
