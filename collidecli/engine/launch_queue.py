@@ -2,7 +2,8 @@
 
 Between two kernels a worker would come back to Python, wait there for the lock that the others hold in turn, and find
 the interpreter's code gone from its caches. So launches are noted, and what belongs between them with them, and all are
-made together when a result of theirs is read.
+made together when a result of theirs is read. How Warp packs a launch is no promise of Warp's: a version that is not
+known here launches one by one (`recorded_launches`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import ctypes
 from functools import cache
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from collidecli.engine.kernel import kernel
+from collidecli.engine.recorded_launches import INDEX_LIMIT
 
-INDEX_LIMIT = 2**31 - 1
-"""Kernels count threads and elements in 32 bits."""
+KNOWN_WARP = ("1.19.",)
+"""Versions of Warp that pack a launch on the CPU as `PackedLaunch` has it; their tests pass with it."""
 MOST_STEPS = 64
 """Steps that are noted before they are made whether a result is read or not."""
 NUMBERS = 4
@@ -110,30 +113,40 @@ class PackedLaunch:
         self._entry(*self._addresses)
 
 
+def is_known_warp() -> bool:
+    """Whether this Warp packs launches as this module has it."""
+    return wp.config.version.startswith(KNOWN_WARP)
+
+
 class LaunchQueue:
-    """What one worker has launched, scanned and copied, and not made yet."""
+    """What one worker has launched, scanned and copied on the CPU, and not made yet."""
 
     def __init__(self) -> None:
         self._step = (ctypes.c_uint64 * (NUMBERS * MOST_STEPS))()
+        self._packed: dict[wp.Kernel, PackedLaunch] = {}
         self._noted: list[PackedLaunch | None] = []
         self._all: PackedLaunch | None = None
 
-    def launch(self, launch: PackedLaunch, count: int, arguments: list[Any]) -> None:
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Notes `count` threads of a kernel."""
-        if launch in self._noted:
-            self.make()  # its arguments are packed once
-        launch.pack(count, arguments)
-        self._note(launch, launch.step)
+        packed = self._packed.get(kernel)
+        if packed is None:
+            command = wp.launch(kernel, count, arguments, device="cpu", record_cmd=True)
+            packed = self._packed[kernel] = PackedLaunch(command, arguments)
+        if packed in self._noted:
+            self.finish()  # its arguments are packed once
+        packed.pack(count, arguments)
+        self._note(packed, packed.step)
 
-    def scan(self, address: int, count: int) -> None:
-        """Notes the inclusive scan of `count` int32 in place."""
-        self._note(None, (0, address, count, 0))
+    def scan(self, counts: wp.array, count: int) -> None:
+        """Notes the inclusive scan of the first `count` int32 in place."""
+        self._note(None, (0, counts.ptr, count, 0))
 
-    def copy(self, destination: int, source: int, size: int) -> None:
-        """Notes that `size` bytes are to be copied between two addresses."""
-        self._note(None, (COPY, destination, source, size))
+    def copy(self, destination: np.ndarray, source: wp.array) -> None:
+        """Notes that a host array is to be filled from the beginning of another."""
+        self._note(None, (COPY, destination.__array_interface__["data"][0], source.ptr, destination.nbytes))
 
-    def make(self) -> None:
+    def finish(self) -> None:
         """Makes what is noted, in order."""
         count = len(self._noted)
         if count == 0:
@@ -151,9 +164,13 @@ class LaunchQueue:
         self._all.packed.count = count
         self._all.make()
 
+    def forget(self) -> None:
+        """Drops what refers to arrays."""
+        self._packed.clear()
+
     def _note(self, launch: PackedLaunch | None, step: tuple[int, int, int, int]) -> None:
         if len(self._noted) == MOST_STEPS:
-            self.make()
+            self.finish()
         at = NUMBERS * len(self._noted)
         self._step[at : at + NUMBERS] = step
         self._noted.append(launch)

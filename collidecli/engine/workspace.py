@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from collidecli.engine.launch_queue import INDEX_LIMIT, LaunchQueue, PackedLaunch
+from collidecli.engine.launch_queue import LaunchQueue, is_known_warp
+from collidecli.engine.recorded_launches import INDEX_LIMIT, RecordedLaunches
 
 T = TypeVar("T")
 
@@ -44,9 +45,7 @@ class Workspace:
         self._arrays: dict[str, wp.array] = {}
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
-        self._launches: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
-        self._packed: dict[wp.Kernel, PackedLaunch] = {}
-        self._queue = LaunchQueue()
+        self._launches = LaunchQueue() if self._on_cpu and is_known_warp() else RecordedLaunches(device)
         self._host: dict[int, np.ndarray] = {}
 
     def check(self, needed: int) -> None:
@@ -121,44 +120,19 @@ class Workspace:
         return held[1], held[2]
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Launches `count` threads of a kernel; the launch is recorded, and later ones change what differs only.
+        """Launches `count` threads of a kernel.
 
         On the CPU it is made with others, by `finish` at the latest: before the host reads an array, and before one is
         freed.
         """
-        if count == 0:
-            return
-        if self._on_cpu:
-            packed = self._packed.get(kernel)
-            if packed is None:
-                command = wp.launch(kernel, count, arguments, device=self.device, record_cmd=True)
-                packed = self._packed[kernel] = PackedLaunch(command, arguments)
-            self._queue.launch(packed, count, arguments)
-            return
-        held = self._launches.get(kernel)
-        if held is None:
-            command = wp.launch(kernel, count, arguments, device=self.device, record_cmd=True)
-            self._launches[kernel] = (command, count, arguments)
-            command.launch()
-            return
-        command, last_count, last = held
-        for index, value in enumerate(arguments):
-            if value is not last[index]:
-                command.set_param_at_index(index, value)
-        if count != last_count:
-            command.set_dim(count)
-        self._launches[kernel] = (command, count, arguments)
-        command.launch()
+        if count:
+            self._launches.launch(kernel, count, arguments)
 
     def scan(self, counts: wp.array, count: int) -> int:
         """Scans the first `count` of one of the scratch arrays, int32, in place, inclusively; returns the total."""
         if count == 0:
             return 0
-        if self._on_cpu:
-            self._queue.scan(counts.ptr, count)
-        else:
-            view = counts[:count]
-            wp.utils.array_scan(view, view, inclusive=True)
+        self._launches.scan(counts, count)
         return self.last(counts, count)
 
     def fill(self, array: wp.array, value: Any) -> None:
@@ -176,16 +150,13 @@ class Workspace:
 
     def finish(self) -> None:
         """Returns when everything that was launched is done."""
-        if self._on_cpu:
-            self._queue.make()
-        else:
-            wp.synchronize_stream(self.device.stream)
+        self._launches.finish()
 
     def host(self, array: wp.array, count: int) -> np.ndarray:
         """The first `count` elements of one of the scratch arrays on the host: on the CPU the memory itself."""
         if not self._on_cpu:
             return array[:count].numpy()
-        self._queue.make()
+        self._launches.finish()
         return self._view(array)[:count]
 
     def _view(self, array: wp.array) -> np.ndarray:
@@ -202,7 +173,7 @@ class Workspace:
         source = self._view(array)[:count]
         copy = np.empty_like(source)
         if count:
-            self._queue.copy(copy.__array_interface__["data"][0], array.ptr, copy.nbytes)
+            self._launches.copy(copy, array)
         return copy
 
     def last(self, array: wp.array, count: int) -> int:
@@ -215,6 +186,5 @@ class Workspace:
         """Drops what refers to arrays, so that one that is outgrown is freed."""
         self._structs.clear()
         self._tables.clear()
-        self._launches.clear()
-        self._packed.clear()
+        self._launches.forget()
         self._host.clear()

@@ -9,7 +9,8 @@ import warp as wp
 from collidecli.engine import launch_queue
 from collidecli.engine.build import find_device
 from collidecli.engine.kernel import kernel
-from collidecli.engine.launch_queue import INDEX_LIMIT, MOST_STEPS
+from collidecli.engine.launch_queue import MOST_STEPS
+from collidecli.engine.recorded_launches import INDEX_LIMIT
 from collidecli.engine.workspace import Workspace
 
 
@@ -31,8 +32,10 @@ def add_up(one: wp.array[wp.int32], other: wp.array[wp.int32]):
     other[thread] = other[thread] + one[thread]
 
 
-@pytest.fixture
-def workspace():
+@pytest.fixture(params=["known Warp", "another Warp"])
+def workspace(request, monkeypatch):
+    if request.param == "another Warp":
+        monkeypatch.setattr(launch_queue, "KNOWN_WARP", ("0.",))
     return Workspace(find_device("cpu"), 1 << 30)
 
 
@@ -71,6 +74,7 @@ def test_launches_scans_and_copies_come_in_order(workspace, rounds):
         np.testing.assert_array_equal(copy, wanted)
 
 
+@pytest.mark.parametrize("workspace", ["known Warp"], indirect=True)
 def test_nothing_is_made_before_it_is_asked_for(workspace):
     value = workspace.array("value", 8, wp.int32)
     workspace.fill(value, 7)

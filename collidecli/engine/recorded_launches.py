@@ -1,0 +1,52 @@
+"""Launches recorded by Warp and made at once: on CUDA, where a stream is a queue, and by versions of Warp not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+INDEX_LIMIT = 2**31 - 1
+"""Kernels count threads and elements in 32 bits."""
+
+
+class RecordedLaunches:
+    """Launches of one worker: each kernel's is recorded, and later ones change what differs only."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        self._recorded: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
+        """Launches `count` threads of a kernel."""
+        held = self._recorded.get(kernel)
+        if held is None:
+            command = wp.launch(kernel, count, arguments, device=self._device, record_cmd=True)
+        else:
+            command, last_count, last = held
+            for index, value in enumerate(arguments):
+                if value is not last[index]:
+                    command.set_param_at_index(index, value)
+            if count != last_count:
+                command.set_dim(count)
+        self._recorded[kernel] = (command, count, arguments)
+        command.launch()
+
+    def scan(self, counts: wp.array, count: int) -> None:
+        """Scans the first `count` int32 in place, inclusively."""
+        view = counts[:count]
+        wp.utils.array_scan(view, view, inclusive=True)
+
+    def copy(self, destination: np.ndarray, source: wp.array) -> None:
+        """Fills a host array from the beginning of another."""
+        destination[...] = source[: len(destination)].numpy()
+
+    def finish(self) -> None:
+        """Returns when everything that was launched is done."""
+        if self._device.is_cuda:
+            wp.synchronize_stream(self._device.stream)
+
+    def forget(self) -> None:
+        """Drops what refers to arrays."""
+        self._recorded.clear()
