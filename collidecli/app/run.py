@@ -109,7 +109,7 @@ def _run(
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
-            columns=columns, threads=collision.workers, chunk_rows=collision.chunk_rows,
+            columns=columns, threads=collision.workers, chunk_rows=collision.chunk_rows, environment=environment,
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
@@ -123,7 +123,7 @@ def _run(
         with timing.stage("write"):
             writer.end_contacts()
         timing.wall_seconds = time.perf_counter() - start
-        writer.write_timing(timing.as_tables(environment))
+        writer.write_timing(timing.as_tables())
         content = writer.content_sha256
         writer.finish()
     timing.wall_seconds = time.perf_counter() - start

@@ -31,7 +31,9 @@ class Tally:
         if len(self._table):
             self._table += np.bincount(keys, minlength=len(self._table))
         else:
-            self._add_sorted(*np.unique(keys, return_counts=True))
+            # The contacts of a pair follow each other: sorting what is left of them takes a fraction of the time.
+            begins = np.flatnonzero(np.diff(keys, prepend=-1))
+            self._add_sorted(keys[begins], np.diff(begins, append=len(keys)))
         row = int(np.argmin(columns["distance"]))
         distance = float(columns["distance"][row])
         if self.deepest is None or distance < self.deepest[0]:

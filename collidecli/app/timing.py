@@ -98,7 +98,7 @@ class TimingReport:
         """Share of the candidates that gave no contact; 0 when there were none."""
         return 1.0 - self.touching_count / self.candidate_count if self.candidate_count else 0.0
 
-    def as_tables(self, environment: dict[str, object]) -> dict[str, object]:
+    def as_tables(self) -> dict[str, object]:
         """What goes under /timing: arrays as datasets, `chunk` as a group, the rest as attributes."""
         chunk: dict[str, object] = {
             "cells": np.array([c.cell_count for c in self.chunks], np.int64),
@@ -119,7 +119,6 @@ class TimingReport:
             "inexact_pair_count": self.inexact_count,
             "false_positive_ratio": self.false_positive_ratio,
             "peak_memory_bytes": peak_memory(),
-            **environment,
         }
 
 

@@ -27,6 +27,8 @@ from collidecli.model.shape_types import ShapeType
 SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
 """A column has at least so many chunks where that leaves them so long: each costs some 60 us besides its contents."""
 
+_TYPE_LABELS = {int(kind): kind.label for kind in ShapeType}
+
 
 class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
@@ -46,6 +48,7 @@ class ContactWriter:
         threads: how many filter chunks while blocks are appended; 1 is the calling thread alone. At the end, when
             nothing is computed any more, one more helps.
         chunk_rows: 0 is CHUNK_ROWS, or fewer where the first contacts promise a short set.
+        environment: attributes of /timing that are known before the first block.
     Raises OutputError where the file cannot be written, InputError for a compression that is not there.
     """
 
@@ -63,6 +66,7 @@ class ContactWriter:
         columns: Sequence[Column] = RIGID_COLUMNS,
         threads: int = 1,
         chunk_rows: int = 0,
+        environment: Mapping[str, object] | None = None,
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
@@ -100,7 +104,9 @@ class ContactWriter:
             self._pool = ThreadPoolExecutor(threads + 1)
             self._alone = threads == 1
             # Dozens of small datasets: written with the first block, while the next ones are computed.
-            self._header: Callable[[], None] | None = partial(self._write_header, model, time, step, attributes)
+            self._header: Callable[[], None] | None = partial(
+                self._write_header, model, time, step, attributes, environment or {}
+            )
         except BaseException:
             self._abandon()
             raise
@@ -111,7 +117,14 @@ class ContactWriter:
             write, self._header = self._header, None
             write()
 
-    def _write_header(self, model: Model, time: np.ndarray, step: np.ndarray, attributes: Mapping[str, str]) -> None:
+    def _write_header(
+        self,
+        model: Model,
+        time: np.ndarray,
+        step: np.ndarray,
+        attributes: Mapping[str, str],
+        environment: Mapping[str, object],
+    ) -> None:
         objects = self._objects
         objects.attribute("/", "format", schema.FORMAT)
         objects.attribute("/", "format_version", np.array(schema.VERSION, np.int32))
@@ -126,6 +139,8 @@ class ContactWriter:
             self._write_table(table, held)
         for name in ("gap_rule", "up_axis", "material_rule"):
             objects.attribute("/model", name, getattr(model, name))
+        for name, value in environment.items():
+            objects.attribute("/timing", name, value)
 
     def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
         digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
@@ -234,7 +249,7 @@ def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
     shapes, forced = model.shapes, model.pair_filter.forced
     values: dict[str, np.ndarray | Sequence[str]] = {
         "/model/shape/path": shapes.path,
-        "/model/shape/type": [ShapeType(kind).label for kind in shapes.type],
+        "/model/shape/type": [_TYPE_LABELS[kind] for kind in shapes.type.tolist()],
         "/model/shape/body": shapes.body,
         "/model/shape/template": shapes.template,
         "/model/shape/margin": shapes.margin,

@@ -66,5 +66,5 @@ def test_the_report_sums_them_and_the_run_warns():
     assert inexact_warnings(timing) == ()
     for count in (2, 0, 3):
         timing.add_chunk(ChunkReport(inexact_count=count))
-    assert timing.as_tables({})["inexact_pair_count"] == 5
+    assert timing.as_tables()["inexact_pair_count"] == 5
     assert inexact_warnings(timing) == ("5 pairs hit the limit of the depth search; their depth is an upper bound",)
