@@ -18,8 +18,8 @@ class Tally:
     def __init__(self, shape_count: int) -> None:
         self._shape_count = shape_count
         self._table = np.zeros(shape_count**2 if shape_count**2 <= MOST_PLACES else 0, np.int64)
-        self._keys = np.zeros(0, np.int64)
-        self._counts = np.zeros(0, np.int64)
+        self._added: list[tuple[np.ndarray, np.ndarray]] = []
+        self._added_rows = 0
         self.deepest: tuple[float, int, int, int] | None = None
 
     def add(self, block: ContactBlock) -> None:
@@ -27,33 +27,50 @@ class Tally:
         if not block.contact_count:
             return
         columns = block.columns
-        keys = columns["shape0"].astype(np.int64) * self._shape_count + columns["shape1"]
+        shape0, shape1 = columns["shape0"], columns["shape1"]
         if len(self._table):
-            self._table += np.bincount(keys, minlength=len(self._table))
+            self._table += np.bincount(self._keys(shape0, shape1), minlength=len(self._table))
         else:
-            # The contacts of a pair follow each other: sorting what is left of them takes a fraction of the time.
-            begins = np.flatnonzero(np.diff(keys, prepend=-1))
-            self._add_sorted(keys[begins], np.diff(begins, append=len(keys)))
+            self._note(shape0, shape1)
         row = int(np.argmin(columns["distance"]))
         distance = float(columns["distance"][row])
         if self.deepest is None or distance < self.deepest[0]:
             cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), row, side="right"))
             self.deepest = (distance, int(columns["shape0"][row]), int(columns["shape1"][row]), cell)
 
-    def _add_sorted(self, keys: np.ndarray, counts: np.ndarray) -> None:
-        together, inverse = np.unique(np.concatenate([self._keys, keys]), return_inverse=True)
-        self._counts = np.bincount(inverse, np.concatenate([self._counts, counts])).astype(np.int64)
-        self._keys = together
+    def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
+        return shape0.astype(np.int64) * self._shape_count + shape1
+
+    def _note(self, shape0: np.ndarray, shape1: np.ndarray) -> None:
+        """Notes the pairs of a block; they are added up when they have become many."""
+        is_first = np.ones(len(shape0), bool)  # of the contacts of a pair, which follow each other
+        np.logical_or(shape0[1:] != shape0[:-1], shape1[1:] != shape1[:-1], out=is_first[1:])
+        begins = np.flatnonzero(is_first)
+        self._added.append((self._keys(shape0[begins], shape1[begins]), np.diff(begins, append=len(shape0))))
+        self._added_rows += len(begins)
+        if self._added_rows > MOST_PLACES + 2 * len(self._added[0][0]):
+            self._added = [self._sorted()]
+            self._added_rows = len(self._added[0][0])
+
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Every pair that is noted, once, with its contacts."""
+        if not self._added:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        keys, counts = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
+        together, inverse = np.unique(keys, return_inverse=True)
+        return together, np.bincount(inverse, counts, len(together)).astype(np.int64)
 
     def pairs(self) -> dict[tuple[int, int], int]:
         """Contacts of each pair, most first."""
         if len(self._table):
-            self._keys = np.flatnonzero(self._table)
-            self._counts = self._table[self._keys]
-        order = np.lexsort((self._keys, -self._counts))
+            keys = np.flatnonzero(self._table)
+            counts = self._table[keys]
+        else:
+            keys, counts = self._sorted()
+        order = np.lexsort((keys, -counts))
         return {
             (int(key) // self._shape_count, int(key) % self._shape_count): int(count)
-            for key, count in zip(self._keys[order], self._counts[order], strict=True)
+            for key, count in zip(keys[order], counts[order], strict=True)
         }
 
 

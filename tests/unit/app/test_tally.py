@@ -7,12 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from collidecli.app import tally as tally_module
 from collidecli.app.tally import MOST_PLACES, Tally
 from collidecli.model.contacts import ContactBlock
 
 
 @pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
-def test_pairs_and_the_deepest_of_several_blocks(shapes):
+@pytest.mark.parametrize("most", [MOST_PLACES, 4])
+def test_pairs_and_the_deepest_of_several_blocks(shapes, most, monkeypatch):
+    """Added up at the end alone, and again and again."""
+    if shapes**2 > MOST_PLACES:
+        monkeypatch.setattr(tally_module, "MOST_PLACES", most)
     rng = np.random.default_rng(shapes)
     tally, wanted, deepest = Tally(shapes), Counter(), []
     for first in range(0, 30, 10):
