@@ -11,6 +11,9 @@ import pytest
 
 # A shell that starts the tests in the background has SIGINT ignored, and every program they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    # The same for nohup; what these tests themselves then do with it, nothing, is not inherited.
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
