@@ -13,6 +13,7 @@ from collidecli.files.h5_chunks import CHUNK_ROWS
 from collidecli.model.contacts import RIGID_COLUMNS, Column
 from collidecli.model.model import Model
 from collidecli.model.motion import Motion
+from collidecli.model.wording import memory
 
 HELD_BATCHES = 3
 """Chunks of poses at a time: being read, waiting, being computed."""
@@ -52,8 +53,8 @@ def shared_out(
     writing = _writing_bytes(rows, row_bytes)
     if 2 * (reading + writing) > limit:
         raise InputError(
-            f"reading and writing take {(reading + writing) / 2**20:.3g} MiB at least (a frame has "
-            f"{frame_bytes / 2**20:.3g} MiB of poses), more than half of {limit / 2**20:.3g} MiB",
+            f"reading and writing take {memory(reading + writing)} at least (a frame has "
+            f"{memory(frame_bytes)} of poses), more than half of {memory(limit)}",
             "--memory-limit",
             f"raise it to {-(-2 * (reading + writing) // 2**20)}MiB or more",
         )

@@ -18,6 +18,7 @@ from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.model.contacts import ContactBlock
+from collidecli.model.wording import memory
 
 CPU_CHUNK_INSTANCES = 49152
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough to stay near a core's cache."""
@@ -166,8 +167,8 @@ class Workers:
                 return self._collide_one(batch)
             if batch.cell_count == 1:
                 raise InputError(
-                    f"one frame of one world needs {too_large.needed / 2**20:.3g} MiB of scratch memory a worker, "
-                    f"its share of the limit is {self._share / 2**20:.3g} MiB",
+                    f"one frame of one world needs {memory(too_large.needed)} of scratch memory a worker, "
+                    f"its share of the limit is {memory(self._share)}",
                     "--memory-limit",
                     "raise it, or use fewer --threads",
                 ) from None

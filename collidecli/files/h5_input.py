@@ -14,6 +14,7 @@ from h5py import h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.files.activity import structure, structure_step
+from collidecli.model.wording import memory
 
 ZSTD_FILTER = 32015
 MOST_LEVELS = 64
@@ -123,7 +124,7 @@ def _refuse_empty_promise(dataset: h5py.Dataset, place: str, file_size: int) -> 
     """A dataset far larger than its file must be there whole: what was never written reads as zeros without end."""
     if dataset.shape is None or dataset.nbytes <= MOST_EXPANSION * file_size:
         return
-    declared = f"declares {dataset.nbytes / 2**30:.3g} GiB as {list(dataset.shape)}"
+    declared = f"declares {memory(dataset.nbytes)} as {list(dataset.shape)}"
     if dataset.chunks is None:
         raise InputError(f"{declared}, more than the whole file holds", place, "copy the file again, or make it again")
     wanted = math.prod(-(-extent // chunk) for extent, chunk in zip(dataset.shape, dataset.chunks, strict=True))
@@ -134,7 +135,7 @@ def _refuse_empty_promise(dataset: h5py.Dataset, place: str, file_size: int) -> 
     free = psutil.virtual_memory().available
     if chunk_bytes > free // 2:
         raise InputError(
-            f"has chunks of {chunk_bytes / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB of memory are free",
+            f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free",
             place,
             "write it in smaller chunks",
         )

@@ -1,4 +1,4 @@
-"""Counts in words, the same in messages and in tables."""
+"""Counts and sizes in words, the same in messages and in tables."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def numbered(number: int, noun: str) -> str:
     if number < 2:
         return f"only {noun} 0" if number else f"no {noun}s"
     return f"{noun}s 0 to {number - 1}"
+
+
+def memory(size: int) -> str:
+    """A size in bytes, with the unit that suits it."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 999.5:
+            return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
+        value /= 1024.0
+    return f"{value:.3g} GiB" if value < 999.5 else f"{count(round(value))} GiB"

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.model.wording import count, plural
-from collidecli.report.words import facts_table, memory
+from collidecli.model.wording import count, memory, plural
+from collidecli.report.words import facts_table
 
 
 def export_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collidecli.model.options import changed_options
-from collidecli.model.wording import count, plural
+from collidecli.model.wording import count, memory, plural
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import phases_of
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
-from collidecli.report.words import length, memory, percent, rate, seconds
+from collidecli.report.words import length, percent, rate, seconds
 
 Facts = Mapping[str, Any]
 MOST_ROWS = 60

@@ -37,16 +37,6 @@ def length(metres: float) -> str:
     return "0 m" if metres == 0.0 else f"{metres:.3g} m"
 
 
-def memory(size: int) -> str:
-    """A size in bytes, with the unit that suits it."""
-    value = float(size)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 999.5:
-            return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
-        value /= 1024.0
-    return f"{value:.1f} GiB"
-
-
 def rate(value: float) -> str:
     """So many a second: three significant digits, and whole above a hundred."""
     return f"{value:.3g}" if value < 99.95 else count(round(value))

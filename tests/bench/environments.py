@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.report.words import memory
+from collidecli.model.wording import memory
 from tests.bench.result import BenchTable, spread_time
 from tests.support.environments import write_environments, write_robot
 

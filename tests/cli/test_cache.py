@@ -40,7 +40,7 @@ def test_in_words(filled, capsys):
     assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
     out = capsys.readouterr().out
     assert "2 fields" in out
-    assert "of 1.0 GiB" in out
+    assert "of 1 GiB" in out
     assert cli.main(["cache", "clear", "--cache-dir", str(filled)]) == 0
     assert "2 fields removed" in capsys.readouterr().out
 

@@ -13,6 +13,7 @@ import numpy as np
 import psutil
 
 from collidecli.errors import InputError
+from collidecli.model.wording import memory
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -98,7 +99,7 @@ def read_npz(path: str, name: str) -> np.ndarray:
     free = psutil.virtual_memory().available
     if size > free:
         raise InputError(
-            f"the array needs {size / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free",
+            f"the array needs {memory(size)}, and {memory(free)} are free",
             f"{path}: {name}",
             "save it as .npy, which is read piece by piece",
         )

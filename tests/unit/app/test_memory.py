@@ -10,6 +10,7 @@ from collidecli.errors import InputError
 from collidecli.files.h5_chunks import CHUNK_ROWS
 from collidecli.model.builder import ModelBuilder
 from collidecli.model.contacts import RIGID_COLUMNS
+from collidecli.model.wording import memory
 from tests.support.motions import ArrayMotion
 
 MIB = 1 << 20
@@ -47,7 +48,7 @@ def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
 def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
     model, motion = model_and_motion(400, 64, 64)
     frame = POSE_BYTES * 400 * 64
-    with pytest.raises(InputError, match=rf"{frame / 2**20:.3g} MiB of poses") as refusal:
+    with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:
         shared_out(8 * MIB, model, motion, 640)
     assert refusal.value.where == "--memory-limit"
     enough = int(refusal.value.fix.split()[3].removesuffix("MiB"))

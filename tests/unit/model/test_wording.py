@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.model.wording import numbered, plural
+from collidecli.model.wording import memory, numbered, plural
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,11 @@ from collidecli.model.wording import numbered, plural
 def test_counts_and_places(number, counted, places):
     assert plural(number, "world") == counted
     assert numbered(number, "world") == places
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(12, "12 B"), (1010 << 10, "0.986 MiB"), (324 << 20, "324 MiB"), (3 << 30, "3 GiB"), (5000 << 30, "5 000 GiB")],
+)
+def test_sizes(size, words):
+    assert memory(size) == words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidecli.report.words import length, memory, rate, seconds
+from collidecli.report.words import length, rate, seconds
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,6 @@ def test_lengths(metres, words):
 )
 def test_times(value, words):
     assert seconds(value) == words
-
-
-@pytest.mark.parametrize(
-    ("size", "words"), [(12, "12 B"), (1010 << 10, "0.986 MiB"), (324 << 20, "324 MiB"), (3 << 30, "3.0 GiB")]
-)
-def test_sizes(size, words):
-    assert memory(size) == words
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.514, "0.514"), (38.26, "38.3"), (1483.4, "1 483")])
