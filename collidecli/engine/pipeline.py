@@ -116,7 +116,7 @@ class CollisionPipeline:
         candidates = new_candidates(workspace, pair, count)
         staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         scale = None
-        if self.reduction is None:
+        if self.reduction is None:  # made with the rooms' launches, and counted with them
             total = workspace.scan(candidates.count, count)
             clock.end("narrow_phase")
         else:

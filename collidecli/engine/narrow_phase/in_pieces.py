@@ -194,7 +194,7 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 def deepen_kernel(surfaces_type: Any, deepen: Callable[..., Any]) -> wp.Kernel:
     """The kernel that looks for what the pieces of a pair that overlaps have left out, once their contacts are known.
 
-    deepen(rows, surfaces, query, depth, out: ContactRows) -> int: writes a contact that is deeper than `depth` [m].
+    deepen(rows, surfaces, query, depth, out: ContactRows): a contact much deeper than `depth` [m], where there is one.
     """
 
     def deepen_pairs(
