@@ -34,10 +34,12 @@ class Clearance:
 
     free: a ball of this radius around the point is on the outer side of a closed surface, and off an open one [m];
     not positive where that is not known.
+    empty: a ball of this radius around the point meets no triangle [m], where it is above 0.
     """
 
     square: Real
     free: Real
+    empty: Real
 
 
 @wp.func
@@ -62,7 +64,9 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
     result.square = most * most
     # The grid's box holds the surface with room to spare.
     beyond = wp.length(point - wp.max(low, wp.min(high, point)))
-    result.free = wp.max(value - away - ROUNDING * (wp.abs(value) + width), beyond)
+    slack = away + ROUNDING * (wp.abs(value) + width)
+    result.free = wp.max(value - slack, beyond)
+    result.empty = wp.max(wp.abs(value) - slack, beyond)
     return result
 
 

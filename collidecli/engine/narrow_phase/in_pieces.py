@@ -20,7 +20,7 @@ from collidecli.engine.geometry.real import Real
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.dispatch import RoomBucket
 from collidecli.engine.narrow_phase.query import query_of
-from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
+from collidecli.engine.narrow_phase.staging import CROSSING_A, CROSSING_B, SPARE, Candidates, StagedContact, Staging
 from collidecli.engine.workspace import Workspace
 
 FEW = wp.constant(8)
@@ -46,6 +46,15 @@ class PieceList:
 @wp.struct
 class ContactRows:
     """Where a piece's contacts go: rows from `first` to before `end`; more are counted only."""
+
+    contact: wp.array[StagedContact]
+    first: int
+    end: int
+
+
+@wp.struct
+class PairRows:
+    """The contacts of a pair's pieces: rows from `first` to before `end`."""
 
     contact: wp.array[StagedContact]
     first: int
@@ -191,13 +200,14 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
     return _kernel(collide_pieces, surfaces_type)
 
 
-def deepen_kernel(surfaces_type: Any, deepen: Callable[..., Any]) -> wp.Kernel:
-    """The kernel that looks for what the pieces of a pair that overlaps have left out, once their contacts are known.
+def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that measures the depth of the pairs that overlap, once the contacts of their pieces are known.
 
-    deepen(rows, surfaces, query, depth, out: ContactRows): a contact much deeper than `depth` [m], where there is one.
+    measure(rows, surfaces, query, out: PairRows) -> int: changes the contacts of a pair in place; 0 where a depth is an
+    upper bound.
     """
 
-    def deepen_pairs(
+    def measure_overlaps(
         rows: ShapeRows,
         margins: Margins,
         instances: Instances,
@@ -210,6 +220,7 @@ def deepen_kernel(surfaces_type: Any, deepen: Callable[..., Any]) -> wp.Kernel:
         found: wp.array[wp.int32],
         contact: wp.array[StagedContact],
         first_row: int,
+        inexact: wp.array[wp.int32],
     ):
         """One thread a candidate of a bucket, whose contacts stand together from first_row on, as the join has them."""
         thread = wp.tid()
@@ -218,36 +229,37 @@ def deepen_kernel(surfaces_type: Any, deepen: Callable[..., Any]) -> wp.Kernel:
         if thread > 0:
             begin = piece_end[thread * parts - 1]
         end = piece_end[(thread + 1) * parts - 1]
-        first = first_row
-        stop = first_row
-        if begin > 0:
-            first += found[begin - 1]
-        if end > 0:
-            stop += found[end - 1]
-        out = ContactRows()
+        out = PairRows()
         out.contact = contact
-        nearest = Real(0.0)
-        for i in range(first, stop):
-            nearest = wp.min(nearest, contact[i].separation)
-            if contact[i].separation == Real(wp.inf):
-                out.first = i
-                out.end = i + 1
-        if nearest < Real(0.0) and out.end > 0:
+        out.first = first_row
+        out.end = first_row
+        if begin > 0:
+            out.first += found[begin - 1]
+        if end > 0:
+            out.end += found[end - 1]
+        overlaps = bool(False)
+        for i in range(out.first, out.end):
+            role = contact[i].role
+            overlaps = overlaps or contact[i].separation < Real(0.0) or role == CROSSING_A or role == CROSSING_B
+        if overlaps:
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-            deepen(rows, surfaces, query, -nearest, out)
+            if measure(rows, surfaces, query, out) == 0:
+                wp.atomic_add(inexact, 0, 1)
 
-    return _kernel(deepen_pairs, surfaces_type)
+    return _kernel(measure_overlaps, surfaces_type)
 
 
 @wp.func
-def keep_room(out: ContactRows, kind: int) -> int:
-    """Writes a contact that does not count, into whose place `deepen` may put another; returns 1."""
-    if out.first < out.end:
-        contact = StagedContact()
-        contact.separation = Real(wp.inf)
-        contact.kind = kind
-        out.contact[out.first] = contact
-    return 1
+def spare_rows(out: ContactRows, count: int, kind: int) -> int:
+    """Writes `count` rows that are no contacts, into which `overlap_kernel` may put some; returns `count`."""
+    for i in range(count):
+        if out.first + i < out.end:
+            contact = StagedContact()
+            contact.separation = Real(wp.inf)
+            contact.kind = kind
+            contact.role = SPARE
+            out.contact[out.first + i] = contact
+    return count
 
 
 def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
@@ -293,7 +305,7 @@ class PieceKind:
 
     surfaces: which surfaces of the model the kernels read, by name. search, join: kernels of `search_kernel` and
     `join_kernel`. parts_on_cuda: threads that share a candidate's search where there are many cores; a core of its own
-    goes through all of it in one. others: kernels that prepare the surfaces. deepen: one of `deepen_kernel`.
+    goes through all of it in one. others: kernels that prepare the surfaces. overlap: one of `overlap_kernel`.
     """
 
     name: str
@@ -302,13 +314,13 @@ class PieceKind:
     join: wp.Kernel
     parts_on_cuda: int = 1
     others: tuple[wp.Kernel, ...] = ()
-    deepen: wp.Kernel | None = None
+    overlap: wp.Kernel | None = None
 
     @property
     def kernels(self) -> list[wp.Kernel]:
         """What is launched besides a room's own."""
         kernels = [self.search, copy_pieces, self.join, *self.others]
-        return [*kernels, self.deepen] if self.deepen else kernels
+        return [*kernels, self.overlap] if self.overlap else kernels
 
     def find(self, bucket: RoomBucket, workspace: Workspace) -> Pieces:
         """The pieces of a bucket."""
@@ -360,9 +372,9 @@ class PieceKind:
             out = workspace.struct(Staging, contact=contact, start=first_row, most=1, pair_count=1)
             arguments = [*shared, surfaces, pieces.piece, most, inexact, out, found]
         workspace.launch(room.kernel, pieces.count, arguments)
-        if self.deepen is not None:
+        if self.overlap is not None:
             arguments = [*shared, surfaces, bucket.order, bucket.start, pieces.parts, pieces.end, found]
-            workspace.launch(self.deepen, bucket.size, [*arguments, contact, first_row])
+            workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, inexact])
         rows, _, _, candidates = shared
         arguments = [rows, candidates, bucket.order, bucket.start, limit, pieces.parts, pieces.end, found]
         workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])

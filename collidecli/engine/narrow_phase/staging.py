@@ -7,6 +7,20 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.workspace import Workspace
 
+INNER_A = wp.constant(1)
+"""Role of a contact whose point is inside b, by its depth: no shorter translation separates the two."""
+INNER_B = wp.constant(2)
+"""The same of b's point inside a."""
+CROSSING_A = wp.constant(3)
+"""Role of an end of an edge of a, the contact's point, that goes through a triangle of the open surface b. Its normal
+and separation are left open."""
+CROSSING_B = wp.constant(4)
+"""The same of an edge of b through a triangle of a."""
+OF_REGION = wp.constant(5)
+"""Role of the contact of a region of overlap, whose depth is the region's."""
+SPARE = wp.constant(6)
+"""Role of a row kept for a contact that may be found later."""
+
 
 @wp.struct
 class StagedContact:
@@ -15,6 +29,7 @@ class StagedContact:
     point: witness on a's surface, a's frame [m]. normal: unit, from a to b, a's frame.
     separation: signed distance of the two un-inflated surfaces along normal [m]; b's witness is
     point + separation * normal. feature_a, feature_b: -1 none. kind: point, edge, face, patch.
+    role: what it is until the contacts of a pair's pieces are joined, one of those below; 0 a contact.
     """
 
     point: Vec3
@@ -23,6 +38,7 @@ class StagedContact:
     feature_a: int
     feature_b: int
     kind: int
+    role: int
 
 
 @wp.struct

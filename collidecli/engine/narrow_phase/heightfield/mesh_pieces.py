@@ -14,7 +14,7 @@ from collidecli.engine.narrow_phase.heightfield.targets import wall_range
 from collidecli.engine.narrow_phase.heightfield.walk import Walk, begin_walk, go_down, go_on, is_under, range_of
 from collidecli.engine.narrow_phase.in_pieces import PieceList, note_piece
 from collidecli.engine.narrow_phase.mesh.mid_phase import Near, box_of_shape, meets
-from collidecli.engine.narrow_phase.mesh.pieces import SWALLOWED, has_work
+from collidecli.engine.narrow_phase.mesh.pieces import SPARE_ROWS, has_work
 from collidecli.engine.narrow_phase.mesh.view import TOUCHES
 from collidecli.engine.narrow_phase.query import Query
 
@@ -33,7 +33,7 @@ class Both:
 
     to_field, to_mesh: poses of the mesh in the heightfield's frame, and back. of_field: what the heightfield can reach
     in the mesh's frame, and the mesh's tree. of_mesh: what the mesh can reach in the heightfield's. grown: what is
-    farther than this from the other's surface does not meet it [m]. closed: 1 where the mesh has an inside.
+    farther than this from the other's surface does not meet it [m].
     """
 
     mesh: int
@@ -42,12 +42,11 @@ class Both:
     of_field: Near
     of_mesh: Near
     grown: Real
-    closed: int
 
 
 @wp.func
 def both_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Both:
-    """The two of a pair. Above an open sheet a hill may be far from it: no box bounds that."""
+    """The two of a pair."""
     both = Both()
     both.mesh = rows.mesh[query.row_a]
     both.to_mesh = query.pose_b_to_a
@@ -59,9 +58,6 @@ def both_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Both:
     head = both.mesh * wp.static(HEADER)
     both.of_field.first = meshes.header[head + 3]
     both.of_field.end = meshes.header[head + 4]
-    both.closed = meshes.header[head + 6]
-    if both.closed == 0:
-        both.of_mesh.upper[2] = Real(wp.inf)
     return both
 
 
@@ -110,10 +106,9 @@ def face_has_work(both: Both, meshes: Meshes, field: Field, number: int) -> bool
     for axis in range(3):
         if lower[axis] > both.of_mesh.upper[axis] or upper[axis] < both.of_mesh.lower[axis]:
             return False
-    if both.closed == 1:
-        middle = wp.transform_point(both.to_mesh, Real(0.5) * (lower + upper))
-        if clearance_at(meshes, both.mesh, middle).free - Real(0.5) * wp.length(upper - lower) >= both.grown:
-            return False
+    middle = wp.transform_point(both.to_mesh, Real(0.5) * (lower + upper))
+    if clearance_at(meshes, both.mesh, middle).free - Real(0.5) * wp.length(upper - lower) >= both.grown:
+        return False
     return has_work(bits_of_face(field, number, True))
 
 
@@ -185,6 +180,6 @@ def triangles_of_both(rows: ShapeRows, surfaces: Surfaces, query: Query, part: i
             found = note_piece(out, found, face)
         node += 1
     found = faces_of_field(both, meshes, field, part, parts, out, found)
-    if part == 0 and (found > 0 or parts > 1) and meshes.header[both.mesh * wp.static(HEADER) + 7] == 1:
-        found = note_piece(out, found, SWALLOWED)
+    if part == 0 and (found > 0 or parts > 1):
+        found = note_piece(out, found, SPARE_ROWS)
     return found

@@ -14,17 +14,19 @@ from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.mesh_pieces import Surfaces, triangles_of_both
 from collidecli.engine.narrow_phase.in_pieces import (
     ContactRows,
+    PairRows,
     PieceKind,
     counted_kernel,
-    deepen_kernel,
-    keep_room,
+    overlap_kernel,
     search_kernel,
+    spare_rows,
 )
 from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle, longest_of
-from collidecli.engine.narrow_phase.mesh.pieces import SWALLOWED
-from collidecli.engine.narrow_phase.mesh.swallowed import deepest_on_surface, swallowed_contact
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle, surface_pair_of
+from collidecli.engine.narrow_phase.mesh.overlap_region import CAPACITY
+from collidecli.engine.narrow_phase.mesh.pieces import SPARE_ROWS
+from collidecli.engine.narrow_phase.mesh.region_depth import measure_regions
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.mesh.view import TOUCHES, View
 from collidecli.engine.narrow_phase.query import Query
@@ -91,8 +93,8 @@ def view_of_pair(rows: ShapeRows, ground: Ground, query: Query, is_mesh: bool) -
 def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
     count = int(1)
-    if number == SWALLOWED:
-        count = keep_room(out, LAST_RESORT * RANK)
+    if number == SPARE_ROWS:
+        count = spare_rows(out, wp.static(CAPACITY), LAST_RESORT * RANK)
     else:
         ground = ground_of(rows, surfaces, query)
         is_mesh = number >= 0
@@ -102,19 +104,12 @@ def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number
 
 
 @wp.func
-def deepen(rows: ShapeRows, surfaces: Surfaces, query: Query, depth: Real, out: ContactRows):
-    """The contact of the mesh's place that is deepest in the ground, where it is much deeper than `depth` [m].
-
-    What of the ground is deepest in the mesh is not sought: a mesh that has come so far through has a way up.
-    """
+def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRows) -> int:
+    """Makes the contacts of a mesh and a heightfield those of their regions of overlap, see `region_depth`."""
     ground = ground_of(rows, surfaces, query)
     view = view_of_pair(rows, ground, query, True)
-    of_mesh = rows.size[query.row_a]
-    of_field = rows.size[query.row_b]
-    size = wp.min(longest_of(of_mesh), wp.max(of_field[0], of_field[1]))
-    found = deepest_on_surface(ground, view, depth, size)
-    if found.depth > Real(0.0):
-        swallowed_contact(ground, view, found, out)
+    span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
+    return measure_regions(ground, surface_pair_of(view, query.pose_b_to_a, span), out)
 
 
 GROUND = PieceKind(
@@ -124,9 +119,9 @@ GROUND = PieceKind(
     join_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
-    deepen=deepen_kernel(Surfaces, deepen),
+    overlap=overlap_kernel(Surfaces, measure_pair),
 )
-ROOM = Room("mesh_heightfield", 0, counted_kernel(Surfaces, contacts_on_ground), kind=GROUND)
+ROOM = Room("mesh_heightfield", 0, counted_kernel(Surfaces, contacts_on_ground), may_be_inexact=True, kind=GROUND)
 
 
 def room_of(type_a: ShapeType) -> Room:

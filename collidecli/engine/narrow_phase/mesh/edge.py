@@ -24,17 +24,15 @@ from collidecli.engine.narrow_phase.mesh.view import (
     View,
     depth_inside,
     faces,
-    origin_of,
     own_direction,
     put,
+    put_crossing,
 )
 
 # ruff: noqa: F811
 
 PARALLEL = wp.constant(Real(1.0e-18))
 """Squared sine of two edges below which they cross nowhere: their ends say where they are near."""
-SAME_SHARE = wp.constant(Real(1.0e-12))
-"""Shares of an edge this near are of one crossing: more than rounding where the edge is taken the other way round."""
 SHALLOWEST = wp.constant(Real(0.5))
 """Edges that have passed each other are a contact as long as the middle of one's part inside the other mesh is at least
 this share as deep. Of two crossing bars it is as deep, of the ridges of two roofs at right angles 0.7."""
@@ -206,43 +204,16 @@ def edge_on_edge(
     code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
     code_other = feature_on(meshes, view.other, target, EDGE_PLACE + side)
     kind = rank_on(meshes, view.own, face) + rank_on(meshes, view.other, target)
-    return put(view, rows, count, on_own, way, separation, code, code_other, kind)
+    return put(view, rows, count, on_own, way, separation, code, code_other, kind, 0)
 
 
 @wp.func(inline=False)
 def edge_through_sheet(
-    view: View, meshes: Any, face: int, k: int, start: Vec3, end: Vec3, target: int, rows: ContactRows, count: int
+    view: View, meshes: Any, face: int, k: int, start: Vec3, end: Vec3, rows: ContactRows, count: int
 ) -> int:
-    """The contact of what an edge of own has behind a triangle of an open mesh that it goes through.
-
-    That is its end, or where it comes out again before, as under a crest, the middle of its part behind. It counts
-    where the pair has no other: at the border of a surface an end may be behind it and not through it.
-    """
-    normal = normal_on(meshes, view.other, target)
-    way = -normal
-    corner_other = corner_on(meshes, view.other, target, 0)
-    origin = origin_of(view, meshes, corner_other)
-    if view.other_front == 0 and wp.dot(normal, origin - corner_other) < Real(0.0):
-        way = normal
-    corner = (k + 1) % 3
-    front = start
-    point = end
-    if wp.dot(end - start, way) <= Real(0.0):
-        corner = k
-        front = end
-        point = start
-    code = feature_on(meshes, view.own, face, corner)
-    through = wp.abs(share_through(meshes, view.other, target, front, point))
-    leaves = chord_of(meshes, view.other, front, point, through + SAME_SHARE)[1]
-    if leaves <= Real(1.0):
-        point = front + Real(0.5) * (through + leaves) * (point - front)
-        code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
-    place = nearest_on(meshes, view.other, point)
-    depth = wp.sqrt(place.square)
-    if depth > view.touch:
-        way = (point - place.point) / depth
-    code_other = feature_on(meshes, view.other, place.face, place.part)
-    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, LAST_RESORT * RANK)
+    """Both ends of an edge of own that goes through an open surface: which is behind it, `region_depth` finds out."""
+    count = put_crossing(view, rows, count, start, feature_on(meshes, view.own, face, k))
+    return put_crossing(view, rows, count, end, feature_on(meshes, view.own, face, (k + 1) % 3))
 
 
 @wp.func(inline=False)
@@ -269,4 +240,4 @@ def chord_contact(
         kind = 0
     code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
     code_other = feature_on(meshes, view.other, place.face, place.part)
-    return put(view, rows, count, middle, way, -depth, code, code_other, kind)
+    return put(view, rows, count, middle, way, -depth, code, code_other, kind, 1)

@@ -9,28 +9,29 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.meshes import Meshes
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
 from collidecli.engine.narrow_phase.in_pieces import (
     ContactRows,
+    PairRows,
     PieceKind,
     counted_kernel,
-    deepen_kernel,
-    keep_room,
+    overlap_kernel,
     search_kernel,
+    spare_rows,
 )
 from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.edge import chord_contact, edge_on_edge, edge_through_sheet, share_through
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
+from collidecli.engine.narrow_phase.mesh.overlap_region import CAPACITY
 from collidecli.engine.narrow_phase.mesh.pieces import (
     EDGE_OWNED,
     EDGE_SALIENT,
-    SWALLOWED,
+    SPARE_ROWS,
     VERTEX_OWNED,
     VERTEX_SALIENT,
-    hides_in,
     triangles_of_both,
 )
 from collidecli.engine.narrow_phase.mesh.questions import (
@@ -45,7 +46,8 @@ from collidecli.engine.narrow_phase.mesh.questions import (
     tree_of,
     upper_of,
 )
-from collidecli.engine.narrow_phase.mesh.swallowed import Deepest, deepest_on_surface, swallowed_contact
+from collidecli.engine.narrow_phase.mesh.region_depth import measure_meshes
+from collidecli.engine.narrow_phase.mesh.separating_translation import SurfacePair
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import View, view_of
@@ -107,7 +109,7 @@ def meet_triangle(
     if goes:
         share = share_through(meshes, view.other, target, start, end)
         if view.other_closed == 0:
-            count = edge_through_sheet(view, meshes, face, k, start, end, target, rows, count)
+            count = edge_through_sheet(view, meshes, face, k, start, end, rows, count)
     # Both meshes ask of edges that overlap, which is where one goes through a triangle beside the other.
     overlaps = goes and view.own_closed == 1 and view.other_closed == 1
     bits = other_bits(meshes, view.other, target)
@@ -260,8 +262,8 @@ def view_of_pair(rows: ShapeRows, meshes: Meshes, query: Query, is_a: bool) -> V
 def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a piece, see `pieces.triangles_of_both`."""
     count = int(1)
-    if number == SWALLOWED:
-        count = keep_room(out, LAST_RESORT * RANK)
+    if number == SPARE_ROWS:
+        count = spare_rows(out, wp.static(CAPACITY), LAST_RESORT * RANK)
     else:
         is_a = number >= 0
         view = view_of_pair(rows, meshes, query, is_a)
@@ -270,30 +272,29 @@ def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int
 
 
 @wp.func
-def longest_of(extent: Vec3) -> Real:
-    """The longest of a box's half sides."""
-    return wp.max(extent[0], wp.max(extent[1], extent[2]))
+def surface_pair_of(view_a: View, pose_b_to_a: Pose, span: Real) -> SurfacePair:
+    """The two surfaces of a pair, of which a is `own` of its view. span: as of `SurfacePair` [m]."""
+    pair = SurfacePair()
+    pair.a = view_a.own
+    pair.b = view_a.other
+    pair.pose_b_to_a = pose_b_to_a
+    pair.turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    pair.closed_a = view_a.own_closed
+    pair.closed_b = view_a.other_closed
+    pair.front_a = view_a.own_front
+    pair.front_b = view_a.other_front
+    pair.touch = view_a.touch
+    pair.span = span
+    return pair
 
 
 @wp.func(inline=True)
-def deepen(rows: ShapeRows, meshes: Meshes, query: Query, depth: Real, out: ContactRows):
-    """The contact of the place of either mesh that is deepest in the other, if it is much deeper than `depth` [m]."""
-    of_a = Deepest()
-    of_b = Deepest()
-    view_a = view_of_pair(rows, meshes, query, True)
-    view_b = view_of_pair(rows, meshes, query, False)
-    size_a = rows.size[query.row_a]
-    size_b = rows.size[query.row_b]
-    size = wp.min(longest_of(size_a), longest_of(size_b))
-    # No place is deeper inside a closed surface than half of its box is wide.
-    if hides_in(meshes, view_a.own, view_a.other) and wp.min(size_b[0], wp.min(size_b[1], size_b[2])) > depth:
-        of_a = deepest_on_surface(meshes, view_a, depth, size)
-    if hides_in(meshes, view_b.own, view_b.other) and wp.min(size_a[0], wp.min(size_a[1], size_a[2])) > depth:
-        of_b = deepest_on_surface(meshes, view_b, depth, size)
-    if of_a.depth > wp.max(of_b.depth, Real(0.0)):
-        swallowed_contact(meshes, view_a, of_a, out)
-    elif of_b.depth > Real(0.0):
-        swallowed_contact(meshes, view_b, of_b, out)
+def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: PairRows) -> int:
+    """Makes the contacts of a pair of meshes those of its regions of overlap, see `region_depth`."""
+    view = view_of_pair(rows, meshes, query, True)
+    # Whatever the poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
+    span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
+    return measure_meshes(meshes, surface_pair_of(view, query.pose_b_to_a, span), out)
 
 
 MESHES = PieceKind(
@@ -303,9 +304,9 @@ MESHES = PieceKind(
     join_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
-    deepen=deepen_kernel(Meshes, deepen),
+    overlap=overlap_kernel(Meshes, measure_pair),
 )
-ROOM = Room("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_piece), kind=MESHES)
+ROOM = Room("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_piece), may_be_inexact=True, kind=MESHES)
 
 
 def room_of(type_a: ShapeType) -> Room:

@@ -241,6 +241,51 @@ def clear_of(ground: Ground, surface: int, point: Vec3) -> Real:
 
 
 @wp.func
+def surface_clearance(meshes: Meshes, surface: int, point: Vec3) -> Real:
+    """A ball of this radius around a point meets no triangle of a surface [m], where it is above 0."""
+    return clearance_at(meshes, surface, point).empty
+
+
+@wp.func
+def surface_clearance(ground: Ground, surface: int, point: Vec3) -> Real:
+    """The same; of a heightfield by its box."""
+    if surface < 0:
+        return clear_of(ground, surface, point)
+    return clearance_at(ground.meshes, surface, point).empty
+
+
+@wp.func(inline=False)
+def is_within(meshes: Meshes, surface: int, point: Vec3) -> bool:
+    """Whether a point is inside a closed mesh."""
+    place = nearest_on(meshes, surface, point)
+    return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
+
+
+@wp.func
+def is_within(ground: Ground, surface: int, point: Vec3) -> bool:
+    """The same; of a heightfield, below its base as well where that lets nothing out."""
+    if surface >= 0:
+        return is_within(ground.meshes, surface, point)
+    field = ground.field
+    if is_inside(field, point):
+        return True
+    over_base = wp.abs(point[0]) < field.half_x and wp.abs(point[1]) < field.half_y
+    return ground.beneath == 0 and over_base and point[2] <= field.bottom
+
+
+@wp.func
+def mesh_arrays(meshes: Meshes) -> Meshes:
+    """The meshes among the surfaces of a pair."""
+    return meshes
+
+
+@wp.func
+def mesh_arrays(ground: Ground) -> Meshes:
+    """The same."""
+    return ground.meshes
+
+
+@wp.func
 def rank_on(meshes: Meshes, surface: int, face: int) -> int:
     """What is added to the kind of a contact that a triangle has part in."""
     return 0

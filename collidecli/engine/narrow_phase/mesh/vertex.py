@@ -98,21 +98,21 @@ def vertex_on_triangle(
         code = feature_on(meshes, view.own, face, k)
         code_other = feature_on(meshes, view.other, target, part)
         separation = wp.dot(place.point - point, way)
-        return put(view, rows, count, point, way, separation, code, code_other, LAST_RESORT * RANK)
+        return put(view, rows, count, point, way, separation, code, code_other, LAST_RESORT * RANK, 0)
     if not is_level and not takes_on_corner(meshes, view.own, face, k, own_direction(view, way)):
         return count
     code = feature_on(meshes, view.own, face, k)
     code_other = feature_on(meshes, view.other, target, part)
     kind = rank_on(meshes, view.own, face) + rank_on(meshes, view.other, target)
-    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, kind)
+    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, kind, 0)
 
 
 @wp.func
 def vertex_behind(view: View, meshes: Any, face: int, k: int, point: Vec3, rows: ContactRows, count: int) -> wp.vec2i:
-    """Count of contacts, with that of a corner that is behind other's surface; and 1 where it is."""
+    """Count of contacts, with that of a corner that is inside other; and 1 where it is."""
     behind = behind_of(view, meshes, point)
     if behind.found == 0:
         return wp.vec2i(count, 0)
     kind = wp.where(faces(view, meshes, face, k, behind.way), rank_on(meshes, view.own, face), LAST_RESORT * RANK)
     code = feature_on(meshes, view.own, face, k)
-    return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, kind), 1)
+    return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, kind, 1), 1)

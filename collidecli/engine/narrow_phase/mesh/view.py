@@ -7,15 +7,17 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.clearance import clearance_at, is_free
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_parted, nearest_place_within, outward_at
+from collidecli.engine.geometry.clearance import clearance_at
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, nearest_place_within, outward_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.inside import Ground, depth_in_field, way_out
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside
 from collidecli.engine.narrow_phase.in_pieces import ContactRows
+from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.questions import feature_on, origin_on, outward_on
-from collidecli.engine.narrow_phase.staging import StagedContact
+from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
+from collidecli.engine.narrow_phase.staging import CROSSING_A, CROSSING_B, INNER_A, INNER_B, StagedContact
 
 # ruff: noqa: F811
 
@@ -81,8 +83,12 @@ def put(
     feature_own: int,
     feature_other: int,
     kind: int,
+    is_inner: int,
 ) -> int:
-    """Writes contact `count` of a piece, or counts it; returns how many there are then."""
+    """Writes contact `count` of a piece, or counts it; returns how many there are then.
+
+    is_inner: 1 where own's point is inside other by the contact's depth.
+    """
     if rows.first + count >= rows.end:
         return count + 1
     contact = StagedContact()
@@ -98,6 +104,27 @@ def put(
         contact.normal = -way
         contact.feature_a = feature_other
         contact.feature_b = feature_own
+    if is_inner == 1:
+        contact.role = wp.where(view.is_a == 1, INNER_A, INNER_B)
+    rows.contact[rows.first + count] = contact
+    return count + 1
+
+
+@wp.func(inline=False)
+def put_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
+    """Writes an end of an edge of own that goes through other, or counts it; returns how many there are then."""
+    if rows.first + count >= rows.end:
+        return count + 1
+    contact = StagedContact()
+    contact.separation = Real(wp.inf)
+    contact.kind = LAST_RESORT * RANK
+    contact.point = on_own
+    contact.role = CROSSING_B
+    contact.feature_b = feature_own
+    if view.is_a == 1:
+        contact.point = wp.transform_point(view.pose_other_to_a, on_own)
+        contact.role = CROSSING_A
+        contact.feature_a = feature_own
     rows.contact[rows.first + count] = contact
     return count + 1
 
@@ -160,7 +187,7 @@ def origin_of(view: View, meshes: Any, point: Vec3) -> Vec3:
 
 @wp.struct
 class Behind:
-    """Whether a point of own is behind other's surface: inside it, or through it. way: unit; depth [m].
+    """Whether a point of own is inside other. way: unit; depth [m].
 
     feature: of the place that it leaves by.
     """
@@ -172,32 +199,21 @@ class Behind:
 
 
 @wp.func
-def behind_mesh(view: View, meshes: Meshes, point: Vec3, origin: Vec3) -> Behind:
-    """Of a point in other's frame. Inside a closed mesh; of an open one, on the other side from `origin`.
-
-    A surface with a front is passed from the front only, and what is behind it within reach is behind it too.
-    """
+def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
+    """Of a point in other's frame. An open mesh has no inside."""
     result = Behind()
-    parted = bool(False)
+    if view.other_closed == 0:
+        return result
     clearance = clearance_at(meshes, view.other, point)
-    if view.other_closed == 1:
-        if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
-            return result
-    else:
-        parted = not is_free(meshes, view.other, point, Real(0.0), origin)
-        parted = parted and is_parted(meshes, view.other, point, origin)
-        if not parted and (view.other_front == 0 or clearance.free >= view.reach):
-            return result
+    if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
+        return result
     place = nearest_place_within(meshes, view.other, point, clearance.square)
     result.depth = wp.sqrt(place.square)
     if result.depth <= view.touch:
         return result
     off = point - place.point
-    if view.other_front == 1:
-        if wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):
-            return result
-        if view.other_closed == 0 and not parted and result.depth >= view.reach:
-            return result
+    if wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+        return result
     result.found = 1
     result.way = off / result.depth
     result.feature = feature_of_place(meshes, view.other, place.face, place.part)
@@ -223,7 +239,7 @@ def behind_field(view: View, ground: Ground, point: Vec3) -> Behind:
 @wp.func(inline=False)
 def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
     """Of a point of own in other's frame."""
-    return behind_mesh(view, meshes, point, view.origin)
+    return behind_mesh(view, meshes, point)
 
 
 @wp.func(inline=False)
@@ -231,4 +247,4 @@ def behind_of(view: View, ground: Ground, point: Vec3) -> Behind:
     """The same."""
     if view.other < 0:
         return behind_field(view, ground, point)
-    return behind_mesh(view, ground.meshes, point, origin_of(view, ground, point))
+    return behind_mesh(view, ground.meshes, point)

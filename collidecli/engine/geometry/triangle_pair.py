@@ -1,0 +1,285 @@
+"""Two triangles, one of which moves along a line: when they overlap, where they cross, and where they are nearest.
+
+Two triangles are disjoint if and only if their projections onto one of a few axes are: both normals, the nine cross
+products of their edges and, of parallel triangles, the normals of the edges within the plane (separating axis theorem;
+Gottschalk, Lin and Manocha 1996). A translation shifts each projection at a constant rate, so each axis gives an
+interval of translations, and the triangles overlap in the intersection of all of them.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, place_among
+from collidecli.engine.geometry.real import Real, Vec3
+
+PARALLEL_SINE = wp.constant(Real(1.0e-3))
+"""Sine of the angle of two planes below which the edges' normals within the planes are tested as well. Of planes that
+are not exactly parallel they are not needed, but the other axes lose digits at the inverse of this sine."""
+NO_RATE = wp.constant(Real(1.0e-13))
+"""Cosine of the angle of an axis with the direction below which a translation does not move the projection."""
+AXES = wp.constant(11)
+PARALLEL_AXES = wp.constant(17)
+
+
+@wp.struct
+class TrianglePair:
+    """Corners p, q, r of the fixed triangle and a, b, c of the moving one, their unit normals; one frame [m]."""
+
+    p: Vec3
+    q: Vec3
+    r: Vec3
+    normal_pqr: Vec3
+    a: Vec3
+    b: Vec3
+    c: Vec3
+    normal_abc: Vec3
+
+
+@wp.struct
+class SweepInterval:
+    """Translations of the moving triangle at which the two overlap: from start to end [m]; start >= end for none.
+
+    axis: unit normal of the plane that separates them at `end`, along the direction.
+    """
+
+    start: Real
+    end: Real
+    axis: Vec3
+
+
+@wp.func
+def _edge(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
+    """Edge k, from corner k to the next."""
+    if k == 0:
+        return q - p
+    if k == 1:
+        return r - q
+    return p - r
+
+
+@wp.func
+def axis_of_pair(pair: TrianglePair, k: int) -> Vec3:
+    """Candidate separating axis k, not unit."""
+    if k == 0:
+        return pair.normal_pqr
+    if k == 1:
+        return pair.normal_abc
+    if k < 11:
+        fixed = _edge(pair.p, pair.q, pair.r, (k - 2) / 3)
+        return wp.cross(fixed, _edge(pair.a, pair.b, pair.c, (k - 2) % 3))
+    if k < 14:
+        return wp.cross(pair.normal_pqr, _edge(pair.p, pair.q, pair.r, k - 11))
+    return wp.cross(pair.normal_abc, _edge(pair.a, pair.b, pair.c, k - 14))
+
+
+@wp.func
+def axis_count(pair: TrianglePair) -> int:
+    """How many axes decide whether the triangles are disjoint."""
+    return wp.where(wp.length(wp.cross(pair.normal_pqr, pair.normal_abc)) < PARALLEL_SINE, PARALLEL_AXES, AXES)
+
+
+@wp.func(inline=False)
+def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInterval:
+    """When the triangles overlap while abc moves along a unit direction; an empty interval if not later than `after`.
+
+    Degenerate: triangles that only touch have an empty interval, or one of rounding error.
+    """
+    result = SweepInterval()
+    result.start = -Real(wp.inf)
+    result.end = Real(wp.inf)
+    count = axis_count(pair)
+    for k in range(count):
+        axis = axis_of_pair(pair, k)
+        length = wp.length(axis)
+        if length > Real(0.0):
+            axis = axis / length
+            low = wp.min(wp.dot(axis, pair.p), wp.min(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
+            high = wp.max(wp.dot(axis, pair.p), wp.max(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
+            moving_low = wp.min(wp.dot(axis, pair.a), wp.min(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
+            moving_high = wp.max(wp.dot(axis, pair.a), wp.max(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
+            rate = wp.dot(axis, direction)
+            if wp.abs(rate) <= NO_RATE:
+                if moving_low >= high or moving_high <= low:
+                    result.end = -Real(wp.inf)
+            else:
+                start = (low - moving_high) / rate
+                end = (high - moving_low) / rate
+                if rate < Real(0.0):
+                    start = (high - moving_low) / rate
+                    end = (low - moving_high) / rate
+                    axis = -axis
+                result.start = wp.max(result.start, start)
+                if end < result.end:
+                    result.end = end
+                    result.axis = axis
+            if result.start >= result.end or result.end <= after:
+                result.end = -Real(wp.inf)
+                return result
+    return result
+
+
+@wp.func(inline=False)
+def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
+    """The least overlap of the projections over all axes [m], 0 or less if disjoint; stops at `least` or less."""
+    result = Real(wp.inf)
+    count = axis_count(pair)
+    for k in range(count):
+        axis = axis_of_pair(pair, k)
+        length = wp.length(axis)
+        if length > Real(0.0):
+            axis = axis / length
+            low = wp.min(wp.dot(axis, pair.p), wp.min(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
+            high = wp.max(wp.dot(axis, pair.p), wp.max(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
+            moving_low = wp.min(wp.dot(axis, pair.a), wp.min(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
+            moving_high = wp.max(wp.dot(axis, pair.a), wp.max(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
+            result = wp.min(result, wp.min(high - moving_low, moving_high - low))
+            if result <= least:
+                return result
+    return result
+
+
+@wp.struct
+class Segment:
+    """Two points of the pair's frame [m]."""
+
+    start: Vec3
+    end: Vec3
+
+
+@wp.func
+def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segment:
+    """The part of a plane through `corner` that is within triangle pqr, which the plane crosses."""
+    hp = wp.dot(normal, p - corner)
+    hq = wp.dot(normal, q - corner)
+    hr = wp.dot(normal, r - corner)
+    # The corner that is alone on its side of the plane comes first.
+    lone = p
+    second = q
+    third = r
+    h = Vec3(hp, hq, hr)
+    if (hp >= Real(0.0)) == (hr >= Real(0.0)):
+        lone = q
+        second = r
+        third = p
+        h = Vec3(hq, hr, hp)
+    elif (hp >= Real(0.0)) == (hq >= Real(0.0)):
+        lone = r
+        second = p
+        third = q
+        h = Vec3(hr, hp, hq)
+    result = Segment()
+    result.start = lone
+    result.end = lone
+    if h[0] != h[1]:
+        result.start = lone + wp.clamp(h[0] / (h[0] - h[1]), Real(0.0), Real(1.0)) * (second - lone)
+    if h[0] != h[2]:
+        result.end = lone + wp.clamp(h[0] / (h[0] - h[2]), Real(0.0), Real(1.0)) * (third - lone)
+    return result
+
+
+@wp.func(inline=False)
+def crossing_segment(pair: TrianglePair) -> Segment:
+    """The segment that two triangles that overlap have in common.
+
+    Degenerate: of nearly parallel triangles, two corners of the common part of their boxes.
+    """
+    along = wp.cross(pair.normal_pqr, pair.normal_abc)
+    if wp.length(along) < PARALLEL_SINE:
+        common = Segment()
+        common.start = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
+        common.end = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
+        return common
+    fixed = _cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a)
+    moving = _cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p)
+    if wp.dot(along, fixed.end - fixed.start) < Real(0.0):
+        held = fixed.start
+        fixed.start = fixed.end
+        fixed.end = held
+    if wp.dot(along, moving.end - moving.start) < Real(0.0):
+        held = moving.start
+        moving.start = moving.end
+        moving.end = held
+    if wp.dot(along, moving.start - fixed.start) > Real(0.0):
+        fixed.start = moving.start
+    if wp.dot(along, fixed.end - moving.end) > Real(0.0):
+        fixed.end = moving.end
+    return fixed
+
+
+@wp.struct
+class ClosestPoints:
+    """Where two triangles are nearest. fixed, moving: points on pqr and abc [m]; part_fixed, part_moving: the corner k,
+    EDGE_PLACE + k the edge from corner k, or FACE_PLACE, that each is on. square: squared distance [m^2].
+    """
+
+    fixed: Vec3
+    moving: Vec3
+    part_fixed: int
+    part_moving: int
+    square: Real
+
+
+@wp.func
+def _corner(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
+    """Corner 0, 1 or 2."""
+    if k == 0:
+        return p
+    if k == 1:
+        return q
+    return r
+
+
+@wp.func
+def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -> ClosestPoints:
+    """`best`, or the closest points inside edge i of pqr and edge j of abc, if those are nearer; none if parallel."""
+    start = _corner(pair.p, pair.q, pair.r, i)
+    u = _edge(pair.p, pair.q, pair.r, i)
+    other = _corner(pair.a, pair.b, pair.c, j)
+    v = _edge(pair.a, pair.b, pair.c, j)
+    across = wp.cross(u, v)
+    square = wp.length_sq(across)
+    result = best
+    if square > Real(0.0):
+        off = other - start
+        s = wp.dot(wp.cross(off, v), across) / square
+        t = wp.dot(wp.cross(off, u), across) / square
+        if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
+            gap = wp.length_sq(other + t * v - start - s * u)
+            if gap < best.square:
+                result.fixed = start + s * u
+                result.moving = other + t * v
+                result.part_fixed = EDGE_PLACE + i
+                result.part_moving = EDGE_PLACE + j
+                result.square = gap
+    return result
+
+
+@wp.func(inline=False)
+def closest_points(pair: TrianglePair) -> ClosestPoints:
+    """The closest points of two triangles that do not cross; of equals the first: corners, then edges.
+
+    Source: Ericson 2005, section 5.1.10.
+    """
+    best = ClosestPoints()
+    best.square = Real(wp.inf)
+    for k in range(3):
+        corner = _corner(pair.a, pair.b, pair.c, k)
+        place = place_among(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
+        if place.square < best.square:
+            best.fixed = place.point
+            best.moving = corner
+            best.part_fixed = place.part
+            best.part_moving = k
+            best.square = place.square
+    for k in range(3):
+        corner = _corner(pair.p, pair.q, pair.r, k)
+        place = place_among(pair.a, pair.b, pair.c, pair.normal_abc, corner)
+        if place.square < best.square:
+            best.fixed = corner
+            best.moving = place.point
+            best.part_fixed = k
+            best.part_moving = place.part
+            best.square = place.square
+    for i in range(3):
+        for j in range(3):
+            best = _closest_of_edges(pair, i, j, best)
+    return best

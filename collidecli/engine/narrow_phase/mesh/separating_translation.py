@@ -1,0 +1,327 @@
+"""How far the second surface of a pair must be moved along a direction until a region of their overlap is gone.
+
+At a translation, every pair of triangles that crosses within the region gives the translation at which that pair ends
+to overlap (`triangle_pair.sweep_interval`). The greatest of these is the next translation looked at, until no pair
+crosses. A closed surface may then still have what is left of the other inside: the way goes on to where the point of
+the region that was deepest inside comes out.
+
+The frame is that of surface a, a mesh; b is moved along the direction.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.triangle_pair import TrianglePair, crossing_segment, sweep_interval
+from collidecli.engine.narrow_phase.heightfield.inside import Ground
+from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
+from collidecli.engine.narrow_phase.mesh.edge import chord_of
+from collidecli.engine.narrow_phase.mesh.questions import (
+    corner_on,
+    is_within,
+    mesh_arrays,
+    normal_on,
+    surface_clearance,
+)
+
+# ruff: noqa: F811
+
+MAX_ADVANCES = wp.constant(256)
+"""Translations looked at along one direction; each passes at least one pair of triangles."""
+
+
+@wp.struct
+class SurfacePair:
+    """Two surfaces: mesh a, and mesh b or, where b < 0, the heightfield. pose_b_to_a, and its rotation as a matrix.
+
+    closed_a, closed_b: 1 where they have an inside; front_a, front_b: 1 where only their front is left by. touch: what
+    overlaps by no more only touches [m]. span: no translation that separates them is longer [m].
+    """
+
+    a: int
+    b: int
+    pose_b_to_a: Pose
+    turn: Mat33
+    closed_a: int
+    closed_b: int
+    front_a: int
+    front_b: int
+    touch: Real
+    span: Real
+
+
+@wp.struct
+class OverlapRegion:
+    """A connected part of the overlap. low, high: its box, a's frame [m].
+
+    front: sum of the normals that front-only surfaces of it must be left by, a to b; zero where there is none.
+    inner_a, inner_b: points of a inside b and of b inside a, as deep as depth_a and depth_b [m]; depth 0 for none.
+    """
+
+    low: Vec3
+    high: Vec3
+    front: Vec3
+    inner_a: Vec3
+    depth_a: Real
+    inner_b: Vec3
+    depth_b: Real
+
+
+@wp.struct
+class Exit:
+    """Where a region ends to overlap along a direction. translation [m]; found: 0 where it does not before the limit.
+
+    face_a, face_b: the triangles that touch last, or -1 of a and b. axis: the unit normal between them, a to b.
+    exact: 0 where the number of steps was used up.
+    """
+
+    translation: Real
+    found: int
+    face_a: int
+    face_b: int
+    axis: Vec3
+    exact: int
+
+
+@wp.func
+def boxes_meet(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) -> bool:
+    """Whether two boxes have a point in common."""
+    if low[0] > other_high[0] or low[1] > other_high[1] or low[2] > other_high[2]:
+        return False
+    return high[0] >= other_low[0] and high[1] >= other_low[1] and high[2] >= other_low[2]
+
+
+@wp.func
+def triangles_of_pair(surfaces: Any, pair: SurfacePair, face_a: int, face_b: int) -> TrianglePair:
+    """A triangle of a and, as it lies before any translation, one of b."""
+    result = TrianglePair()
+    result.p = corner_on(surfaces, pair.a, face_a, 0)
+    result.q = corner_on(surfaces, pair.a, face_a, 1)
+    result.r = corner_on(surfaces, pair.a, face_a, 2)
+    result.normal_pqr = normal_on(surfaces, pair.a, face_a)
+    result.a = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 0))
+    result.b = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 1))
+    result.c = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 2))
+    result.normal_abc = pair.turn * normal_on(surfaces, pair.b, face_b)
+    return result
+
+
+@wp.func(inline=False)
+def later_exit(
+    surfaces: Any,
+    pair: SurfacePair,
+    region: OverlapRegion,
+    direction: Vec3,
+    translation: Real,
+    face_a: int,
+    face_b: int,
+    before: Exit,
+) -> Exit:
+    """`before`, or the exit of a pair of triangles that crosses in the region at a translation, if that is later."""
+    triangles = triangles_of_pair(surfaces, pair, face_a, face_b)
+    after = translation + pair.touch
+    interval = sweep_interval(triangles, direction, wp.max(after, before.translation))
+    if interval.end <= after or interval.start >= after or interval.end <= before.translation:
+        return before
+    moved = translation * direction
+    triangles.a += moved
+    triangles.b += moved
+    triangles.c += moved
+    common = crossing_segment(triangles)
+    low = wp.min(common.start, common.end)
+    high = wp.max(common.start, common.end)
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    stays = boxes_meet(low, high, region.low - grown, region.high + grown)
+    if not stays and not boxes_meet(low, high, region.low + moved - grown, region.high + moved + grown):
+        return before
+    result = Exit()
+    result.translation = interval.end
+    result.found = 1
+    result.face_a = face_a
+    result.face_b = face_b
+    result.axis = interval.axis
+    result.exact = before.exact
+    return result
+
+
+@wp.func(inline=False)
+def exits_in_box(
+    meshes: Meshes,
+    pair: SurfacePair,
+    region: OverlapRegion,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
+    face_a: int,
+    low: Vec3,
+    high: Vec3,
+    before: Exit,
+) -> Exit:
+    """The latest exit of a triangle of a with those of b in a box of b's frame; any from `limit` on will do."""
+    latest = before
+    head = pair.b * wp.static(HEADER)
+    node = meshes.header[head + 3]
+    stop = meshes.header[head + 4]
+    while node < stop and (latest.found == 0 or latest.translation < limit):
+        if not boxes_meet(low, high, meshes.lower[node], meshes.upper[node]):
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        node += 1
+        if face >= 0:
+            latest = later_exit(meshes, pair, region, direction, translation, face_a, face, latest)
+    return latest
+
+
+@wp.func(inline=False)
+def exits_in_box(
+    ground: Ground,
+    pair: SurfacePair,
+    region: OverlapRegion,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
+    face_a: int,
+    low: Vec3,
+    high: Vec3,
+    before: Exit,
+) -> Exit:
+    """The same where b is a heightfield."""
+    latest = before
+    half = Real(0.5) * (high - low)
+    middle = low + half
+    grown = wp.max(half[0], wp.max(half[1], half[2]))
+    targets = begin_targets(ground.field, middle, middle, grown)
+    while targets.number >= 0 and (latest.found == 0 or latest.translation < limit):
+        latest = later_exit(ground, pair, region, direction, translation, face_a, targets.number, latest)
+        targets = next_target(ground.field, targets)
+    return latest
+
+
+@wp.func
+def box_in_b(pair: SurfacePair, middle: Vec3, half: Vec3) -> Vec3:
+    """Half extents of the box, along b's axes, around a box of a's frame."""
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    for axis in range(3):
+        for k in range(3):
+            grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
+    return grown
+
+
+@wp.func(inline=False)
+def latest_exit(
+    surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real, limit: Real
+) -> Exit:
+    """The latest exit of all pairs of triangles that cross in the region at a translation; any from `limit` on will do.
+
+    A crossing counts where it is in the region's box, as that stands with a or as it moves with b.
+    """
+    latest = Exit()
+    latest.exact = 1
+    latest.translation = translation + pair.touch
+    moved = translation * direction
+    mesh = mesh_arrays(surfaces)
+    head = pair.a * wp.static(HEADER)
+    node = mesh.header[head + 3]
+    stop = mesh.header[head + 4]
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    while node < stop and (latest.found == 0 or latest.translation < limit):
+        lower = mesh.lower[node] - grown
+        upper = mesh.upper[node] + grown
+        stays = boxes_meet(lower, upper, region.low, region.high)
+        moves = boxes_meet(lower, upper, region.low + moved, region.high + moved)
+        low = wp.max(lower, region.low)
+        high = wp.min(upper, region.high)
+        if moves:
+            if stays:
+                low = wp.min(low, wp.max(lower, region.low + moved))
+                high = wp.max(high, wp.min(upper, region.high + moved))
+            else:
+                low = wp.max(lower, region.low + moved)
+                high = wp.min(upper, region.high + moved)
+        passes = not stays and not moves
+        half = Real(0.5) * (high - low)
+        middle = wp.transform_point(into_b, low + half - moved)
+        if not passes:
+            passes = surface_clearance(surfaces, pair.b, middle) > wp.length(half) + pair.touch
+        if passes:
+            node = mesh.skip[node]
+            continue
+        face = mesh.leaf[node]
+        node += 1
+        if face >= 0:
+            extent = box_in_b(pair, middle, half)
+            latest = exits_in_box(
+                surfaces, pair, region, direction, translation, limit, face, middle - extent, middle + extent, latest
+            )
+    return latest
+
+
+@wp.func(inline=False)
+def inner_exit(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> Real:
+    """The translation at which the region's inner points come out, if one is still inside; else `translation`.
+
+    Until then that point is inside, whatever crosses.
+    """
+    result = translation
+    length = Real(2.0) * pair.span
+    if region.depth_b > Real(0.0) and pair.closed_a == 1:
+        point = region.inner_b + translation * direction
+        if is_within(surfaces, pair.a, point):
+            leaves = chord_of(surfaces, pair.a, point, point + length * direction, Real(0.0))[1]
+            result = wp.max(result, translation + leaves * length)
+    if region.depth_a > Real(0.0) and pair.closed_b == 1:
+        into_b = wp.transform_inverse(pair.pose_b_to_a)
+        point = wp.transform_point(into_b, region.inner_a - translation * direction)
+        if is_within(surfaces, pair.b, point):
+            end = point - length * wp.transform_vector(into_b, direction)
+            leaves = chord_of(surfaces, pair.b, point, end, Real(0.0))[1]
+            result = wp.max(result, translation + leaves * length)
+    return result
+
+
+@wp.func(inline=False)
+def is_separated(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> bool:
+    """Whether nothing of the region crosses or is inside once b is moved."""
+    if inner_exit(surfaces, pair, region, direction, translation) > translation + pair.touch:
+        return False
+    return latest_exit(surfaces, pair, region, direction, translation, translation).found == 0
+
+
+@wp.func(inline=False)
+def exit_along(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, limit: Real) -> Exit:
+    """The least translation of b along a unit direction that separates the region, if it is shorter than `limit` [m].
+
+    Degenerate: what only touches, to `pair.touch`, is separated.
+    """
+    last = Exit()
+    last.exact = 1
+    if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
+        return last
+    last.face_a = -1
+    translation = inner_exit(surfaces, pair, region, direction, Real(0.0))
+    # Most directions are given up here.
+    if translation >= limit or (limit < pair.span and not is_separated(surfaces, pair, region, direction, limit)):
+        return last
+    for _step in range(MAX_ADVANCES):
+        latest = latest_exit(surfaces, pair, region, direction, translation, limit)
+        if latest.found == 1:
+            last = latest
+            translation = latest.translation
+        else:
+            beyond = inner_exit(surfaces, pair, region, direction, translation)
+            if beyond <= translation + pair.touch:
+                last.found = wp.where(last.face_a >= 0, 1, 0)
+                last.translation = translation
+                return last
+            translation = beyond
+            last.face_a = -1
+        if translation >= limit:
+            last.found = 0
+            return last
+    last.found = 0
+    last.exact = 0
+    return last
