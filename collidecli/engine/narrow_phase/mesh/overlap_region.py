@@ -167,6 +167,6 @@ def add_crossings(surfaces: Any, pair: SurfacePair, regions: wp.array[OverlapReg
         face = mesh.leaf[node]
         node += 1
         if face >= 0:
-            extent = box_in_b(pair, middle, half)
+            extent = box_in_b(pair, half)
             count = crossings_in_box(surfaces, pair, face, middle - extent, middle + extent, regions, count)
     return count

@@ -14,7 +14,7 @@ import warp as wp
 
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.triangle_pair import TrianglePair, crossing_segment, sweep_interval
+from collidecli.engine.geometry.triangle_pair import Segment, TrianglePair, crossing_segment, sweep_interval
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
 from collidecli.engine.narrow_phase.mesh.edge import chord_of
@@ -30,6 +30,11 @@ from collidecli.engine.narrow_phase.mesh.questions import (
 
 MAX_ADVANCES = wp.constant(256)
 """Translations looked at along one direction; each passes at least one pair of triangles."""
+
+PROBES = wp.constant(2)
+"""Translations up to the limit at which a direction is looked at before its exit is computed step by step."""
+RECENT = 32
+"""Pairs of triangles that are remembered, see `past_recent`."""
 
 
 @wp.struct
@@ -108,34 +113,55 @@ def triangles_of_pair(surfaces: Any, pair: SurfacePair, face_a: int, face_b: int
     return result
 
 
+@wp.func
+def is_in_region(region: OverlapRegion, moved: Vec3, low: Vec3, high: Vec3) -> bool:
+    """Whether a box meets that of a region, as it stands with a or as it moves with b."""
+    return boxes_meet(low, high, region.low, region.high) or boxes_meet(
+        low, high, region.low + moved, region.high + moved
+    )
+
+
+@wp.func(inline=False)
+def is_of_others(
+    pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, moved: Vec3, crossing: Segment
+) -> bool:
+    """Whether a crossing of triangles is not in the region that is separated, but in another one."""
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    low = wp.min(crossing.start, crossing.end) - grown
+    high = wp.max(crossing.start, crossing.end) + grown
+    if is_in_region(regions[own[0]], moved, low, high):
+        return False
+    found = bool(False)
+    for k in range(own[1]):
+        found = found or (k != own[0] and is_in_region(regions[k], moved, low, high))
+    return found
+
+
 @wp.func(inline=False)
 def later_exit(
     surfaces: Any,
     pair: SurfacePair,
-    region: OverlapRegion,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     face_a: int,
     face_b: int,
     before: Exit,
 ) -> Exit:
-    """`before`, or the exit of a pair of triangles that crosses in the region at a translation, if that is later."""
+    """`before`, or the exit of a pair of triangles that crosses at a translation, if that is later."""
     triangles = triangles_of_pair(surfaces, pair, face_a, face_b)
     after = translation + pair.touch
     interval = sweep_interval(triangles, direction, wp.max(after, before.translation))
     if interval.end <= after or interval.start >= after or interval.end <= before.translation:
         return before
-    moved = translation * direction
-    triangles.a += moved
-    triangles.b += moved
-    triangles.c += moved
-    common = crossing_segment(triangles)
-    low = wp.min(common.start, common.end)
-    high = wp.max(common.start, common.end)
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
-    stays = boxes_meet(low, high, region.low - grown, region.high + grown)
-    if not stays and not boxes_meet(low, high, region.low + moved - grown, region.high + moved + grown):
-        return before
+    if own[1] > 1:
+        moved = translation * direction
+        triangles.a += moved
+        triangles.b += moved
+        triangles.c += moved
+        if is_of_others(pair, regions, own, moved, crossing_segment(triangles)):
+            return before
     result = Exit()
     result.translation = interval.end
     result.found = 1
@@ -150,7 +176,8 @@ def later_exit(
 def exits_in_box(
     meshes: Meshes,
     pair: SurfacePair,
-    region: OverlapRegion,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     limit: Real,
@@ -171,7 +198,7 @@ def exits_in_box(
         face = meshes.leaf[node]
         node += 1
         if face >= 0:
-            latest = later_exit(meshes, pair, region, direction, translation, face_a, face, latest)
+            latest = later_exit(meshes, pair, regions, own, direction, translation, face_a, face, latest)
     return latest
 
 
@@ -179,7 +206,8 @@ def exits_in_box(
 def exits_in_box(
     ground: Ground,
     pair: SurfacePair,
-    region: OverlapRegion,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     limit: Real,
@@ -195,13 +223,13 @@ def exits_in_box(
     grown = wp.max(half[0], wp.max(half[1], half[2]))
     targets = begin_targets(ground.field, middle, middle, grown)
     while targets.number >= 0 and (latest.found == 0 or latest.translation < limit):
-        latest = later_exit(ground, pair, region, direction, translation, face_a, targets.number, latest)
+        latest = later_exit(ground, pair, regions, own, direction, translation, face_a, targets.number, latest)
         targets = next_target(ground.field, targets)
     return latest
 
 
 @wp.func
-def box_in_b(pair: SurfacePair, middle: Vec3, half: Vec3) -> Vec3:
+def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
     """Half extents of the box, along b's axes, around a box of a's frame."""
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     for axis in range(3):
@@ -212,11 +240,18 @@ def box_in_b(pair: SurfacePair, middle: Vec3, half: Vec3) -> Vec3:
 
 @wp.func(inline=False)
 def latest_exit(
-    surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real, limit: Real
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
 ) -> Exit:
-    """The latest exit of all pairs of triangles that cross in the region at a translation; any from `limit` on will do.
+    """The latest exit of all pairs of triangles that cross at a translation; any from `limit` on will do.
 
-    A crossing counts where it is in the region's box, as that stands with a or as it moves with b.
+    Crossings of the other regions do not count, as they stand with a or move with b. All else does: what b runs into on
+    its way is not separated either.
     """
     latest = Exit()
     latest.exact = 1
@@ -227,35 +262,28 @@ def latest_exit(
     node = mesh.header[head + 3]
     stop = mesh.header[head + 4]
     into_b = wp.transform_inverse(pair.pose_b_to_a)
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
     while node < stop and (latest.found == 0 or latest.translation < limit):
-        lower = mesh.lower[node] - grown
-        upper = mesh.upper[node] + grown
-        stays = boxes_meet(lower, upper, region.low, region.high)
-        moves = boxes_meet(lower, upper, region.low + moved, region.high + moved)
-        low = wp.max(lower, region.low)
-        high = wp.min(upper, region.high)
-        if moves:
-            if stays:
-                low = wp.min(low, wp.max(lower, region.low + moved))
-                high = wp.max(high, wp.min(upper, region.high + moved))
-            else:
-                low = wp.max(lower, region.low + moved)
-                high = wp.min(upper, region.high + moved)
-        passes = not stays and not moves
-        half = Real(0.5) * (high - low)
-        middle = wp.transform_point(into_b, low + half - moved)
-        if not passes:
-            passes = surface_clearance(surfaces, pair.b, middle) > wp.length(half) + pair.touch
-        if passes:
+        half = Real(0.5) * (mesh.upper[node] - mesh.lower[node])
+        middle = wp.transform_point(into_b, mesh.lower[node] + half - moved)
+        if surface_clearance(surfaces, pair.b, middle) > wp.length(half) + pair.touch:
             node = mesh.skip[node]
             continue
         face = mesh.leaf[node]
         node += 1
         if face >= 0:
-            extent = box_in_b(pair, middle, half)
+            extent = box_in_b(pair, half)
             latest = exits_in_box(
-                surfaces, pair, region, direction, translation, limit, face, middle - extent, middle + extent, latest
+                surfaces,
+                pair,
+                regions,
+                own,
+                direction,
+                translation,
+                limit,
+                face,
+                middle - extent,
+                middle + extent,
+                latest,
             )
     return latest
 
@@ -284,32 +312,109 @@ def inner_exit(surfaces: Any, pair: SurfacePair, region: OverlapRegion, directio
 
 
 @wp.func(inline=False)
-def is_separated(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> bool:
-    """Whether nothing of the region crosses or is inside once b is moved."""
-    if inner_exit(surfaces, pair, region, direction, translation) > translation + pair.touch:
-        return False
-    return latest_exit(surfaces, pair, region, direction, translation, translation).found == 0
+def past_recent(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
+    recent: wp.array[wp.vec2i],
+) -> Exit:
+    """The translation up to which one of the remembered pairs of triangles crosses at any time, from `translation` on.
+
+    Pairs that crossed along one direction mostly cross along the next: most directions need no search of the trees.
+    """
+    last = Exit()
+    last.exact = 1
+    last.face_a = -1
+    last.translation = translation
+    before = Real(-1.0)
+    while last.translation > before and last.translation < limit:
+        before = last.translation
+        for k in range(wp.static(RECENT)):
+            if recent[k][1] != 0 and last.translation < limit:
+                latest = Exit()
+                latest.exact = 1
+                latest.translation = last.translation + pair.touch
+                latest = later_exit(
+                    surfaces, pair, regions, own, direction, last.translation, recent[k][0], recent[k][1] - 1, latest
+                )
+                if latest.found == 1:
+                    last = latest
+    return last
+
+
+@wp.func
+def remember(recent: wp.array[wp.vec2i], latest: Exit):
+    """Remembers a pair of triangles; what stood in its slot is forgotten. A face of b is one more than its number."""
+    if latest.found == 1:
+        slot = (latest.face_a * 31 + latest.face_b) % wp.static(RECENT)
+        recent[wp.abs(slot)] = wp.vec2i(latest.face_a, latest.face_b + 1)
 
 
 @wp.func(inline=False)
-def exit_along(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, limit: Real) -> Exit:
-    """The least translation of b along a unit direction that separates the region, if it is shorter than `limit` [m].
+def is_separated(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    direction: Vec3,
+    translation: Real,
+) -> bool:
+    """Whether nothing crosses or is inside once b is moved, but for other regions."""
+    if inner_exit(surfaces, pair, regions[own[0]], direction, translation) > translation + pair.touch:
+        return False
+    return latest_exit(surfaces, pair, regions, own, direction, translation, translation).found == 0
 
+
+@wp.func(inline=False)
+def exit_along(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    direction: Vec3,
+    limit: Real,
+    recent: wp.array[wp.vec2i],
+) -> Exit:
+    """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
+
+    Args:
+        own: number of the region, and how many there are. recent: pairs of triangles, see `past_recent`.
     Degenerate: what only touches, to `pair.touch`, is separated.
     """
     last = Exit()
     last.exact = 1
+    last.face_a = -1
+    region = regions[own[0]]
     if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
         return last
-    last.face_a = -1
-    translation = inner_exit(surfaces, pair, region, direction, Real(0.0))
-    # Most directions are given up here.
-    if translation >= limit or (limit < pair.span and not is_separated(surfaces, pair, region, direction, limit)):
+    last = past_recent(surfaces, pair, regions, own, direction, Real(0.0), limit, recent)
+    translation = last.translation
+    if translation < limit:
+        translation = inner_exit(surfaces, pair, region, direction, translation)
+    if translation >= limit:
+        last.found = 0
         return last
+    if limit < pair.span:
+        # Most directions are given up here. Where the way out is short, what is separated may run into something again.
+        is_free = bool(False)
+        for k in range(PROBES):
+            if not is_free:
+                probed = translation + (limit - translation) * (Real(1.0) - Real(k) / Real(PROBES))
+                found = latest_exit(surfaces, pair, regions, own, direction, probed, probed)
+                remember(recent, found)
+                is_free = found.found == 0
+        if not is_free:
+            last.found = 0
+            return last
     for _step in range(MAX_ADVANCES):
-        latest = latest_exit(surfaces, pair, region, direction, translation, limit)
+        latest = latest_exit(surfaces, pair, regions, own, direction, translation, limit)
         if latest.found == 1:
             last = latest
+            remember(recent, latest)
             translation = latest.translation
         else:
             beyond = inner_exit(surfaces, pair, region, direction, translation)
