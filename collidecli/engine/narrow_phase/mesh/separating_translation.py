@@ -391,10 +391,11 @@ def exit_along(
     region = regions[own[0]]
     if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
         return last
-    last = past_recent(surfaces, pair, regions, own, direction, Real(0.0), limit, recent)
+    inner = inner_exit(surfaces, pair, region, direction, Real(0.0))
+    if inner >= limit:
+        return last
+    last = past_recent(surfaces, pair, regions, own, direction, inner, limit, recent)
     translation = last.translation
-    if translation < limit:
-        translation = inner_exit(surfaces, pair, region, direction, translation)
     if translation >= limit:
         last.found = 0
         return last
