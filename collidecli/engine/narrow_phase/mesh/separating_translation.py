@@ -347,11 +347,18 @@ def past_recent(
 
 
 @wp.func
-def remember(recent: wp.array[wp.vec2i], latest: Exit):
-    """Remembers a pair of triangles; what stood in its slot is forgotten. A face of b is one more than its number."""
+def remember(surfaces: Any, pair: SurfacePair, recent: wp.array[wp.vec2i], latest: Exit):
+    """Remembers a pair of triangles; what stood in its slot is forgotten. A face of b is one more than its number.
+
+    Slots are told by the triangles' numbers within their surfaces, so that the other shapes of a scene change nothing.
+    """
     if latest.found == 1:
-        slot = (latest.face_a * 31 + latest.face_b) % wp.static(RECENT)
-        recent[wp.abs(slot)] = wp.vec2i(latest.face_a, latest.face_b + 1)
+        mesh = mesh_arrays(surfaces)
+        number_a = latest.face_a - mesh.header[pair.a * wp.static(HEADER) + 2]
+        number_b = latest.face_b
+        if pair.b >= 0:
+            number_b -= mesh.header[pair.b * wp.static(HEADER) + 2]
+        recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(latest.face_a, latest.face_b + 1)
 
 
 @wp.func(inline=False)
@@ -406,7 +413,7 @@ def exit_along(
             if not is_free:
                 probed = translation + (limit - translation) * (Real(1.0) - Real(k) / Real(PROBES))
                 found = latest_exit(surfaces, pair, regions, own, direction, probed, probed)
-                remember(recent, found)
+                remember(surfaces, pair, recent, found)
                 is_free = found.found == 0
         if not is_free:
             last.found = 0
@@ -415,7 +422,7 @@ def exit_along(
         latest = latest_exit(surfaces, pair, regions, own, direction, translation, limit)
         if latest.found == 1:
             last = latest
-            remember(recent, latest)
+            remember(surfaces, pair, recent, latest)
             translation = latest.translation
         else:
             beyond = inner_exit(surfaces, pair, region, direction, translation)
