@@ -65,11 +65,8 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         enough = best.separation + rounding_level(a, b)
         if count > 0 and nearest_staged(out, row, count) <= enough:
             return count
-        # A vertex on a face: of b on a's, or of a on b's.
-        point_a = _support(size_a, best.normal)
-        if best.axis < 3:
-            on_b = _support(size_b, -(best.normal * rotation))
-            point_a = rotation * on_b + position - best.separation * best.normal
+        # A vertex over a face: of b over a's, or of a over b's.
+        point_a = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
     else:
         i = (best.axis - 6) / 3
         j = (best.axis - 6) % 3
@@ -92,6 +89,9 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation):
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
+            point_a = nearest.on_a
+        elif best.axis >= 6:
+            # Edges that end where their lines are nearest, but for rounding.
             point_a = nearest.on_a
     return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
 
@@ -205,6 +205,32 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
             nearest.on_a = on_a
             nearest.on_b = on_b
     return nearest
+
+
+@wp.func
+def _witness_of_vertices(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
+) -> Vec3:
+    """a's witness [m] of the separation along a face's normal: of the vertices, the one whose partner misses the other
+    box least. A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
+    """
+    best = Vec3()
+    least = Real(wp.inf)
+    vertices = int(16)
+    for k in range(vertices):
+        signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
+        if k < 8:
+            on_a = rotation * wp.cw_mul(signs, size_b) + position - separation * normal
+            missed = on_a - _clamped(on_a, size_a)
+        else:
+            on_a = wp.cw_mul(signs, size_a)
+            on_b = (on_a + separation * normal - position) * rotation
+            missed = on_b - _clamped(on_b, size_b)
+        square = wp.dot(missed, missed)
+        if square < least:
+            least = square
+            best = on_a
+    return best
 
 
 @wp.func
