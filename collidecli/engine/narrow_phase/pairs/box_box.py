@@ -24,6 +24,13 @@ to 1e-16 / t."""
 ROUNDING = wp.constant(Real(4.0e-15))
 """An edge axis wins only by more than this share of the sizes, over the sine of the edges: less is rounding."""
 
+BESIDE = wp.constant(Real(1.0e-10))
+"""Share of the sizes by which a vertex over a face may miss it."""
+
+NEAR = wp.constant(Real(1.0e-7))
+"""Share of the sizes below which the direction between a vertex and its nearest point is worse than an axis: it is
+rounded by 1e-16 over this."""
+
 
 @wp.struct
 class BoxAxis:
@@ -60,13 +67,16 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     if best.separation >= reach:
         return 0
     point_a = Vec3()
+    missed = Real(wp.inf)
     if best.axis < 6:
         count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
         enough = best.separation + rounding_level(a, b)
         if count > 0 and nearest_staged(out, row, count) <= enough:
             return count
         # A vertex over a face: of b over a's, or of a over b's.
-        point_a = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
+        witness = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
+        point_a = witness.on_a
+        missed = wp.sqrt(witness.square)
     else:
         i = (best.axis - 6) / 3
         j = (best.axis - 6) % 3
@@ -86,12 +96,12 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         distance = wp.sqrt(nearest.square)
         if distance >= reach:
             return 0
-        if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation):
+        scale = wp.length(size_a) + wp.length(size_b)
+        # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
+        is_beside = missed > BESIDE * scale and distance > NEAR * scale
+        if is_beside or _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation):
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
-            point_a = nearest.on_a
-        elif best.axis >= 6:
-            # Edges that end where their lines are nearest, but for rounding.
             point_a = nearest.on_a
     return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
 
@@ -210,12 +220,14 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
 @wp.func
 def _witness_of_vertices(
     size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
-) -> Vec3:
-    """a's witness [m] of the separation along a face's normal: of the vertices, the one whose partner misses the other
-    box least. A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
+) -> Nearest:
+    """Witnesses of the separation along a face's normal: of the vertices, the one whose partner misses the other box
+    least; `square` is of the miss [m^2].
+
+    A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
     """
-    best = Vec3()
-    least = Real(wp.inf)
+    best = Nearest()
+    best.square = Real(wp.inf)
     vertices = int(16)
     for k in range(vertices):
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
@@ -227,9 +239,10 @@ def _witness_of_vertices(
             on_b = (on_a + separation * normal - position) * rotation
             missed = on_b - _clamped(on_b, size_b)
         square = wp.dot(missed, missed)
-        if square < least:
-            least = square
-            best = on_a
+        if square < best.square:
+            best.square = square
+            best.on_a = on_a
+            best.on_b = on_a + separation * normal
     return best
 
 
