@@ -69,7 +69,10 @@ class Shapes:
 
 @dataclass(frozen=True)
 class Scene:
-    """P pairs of shapes; pose [P, 7] of b in a's frame. apart: what the construction says of each distance [m]."""
+    """P pairs of shapes; pose [P, 7] of b in a's frame.
+
+    apart: the distance [m] where it is not negative; below 0, the shapes are at least that far apart, or no deeper.
+    """
 
     a: Shapes
     b: Shapes
@@ -115,7 +118,8 @@ class Scene:
 class Report:
     """What the engine reported of P pairs, beside what is proved; lengths are shares of the pairs' sizes.
 
-    missed, phantom: bool[P]. unproved: overlaps for which no point in both shapes was found. error: of the distance.
+    missed, phantom: bool[P]. unproved: overlaps for which no point in both shapes was found. distance: error of the
+    distance where the construction gives it. short: by how much the gap along the normal misses the distance.
     too_deep: by how much a depth is above the one that the construction proves. off_surface: of the witness points.
     coincident: the least distance of two contacts, on both shapes; infinite where there are none.
     """
@@ -124,7 +128,8 @@ class Report:
     missed: np.ndarray
     phantom: np.ndarray
     unproved: np.ndarray
-    error: np.ndarray
+    distance: np.ndarray
+    short: np.ndarray
     too_deep: np.ndarray
     off_surface: np.ndarray
     coincident: np.ndarray
@@ -144,11 +149,9 @@ def examine(scene: Scene, contacts: PairContacts) -> Report:
     least, normal, point = separation[rows, best], contacts.normal[rows, best], contacts.point[rows, best]
     missed = contacts.count == 0
     present = ~missed
-    error = np.zeros(len(rows))
     along = scene.gap_along(np.where(present[:, None], normal, [0.0, 0.0, 1.0])[:, None])[:, 0]
-    error = np.abs(np.where(present, least - along, 0.0))
-    positive = present & (scene.apart >= 0.0)
-    error = np.where(positive, np.maximum(error, np.abs(least - scene.apart)), error)
+    short = np.abs(np.where(present, least - along, 0.0))
+    distance = np.where(present & (scene.apart >= 0.0), np.abs(least - scene.apart), 0.0)
     off, pair = _off_surface(scene, contacts)
     off_surface = np.zeros(len(rows))
     np.maximum.at(off_surface, pair, off / scale[pair])
@@ -164,7 +167,8 @@ def examine(scene: Scene, contacts: PairContacts) -> Report:
         missed,
         phantom,
         unproved,
-        error / scale,
+        distance / scale,
+        short / scale,
         too_deep / scale,
         off_surface,
         _least_between(contacts) / scale,

@@ -132,7 +132,10 @@ def manifold_along(
     """
     count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
     nearest = nearest_staged(out, row, count)
-    misses = nearest > best.separation + rounding_level(a, b)
+    level = rounding_level(a, b)
+    if nearest < best.separation - level:
+        raise_to(out, row, count, best.separation)
+    misses = nearest > best.separation + level
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
     lone = count == 0 or (misses and out.contact[place_of(out, row)].kind == 0)
     if not misses and not lone:
@@ -191,6 +194,17 @@ def nearest_staged(out: Staging, row: int, count: int) -> Real:
     for k in range(count):
         nearest = wp.min(nearest, out.contact[place_of(out, row + k)].separation)
     return nearest
+
+
+@wp.func(inline=False)
+def raise_to(out: Staging, row: int, count: int, separation: Real):
+    """Raises separations to that of the shapes [m], the least there is: only the plane of a hull's face that was merged
+    of triangles out of one plane gives less, by COPLANAR of its size.
+    """
+    for k in range(count):
+        at = place_of(out, row + k)
+        if out.contact[at].separation < separation:
+            out.contact[at].separation = separation
 
 
 @wp.func(inline=False)
