@@ -39,11 +39,11 @@ SHORT = 2e-7
 SHORT_OF_ROUND = 2e-5
 """Share of the size by which the gap along the normal may miss the distance: GJK of a round shape and one with corners,
 1e-5 of the size apart, may end at a sliver, whose normal is rounding."""
-SURFACE = 1e-7
-EXACT_SURFACE = 5e-9
+SURFACE = 2e-6
+EXACT_SURFACE = 1e-7
 MERGED_SURFACE = 5e-7
-"""Share of the size by which a witness may be off its surface; the second of polytopes, the third of those with faces
-that are merged of triangles out of one plane by COPLANAR."""
+"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and of polytopes with
+faces that are merged of triangles out of one plane by COPLANAR."""
 COINCIDENT = 1e-9
 """Share of the size at which two contacts of a pair are in one place."""
 

@@ -26,7 +26,6 @@ from collidecli.engine.narrow_phase.convex.simplex import segment_weights, tetra
 APART = wp.constant(0)
 BEYOND_REACH = wp.constant(1)
 OVERLAP = wp.constant(2)
-SLIVER = wp.constant(3)
 
 RELATIVE_GAP = wp.constant(Real(1.0e-12))
 """GJK stops when |v|^2 - v.w, which bounds |v - nearest|^2, is below this share of |v|^2: the normal is then good to
@@ -67,8 +66,7 @@ GJK_LIMIT = wp.constant(128)
 
 @wp.struct
 class Nearest:
-    """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching), SLIVER
-    (nearly touching, apart by at most `distance` or overlapping, and the normal is rounding).
+    """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
 
     distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's
     nearest point. All in a's frame, and rough where they overlap. count: vertices of the simplex that remains.
@@ -265,7 +263,7 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
                 direction = result.normal
                 step += 1
                 continue
-            result.state = wp.where(is_sliver(result.distance, along, wp.sqrt(scale_square)), SLIVER, APART)
+            result.state = wp.where(is_sliver(result.distance, along, wp.sqrt(scale_square)), OVERLAP, APART)
             break
         keep_carriers(simplex, result.count + 1, hull.weights)
         result.count = hull.carriers

@@ -17,7 +17,6 @@ from collidecli.engine.geometry.support import (
     CoresWithTriangle,
     Primitive,
     Vertex,
-    core_is_curved,
     core_is_flat,
     core_radius,
 )
@@ -25,7 +24,7 @@ from collidecli.engine.narrow_phase.convex.at_once import FAR, OPEN, UNPROVED, k
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.depth import Depth
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
-from collidecli.engine.narrow_phase.convex.gjk import APART, BEYOND_REACH, OVERLAP, SLIVER, Nearest, nearest_of_cores
+from collidecli.engine.narrow_phase.convex.gjk import APART, BEYOND_REACH, OVERLAP, Nearest, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
 
@@ -265,7 +264,7 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
             result.point_a = nearest.on_a
             if nearest.state == BEYOND_REACH:
                 result.exact = 0
-            elif nearest.state == OVERLAP or nearest.state == SLIVER:
+            elif nearest.state == OVERLAP:
                 if core_is_flat(a.type) and core_is_flat(b.type):
                     distance = Real(0.0)
                     result.normal = flat_normal(cores)
@@ -275,13 +274,10 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
                         overlap = depth_if_attained(cores, -known.distance, known.normal)
                     if overlap.exact == 0:
                         overlap = depth_of_overlap(cores, simplex, nearest.count)
-                    # Of polytopes that a plane parts, GJK's points are nearer: EPA has the best of its faces' planes.
-                    is_curved = core_is_curved(a.type) or core_is_curved(b.type)
-                    if nearest.state == OVERLAP or overlap.depth >= Real(0.0) or is_curved:
-                        distance = -overlap.depth
-                        result.normal = overlap.normal
-                        result.point_a = overlap.on_a
-                        result.exact = overlap.exact
+                    distance = -overlap.depth
+                    result.normal = overlap.normal
+                    result.point_a = overlap.on_a
+                    result.exact = overlap.exact
         result.separation = distance - radii
         result.point_a += cores.radius_a * result.normal
         return result

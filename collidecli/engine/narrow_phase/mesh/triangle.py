@@ -337,7 +337,7 @@ def collide_convex_triangle(
     if wp.length(middle) > Real(0.0):
         start = wp.normalize(middle)
     nearest = nearest_of_cores(cores, start, reach + cores.radius_a, simplex)
-    if nearest.state >= OVERLAP:
+    if nearest.state == OVERLAP:
         return contacts_of_crossing(
             a, b, cores, meshes, mesh, closed, pose_b_to_a, reach, simplex, nearest.count, out, row
         )

@@ -99,8 +99,12 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         scale = wp.length(size_a) + wp.length(size_b)
         # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
         is_beside = missed > BESIDE * scale and distance > NEAR * scale
-        to_beat = best.separation - wp.where(is_beside, BESIDE * scale, Real(0.0))
-        if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, to_beat):
+        is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
+        if is_beside and not is_nearest:
+            # Of edges all but parallel the axis is rounded, and may pass the distance.
+            direction = (nearest.on_b - nearest.on_a) / distance
+            is_nearest = separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
+        if is_nearest:
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
