@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,11 @@ import warp as wp
 
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Bucket
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
+from collidecli.model.convex_hull import ConvexHull
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,20 @@ class PairContacts:
 
 
 def launch_room(
-    kernel: wp.Kernel, max_contacts: int, type_a: int, size_a, type_b: int, size_b, pose_b_to_a, reach, device="cpu"
+    kernel: wp.Kernel,
+    max_contacts: int,
+    type_a: int,
+    size_a,
+    type_b: int,
+    size_b,
+    pose_b_to_a,
+    reach,
+    device="cpu",
+    hulls: Sequence[ConvexHull] = (),
+    hull_a=-1,
+    hull_b=-1,
 ) -> PairContacts:
-    """The room's contacts at poses [P, 7] of b in a's frame; sizes and reach are broadcast to them.
+    """The room's contacts at poses [P, 7] of b in a's frame; sizes, reach and hull numbers are broadcast to them.
 
     type_a must not come after type_b, as the query would swap the two; rooms of closed form do not read them.
     """
@@ -54,6 +68,10 @@ def launch_room(
         bucket.order = wp.array(np.arange(pairs), dtype=wp.int32)
         bucket.inexact = wp.zeros(1, dtype=wp.int32)
         rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), reach)
+        if len(hulls):
+            numbers = np.stack([np.broadcast_to(one, pairs) for one in (hull_a, hull_b)], 1)
+            rows.hull = wp.array(numbers.ravel().astype(np.int32), dtype=wp.int32)
+            rows.hulls = upload_hulls(hulls, wp.get_device(device))
         instances = Instances()
         instances.pose = wp.array(_beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose)
         wp.launch(kernel, dim=pairs, inputs=[rows, margins, instances, candidates, bucket, out])

@@ -27,7 +27,7 @@ from collidecli.engine.narrow_phase.convex.guess import guess_nearest
 OPEN = wp.constant(0)
 FAR = wp.constant(1)
 SETTLED = wp.constant(2)
-WITHOUT_WITNESS = wp.constant(3)
+UNPROVED = wp.constant(3)
 
 
 @wp.struct
@@ -35,7 +35,9 @@ class Known:
     """What is known of two cores.
 
     state: OPEN, `normal` is where GJK should begin; FAR, they are at least `distance` apart and that is beyond reach;
-    SETTLED, distance, normal and core a's witness are exact; WITHOUT_WITNESS, all but the witness.
+    SETTLED, distance, normal and core a's witness are exact: points of the cores, and a plane of support, prove the
+    distance of those that are apart, a point in both the overlap of others; UNPROVED, distance and normal are exact if
+    the cores overlap, which GJK must decide.
     distance: signed [m]. normal: unit, a to b, a's frame. on_a: core a's witness, a's frame.
     """
 
@@ -71,7 +73,7 @@ def along_axes(cores: Cores, reach: Real) -> Known:
     result.normal = found.normal
     result.on_a = found.on_a
     if found.depth > Real(0.0):
-        result.state = wp.where(found.has_witness == 1, SETTLED, WITHOUT_WITNESS)
+        result.state = wp.where(found.is_proved == 1, SETTLED, UNPROVED)
     elif found.depth < Real(0.0) and found.depth <= -reach:
         result.state = FAR
     return result

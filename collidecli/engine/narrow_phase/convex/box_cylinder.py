@@ -9,7 +9,8 @@ the difference's surface where it has one normal alone. So the normal is one of
 - across an edge of the box, where the edge lies on a rim: least on a circle of directions, found by Newton's method.
 
 Both shapes are their own mirror images about their centres, so that h is even but for the term of the centres' offset.
-Where some h is negative the shapes are apart, and at least as far as that.
+Where some h is negative the shapes are apart, and at least as far as that. Where no h is negative they overlap, if the
+search on the circles missed nothing: the depth is taken only where a point that is in both shapes proves the overlap.
 """
 
 import warp as wp
@@ -44,14 +45,15 @@ class AxisDepth:
     """The least h [m] over the directions asked, below 0 where shapes are apart; its unit normal, a to b, a's frame.
 
     kind: BY_A where a corner of the box gives the witnesses, BY_B where a point of the cylinder does, ACROSS + k where
-    the edge along axis k does. on_a: a's witness, where has_witness is 1.
+    the edge along axis k does. on_a: a's witness, where is_proved is 1: the witnesses are then on the two shapes, and a
+    point between them is in both.
     """
 
     depth: Real
     normal: Vec3
     kind: int
     on_a: Vec3
-    has_witness: int
+    is_proved: int
 
 
 @wp.func
@@ -184,14 +186,17 @@ def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) ->
 
 @wp.func
 def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
-    """Whether an outline from `start` to `end`, counterclockwise, may come nearer to the origin than its ends and
-    `least`: the chord between them does.
+    """Whether an outline from `start` to `end`, counterclockwise, may have a height below `least` and below those of
+    the rest of the outline.
+
+    From an origin inside, the line to the nearest point of the arc crosses the chord. An origin beyond the chord may be
+    outside the outline, and its nearest point is then on the arc wherever its projection on the chord is.
     """
     chord = end - start
     along = -wp.dot(start, chord)
     square = wp.dot(chord, chord)
     off = start[0] * end[1] - start[1] * end[0]
-    return along > Real(0.0) and along < square and (off <= Real(0.0) or off * off < least * least * square)
+    return off <= Real(0.0) or (along > Real(0.0) and along < square and off * off < least * least * square)
 
 
 @wp.func(inline=False)
@@ -248,8 +253,33 @@ def _least_across_edge(
 
 
 @wp.func
+def _outside_box(half: Vec3, point: Vec3) -> Real:
+    """How far a point is beyond the box's faces [m], negative inside."""
+    outside = wp.abs(point) - half
+    return wp.max(outside[0], wp.max(outside[1], outside[2]))
+
+
+@wp.func
+def _outside_cylinder(cores: Cores, axis: Vec3, point: Vec3) -> Real:
+    """How far a point, a's frame, is beyond the cylinder's side or caps [m], negative inside."""
+    from_middle = point - cores.position
+    height = wp.dot(from_middle, axis)
+    return wp.max(wp.abs(height) - cores.b.size[1], wp.length(from_middle - height * axis) - cores.b.size[0])
+
+
+@wp.func
+def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
+    """How far a ray from a point on the box's surface goes until it leaves the box [m]; infinite for no direction."""
+    length = Real(wp.inf)
+    for k in range(3):
+        if direction[k] != Real(0.0):
+            length = wp.min(length, (half[k] - wp.sign(direction[k]) * start[k]) / wp.abs(direction[k]))
+    return wp.max(length, Real(0.0))
+
+
+@wp.func
 def _with_witness(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
-    """`best` with a's witness, where the points that its kind names are on both shapes."""
+    """`best` with a's witness, proved where the points that its kind names are on both shapes and overlap."""
     result = best
     normal = best.normal
     near = WITNESS_MISS * (wp.length(cores.a.size) + wp.length(cores.b.size))
@@ -271,23 +301,20 @@ def _with_witness(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth) -> Ax
         along = wp.dot(gap, axis) - gap[k] * axis[k]
         corner[k] = gap[k] - along * axis[k] / (across[k] * across[k])
         result.on_a = corner
-    outside = wp.abs(result.on_a) - cores.a.size
-    from_middle = result.on_a - best.depth * normal - cores.position
-    height = wp.dot(from_middle, axis)
-    off_axis = wp.length(from_middle - height * axis)
-    result.has_witness = wp.where(
-        wp.max(outside[0], wp.max(outside[1], outside[2])) <= near
-        and wp.abs(height) <= cores.b.size[1] + near
-        and off_axis <= cores.b.size[0] + near,
-        1,
-        0,
-    )
+    outside_a = _outside_box(cores.a.size, result.on_a)
+    outside_b = _outside_cylinder(cores, axis, result.on_a - best.depth * normal)
+    # Between a's witness and b's: as near to b's as the box goes.
+    common = result.on_a - wp.min(best.depth, _through_box(cores.a.size, result.on_a, -normal)) * normal
+    outside_b = wp.max(outside_b, _outside_cylinder(cores, axis, common))
+    result.is_proved = wp.where(wp.max(outside_a, outside_b) <= near, 1, 0)
     return result
 
 
 @wp.func(inline=False)
 def box_and_cylinder(cores: Cores, reach: Real) -> AxisDepth:
-    """The depth of a box a and a cylinder b, exact where it is above 0; else they are at least -depth apart.
+    """The depth of a box a and a cylinder b, exact where they overlap; below 0 they are at least -depth apart.
+
+    Above 0 and not proved, it is the depth if they overlap, which something else has to decide.
 
     The search ends once they are known to be at least `reach` apart [m].
     Degenerate: of several least directions, faces before caps before edges and corners before rims, and axes in order.

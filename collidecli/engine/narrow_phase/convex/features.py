@@ -34,18 +34,21 @@ from collidecli.engine.narrow_phase.convex.hull_features import (
     hull_facing,
     hull_feature,
     hull_feature_at,
+    hull_is_on_face,
     hull_line_exit,
 )
 from collidecli.engine.narrow_phase.convex.primitive_features import (
     primitive_face_normal,
     primitive_feature,
     primitive_feature_at,
+    primitive_is_on_face,
     primitive_line_exit,
 )
 from collidecli.engine.narrow_phase.convex.triangle_features import (
     triangle_face_normal,
     triangle_feature,
     triangle_feature_at,
+    triangle_is_on_face,
     triangle_line_exit,
 )
 
@@ -118,6 +121,24 @@ def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
 
 
 @wp.func
+def is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """Whether a point, the shape's frame, is on the flat face of a normal that `face_normal` gave, to `near` [m]."""
+    return primitive_is_on_face(shape, normal, point, near)
+
+
+@wp.func
+def is_on_face(shape: HullShape, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """The same of a hull."""
+    return hull_is_on_face(shape, normal, point, near)
+
+
+@wp.func
+def is_on_face(shape: TriangleShape, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """The same of a triangle."""
+    return triangle_is_on_face(shape, point, near)
+
+
+@wp.func
 def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
     """Number of the smallest feature that a point of the surface lies on (AT_BORDER), farthest along `direction`."""
     return primitive_feature_at(shape, point)
@@ -139,8 +160,8 @@ def feature_at(shape: TriangleShape, point: Vec3, direction: Vec3) -> int:
 def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
     """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
 
-    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. Faces at the line's
-    ends are taken to lie far off: the caller stays between the ends.
+    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The side of a cylinder
+    or cone is left between its ends or not at all; a triangle's ends are taken to lie far off.
     """
     return primitive_line_exit(shape, line, origin, direction)
 

@@ -179,14 +179,41 @@ def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
 
 
 @wp.func
+def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
+    """How far a point is above a face's plane [m], negative inside the hull."""
+    corner = shape.table[shape.face + face * FACE_ROW + 1]
+    return wp.dot(shape.point[shape.normal + face], point - shape.point[shape.vertex + corner])
+
+
+@wp.func(inline=False)
+def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bool:
+    """See `features.is_on_face`; `direction`: any that the face faces."""
+    face = hull_facing(shape, direction)[1]
+    off = wp.abs(height_over_face(shape, face, point))
+    for other in range(shape.face_count):
+        off = wp.max(off, height_over_face(shape, other, point))
+    return off <= near
+
+
+@wp.func
 def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """See `features.line_exit`: through the two faces beside the edge."""
-    result = Real(wp.inf)
+    """See `features.line_exit`: of all faces, as those beside the edge may end before the ray gets to them."""
     edge = shape.edge + 4 * (line / 3)
     on_edge = shape.point[shape.vertex + shape.table[edge]]
-    for side in range(2, 4):
-        normal = shape.point[shape.normal + shape.table[edge + side]]
-        along = wp.dot(normal, direction)
+    left = Real(wp.inf)
+    entered = -Real(wp.inf)
+    for face in range(shape.face_count):
+        along = wp.dot(shape.point[shape.normal + face], direction)
+        height = height_over_face(shape, face, origin)
+        if face == shape.table[edge + 2] or face == shape.table[edge + 3]:
+            # From nearby, as its rounding is that of the contact.
+            height = wp.dot(shape.point[shape.normal + face], origin - on_edge)
         if along > Real(0.0):
-            result = wp.min(result, wp.dot(normal, on_edge - origin) / along)
-    return result
+            left = wp.min(left, -height / along)
+        elif along < Real(0.0):
+            entered = wp.max(entered, -height / along)
+        elif height > Real(0.0):
+            entered = Real(wp.inf)
+    if entered > left:
+        return -Real(wp.inf)
+    return left

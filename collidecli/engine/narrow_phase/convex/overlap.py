@@ -47,13 +47,15 @@ there. Half that far beside its line, a surface lies at most 3.2 times deeper (1
 by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
 ATTAINED = wp.constant(Real(1.0e-9))
 """Contacts attain the exact separation when they miss it by less than this share of the smaller shape's size."""
+SAME_PLACE = wp.constant(Real(2.0e-9))
+"""Share of the larger shape's size within which two contacts of a pair are one: twice what their points may be off."""
 
 
 @wp.struct
 class Meeting:
     """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
 
-    level: `rounding_level`.
+    level: `rounding_level`. same_place: contacts at most so far from each other are one.
     """
 
     pose_b_to_a: Pose
@@ -62,6 +64,7 @@ class Meeting:
     normal: Vec3
     reach: Real
     level: Real
+    same_place: Real
 
 
 @wp.func
@@ -96,6 +99,7 @@ def feature_contacts(
     meeting.v = wp.cross(normal, meeting.u)
     meeting.reach = reach
     meeting.level = rounding_level(shape_a, shape_b)
+    meeting.same_place = same_place(shape_a, shape_b)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
         corner_a[k] = _footprint(corner_a[k], meeting.u, meeting.v, normal)
@@ -120,6 +124,14 @@ def rounding_level(a: Any, b: Any) -> Real:
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
+
+
+@wp.func
+def same_place(a: Any, b: Any) -> Real:
+    """Contacts of one pair at most this far from each other are one contact [m]."""
+    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
+    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    return SAME_PLACE * wp.max(largest_a, largest_b)
 
 
 @wp.func
@@ -172,7 +184,11 @@ def _face_on_face(
     for k in range(count):
         height_a = level_a - wp.dot(slope_a, corner[k])
         separation = level_b - wp.dot(slope_b, corner[k]) - height_a
-        if separation < meeting.reach and written < MAX_OVERLAP:
+        # Faces that share a corner or a part of an edge have that place twice, as a corner of either.
+        is_new = bool(True)
+        for other in range(k):
+            is_new = is_new and wp.length(corner[other] - corner[k]) > meeting.same_place
+        if separation < meeting.reach and is_new and written < MAX_OVERLAP:
             point = _lifted(meeting, corner[k][0], corner[k][1], height_a)
             stage(out, row + written, point, meeting.normal, separation, name[k][0], name[k][1], 2)
             written += 1
@@ -202,7 +218,7 @@ def _line_on_face(
     ends = int(2)
     kind = int(1)
     shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
-    if (part.high - part.low) * wp.length(end[1] - end[0]) <= shortest:
+    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, meeting.same_place):
         ends = 1
         kind = 0
     for k in range(ends):
@@ -292,6 +308,8 @@ def _line_on_line(
         return 0
     written = int(0)
     ends = int(2)
+    if high - margin_high - low - margin_low <= meeting.same_place:
+        ends = 1
     for k in range(ends):
         s = low + margin_low
         ends_a = low == start_a

@@ -20,11 +20,11 @@ from collidecli.engine.geometry.support import (
     core_is_flat,
     core_radius,
 )
-from collidecli.engine.narrow_phase.convex.at_once import FAR, OPEN, WITHOUT_WITNESS, known_at_once
+from collidecli.engine.narrow_phase.convex.at_once import FAR, OPEN, UNPROVED, known_at_once
 from collidecli.engine.narrow_phase.convex.creases import PARALLEL, any_tangent
 from collidecli.engine.narrow_phase.convex.depth import Depth
 from collidecli.engine.narrow_phase.convex.epa import depth_of_cores
-from collidecli.engine.narrow_phase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
+from collidecli.engine.narrow_phase.convex.gjk import APART, BEYOND_REACH, OVERLAP, Nearest, nearest_of_cores
 from collidecli.engine.narrow_phase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrow_phase.convex.mpr import depth_through_portal
 
@@ -133,21 +133,6 @@ def cores_of(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> CoresOfHullAn
     return cores
 
 
-@wp.func
-def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
-    """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that.
-
-    For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
-    t normal, which is largest along the normal as no h is below the depth: their nearest points are the witnesses.
-    """
-    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
-    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
-    gap = PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
-    parted = cores
-    parted.position = cores.position + (depth + gap) * normal
-    return nearest_of_cores(parted, normal, Real(wp.inf), simplex).on_a
-
-
 @wp.struct
 class CoreDepth:
     """Depth of overlapping cores [m], its unit normal a to b, core a's witness; a's frame. exact: as in Separation."""
@@ -156,6 +141,48 @@ class CoreDepth:
     normal: Vec3
     on_a: Vec3
     exact: int
+
+
+@wp.func
+def parted_nearest(cores: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
+    """The nearest points of cores once they are moved apart by a depth and a gap [m], which shows the depth's witness.
+
+    For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
+    t normal, which is largest along the normal if no h is below the depth: their nearest points are the witnesses, and
+    their distance is the gap.
+    """
+    parted = cores
+    parted.position = cores.position + (depth + gap) * normal
+    return nearest_of_cores(parted, normal, Real(wp.inf), simplex)
+
+
+@wp.func
+def parting_gap(cores: Any) -> Real:
+    """How far cores are moved apart to find the witnesses of their depth [m]."""
+    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
+    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
+    return PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
+
+
+@wp.func
+def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+    """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that."""
+    return parted_nearest(cores, depth, normal, parting_gap(cores), simplex).on_a
+
+
+@wp.func(inline=False)
+def depth_if_attained(cores: Any, depth: Real, normal: Vec3) -> CoreDepth:
+    """A depth that was found for cores that overlap, with its witness; exact = 0 where the cores do not attain it."""
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    gap = parting_gap(cores)
+    nearest = parted_nearest(cores, depth, normal, gap, simplex)
+    result = CoreDepth()
+    result.depth = depth
+    result.normal = normal
+    result.on_a = nearest.on_a
+    missed = wp.abs(nearest.distance - gap)
+    result.exact = wp.where(nearest.state == APART and missed <= PARTING * gap, 1, 0)
+    return result
 
 
 @wp.func
@@ -229,27 +256,28 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
         result.normal = known.normal
         result.point_a = known.on_a
         result.exact = wp.where(known.state == FAR, 0, 1)
-        if known.state == OPEN or known.state == WITHOUT_WITNESS:
+        if known.state == OPEN or known.state == UNPROVED:
             simplex = wp.zeros(shape=4, dtype=Vertex)
-            if known.state == WITHOUT_WITNESS:
-                result.point_a = common_point(cores, -distance, known.normal, simplex)
-            else:
-                nearest = nearest_of_cores(cores, known.normal, reach + radii, simplex)
-                distance = nearest.distance
-                result.normal = nearest.normal
-                result.point_a = nearest.on_a
-                if nearest.state == BEYOND_REACH:
-                    result.exact = 0
-                elif nearest.state == OVERLAP:
-                    if core_is_flat(a.type) and core_is_flat(b.type):
-                        distance = Real(0.0)
-                        result.normal = flat_normal(cores)
-                    else:
+            nearest = nearest_of_cores(cores, known.normal, reach + radii, simplex)
+            distance = nearest.distance
+            result.normal = nearest.normal
+            result.point_a = nearest.on_a
+            if nearest.state == BEYOND_REACH:
+                result.exact = 0
+            elif nearest.state == OVERLAP:
+                if core_is_flat(a.type) and core_is_flat(b.type):
+                    distance = Real(0.0)
+                    result.normal = flat_normal(cores)
+                else:
+                    overlap = CoreDepth()
+                    if known.state == UNPROVED:
+                        overlap = depth_if_attained(cores, -known.distance, known.normal)
+                    if overlap.exact == 0:
                         overlap = depth_of_overlap(cores, simplex, nearest.count)
-                        distance = -overlap.depth
-                        result.normal = overlap.normal
-                        result.point_a = overlap.on_a
-                        result.exact = overlap.exact
+                    distance = -overlap.depth
+                    result.normal = overlap.normal
+                    result.point_a = overlap.on_a
+                    result.exact = overlap.exact
         result.separation = distance - radii
         result.point_a += cores.radius_a * result.normal
         return result

@@ -221,12 +221,18 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
     size = shape.size
     result = Real(wp.inf)
     if shape_type == BOX:
+        entered = -Real(wp.inf)
         for axis in range(3):
-            # The digit of the edge's own axis is 1; along the others the direction is steeper than LINE_SINE.
-            if line % 3 != 1:
-                s = (size[axis] - wp.sign(direction[axis]) * origin[axis]) / wp.abs(direction[axis])
-                result = wp.min(result, s)
+            steep = wp.abs(direction[axis])
+            beside = wp.sign(direction[axis]) * origin[axis]
+            # Along the edge's own axis, whose digit is 1, the direction may have no part.
+            if line % 3 != 1 or steep > Real(0.0):
+                result = wp.min(result, (size[axis] - beside) / steep)
+                entered = wp.max(entered, (-size[axis] - beside) / steep)
             line = line / 3
+        # Beside a box thinner than the offset from its edge there is none of it.
+        if entered > result:
+            return -Real(wp.inf)
         return result
     # Side: x^2 + y^2 = (radius - taper * z)^2, radius at z = 0.
     radius = size[0]
@@ -241,7 +247,7 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
     square = direction[0] * direction[0] + direction[1] * direction[1] - narrowing * narrowing
     half_linear = x * direction[0] + y * direction[1] + width * narrowing
     result = _leaving_root(square, half_linear, x * x + y * y - width * width)
-    if shape_type == CONE and origin[2] + result * direction[2] > size[1]:
+    if shape_type != CAPSULE and wp.abs(origin[2] + result * direction[2]) > size[1]:
         return -Real(wp.inf)
     if shape_type == CAPSULE:
         z = origin[2] + result * direction[2]
@@ -250,6 +256,22 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
             offset = wp.dot(to_end, to_end) - size[0] * size[0]
             result = _leaving_root(Real(1.0), wp.dot(to_end, direction), offset)
     return result
+
+
+@wp.func(inline=False)
+def primitive_is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """See `features.is_on_face`."""
+    size = shape.size
+    if shape.type == BOX:
+        off = Real(0.0)
+        for axis in range(3):
+            beyond = wp.abs(point[axis]) - size[axis]
+            if normal[axis] != Real(0.0):
+                beyond = wp.abs(normal[axis] * point[axis] - size[axis])
+            off = wp.max(off, beyond)
+        return off <= near
+    off_axis = wp.sqrt(point[0] * point[0] + point[1] * point[1]) - size[0]
+    return wp.max(off_axis, wp.abs(normal[2] * point[2] - size[1])) <= near
 
 
 @wp.func

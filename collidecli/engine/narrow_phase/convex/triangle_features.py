@@ -109,3 +109,14 @@ def triangle_line_exit(shape: TriangleShape, line: int, origin: Vec3, direction:
             if wp.dot(origin - start, inward) < Real(0.0):
                 return -Real(wp.inf)
     return wp.dot(shape.normal, shape.p - origin) / along
+
+
+@wp.func
+def triangle_is_on_face(shape: TriangleShape, point: Vec3, near: Real) -> bool:
+    """See `features.is_on_face`."""
+    off = wp.abs(wp.dot(shape.normal, point - shape.p))
+    for k in range(3):
+        start = corner_of(shape, k)
+        inward = wp.normalize(wp.cross(shape.normal, corner_of(shape, k + 1) - start))
+        off = wp.max(off, -wp.dot(point - start, inward))
+    return off <= near

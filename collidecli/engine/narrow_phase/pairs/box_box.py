@@ -24,6 +24,13 @@ to 1e-16 / t."""
 ROUNDING = wp.constant(Real(4.0e-15))
 """An edge axis wins only by more than this share of the sizes, over the sine of the edges: less is rounding."""
 
+BESIDE = wp.constant(Real(1.0e-10))
+"""Share of the sizes by which a vertex over a face may miss it."""
+
+NEAR = wp.constant(Real(1.0e-7))
+"""Share of the sizes below which the direction between a vertex and its nearest point is worse than an axis: it is
+rounded by 1e-16 over this."""
+
 
 @wp.struct
 class BoxAxis:
@@ -60,16 +67,16 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     if best.separation >= reach:
         return 0
     point_a = Vec3()
+    missed = Real(wp.inf)
     if best.axis < 6:
         count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
         enough = best.separation + rounding_level(a, b)
         if count > 0 and nearest_staged(out, row, count) <= enough:
             return count
-        # A vertex on a face: of b on a's, or of a on b's.
-        point_a = _support(size_a, best.normal)
-        if best.axis < 3:
-            on_b = _support(size_b, -(best.normal * rotation))
-            point_a = rotation * on_b + position - best.separation * best.normal
+        # A vertex over a face: of b over a's, or of a over b's.
+        witness = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
+        point_a = witness.on_a
+        missed = wp.sqrt(witness.square)
     else:
         i = (best.axis - 6) / 3
         j = (best.axis - 6) % 3
@@ -89,7 +96,15 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         distance = wp.sqrt(nearest.square)
         if distance >= reach:
             return 0
-        if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation):
+        scale = wp.length(size_a) + wp.length(size_b)
+        # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
+        is_beside = missed > BESIDE * scale and distance > NEAR * scale
+        is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
+        if is_beside and not is_nearest:
+            # Of edges all but parallel the axis is rounded, and may pass the distance.
+            direction = (nearest.on_b - nearest.on_a) / distance
+            is_nearest = separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
+        if is_nearest:
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
@@ -205,6 +220,35 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
             nearest.on_a = on_a
             nearest.on_b = on_b
     return nearest
+
+
+@wp.func
+def _witness_of_vertices(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
+) -> Nearest:
+    """Witnesses of the separation along a face's normal: of the vertices, the one whose partner misses the other box
+    least; `square` is of the miss [m^2].
+
+    A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
+    """
+    best = Nearest()
+    best.square = Real(wp.inf)
+    vertices = int(16)
+    for k in range(vertices):
+        signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
+        if k < 8:
+            on_a = rotation * wp.cw_mul(signs, size_b) + position - separation * normal
+            missed = on_a - _clamped(on_a, size_a)
+        else:
+            on_a = wp.cw_mul(signs, size_a)
+            on_b = (on_a + separation * normal - position) * rotation
+            missed = on_b - _clamped(on_b, size_b)
+        square = wp.dot(missed, missed)
+        if square < best.square:
+            best.square = square
+            best.on_a = on_a
+            best.on_b = on_a + separation * normal
+    return best
 
 
 @wp.func

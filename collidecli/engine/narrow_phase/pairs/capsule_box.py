@@ -16,8 +16,11 @@ FACE_COSINE = wp.constant(Real(0.9999))
 PARALLEL_SINE = wp.constant(Real(1e-4))
 """A capsule this close to parallel to an edge touches it at two points; see capsule_capsule.py for what it costs."""
 
-SLACK = wp.constant(Real(1e-9))
+SLACK = wp.constant(Real(5e-10))
 """Share of a face's half extent that a point may lie beyond its border by rounding."""
+
+SAME_PLACE = wp.constant(Real(2e-9))
+"""Share of the shapes' sizes within which two contacts are one, as where the capsule's end is over an edge."""
 
 
 @wp.struct
@@ -85,6 +88,11 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
         is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
         if is_parallel and outward[edge] == Real(0.0):
             first, second, two = _along_edge(capsule, edge, first)
+    scale = size_a[0] + size_a[1] + wp.length(size_b)
+    if two and wp.length(first.point - second.point) <= SAME_PLACE * scale:
+        two = False
+        if second.separation < first.separation:
+            first = second
     normal = -(turn * outward)
     kind = 0
     count = 0

@@ -12,6 +12,9 @@ PARALLEL_SINE = wp.constant(Real(1e-4))
 """Axes closer to parallel than this touch along a line. Over a length L its ends lie L * sine beside the true line,
 which puts a witness (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than thick."""
 
+SAME_PLACE = wp.constant(Real(2e-9))
+"""Share of the shapes' sizes within which the two ends of what parallel capsules share are one contact."""
+
 
 @wp.func
 def collide_capsule_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
@@ -42,7 +45,7 @@ def collide_capsule_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach
         projected = half_b * wp.abs(axis_b[2])
         low = wp.max(-half_a, center_b[2] - projected)
         high = wp.min(half_a, center_b[2] + projected)
-        if low < high:
+        if high - low > SAME_PLACE * (radii + half_a + half_b):
             return _stage_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, reach, out, row)
     point = size_a[0] * normal + Vec3(Real(0.0), Real(0.0), nearest.on_a)
     feature_a = segment_end(nearest.on_a, half_a)

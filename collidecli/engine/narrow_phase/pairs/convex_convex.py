@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrow_phase.convex.features import faced
-from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, contact_manifold
+from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
 from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrow_phase.staging import Staging
 
@@ -36,8 +36,17 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
             facing_b = faced(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
             facing_a = faced(a, best.normal)
-        count = contact_manifold(
-            facing_a, facing_b, pose_b_to_a, reach, best.separation, best.normal, found.point_a, out, row
+        count = manifold_along(
+            facing_a,
+            facing_b,
+            pose_b_to_a,
+            reach,
+            best,
+            found.separation,
+            found.normal,
+            found.point_a,
+            out,
+            row,
         )
         if found.exact == 0:
             count += INEXACT

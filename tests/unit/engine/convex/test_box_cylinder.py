@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from collidecli.model.shape_types import ShapeType
+from tests.support.feature_poses import facing_poses, relative_pose
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import random_quaternions
 from tests.support.separate_runner import run_separate
@@ -79,3 +80,30 @@ def test_apart_where_no_face_and_no_edge_parts_them():
     found, overlap = _least(poses)
     assert 0 < np.count_nonzero(overlap) < len(poses)
     assert np.all(found.exact == 1)
+
+
+def test_an_edge_outside_a_rim():
+    """Taken from a settled pile; the distance is that of `mj_geomDistance` and coal, which agree on it to 1e-6."""
+    half, cylinder = (0.07512598, 0.07068546, 0.05788587), (0.06019558, 0.04341356, 0.0)
+    box_pose = np.array([1.31841241, 0.46734242, 0.19544075, 0.27708415, -0.46776413, 0.76289879, 0.34986642])
+    cylinder_pose = np.array([1.31219230, 0.35013426, 0.04311465, 0.00309745, -0.00076202, 0.25461649, 0.96703685])
+    found = run_separate(BOX, half, CYLINDER, cylinder, relative_pose(box_pose[None], cylinder_pose[None]))
+    assert found.separation[0] == pytest.approx(0.019958, abs=1e-6)
+
+
+@pytest.mark.parametrize("apart", [1e-9, 1e-6, 1e-3, 0.03, 0.3])
+def test_edges_outside_rims_are_that_far_apart(apart):
+    """The middle of the edge x = 0.4, y = 0.5, and a point of a rim, along a normal between those of both's faces."""
+    rng = np.random.default_rng(17)
+    count = 400
+    lean = rng.uniform(0.0, np.pi / 2, count)
+    normal = np.stack([np.cos(lean), np.sin(lean), np.zeros(count)], axis=1)
+    on_edge = np.concatenate([np.tile(HALF[:2], (count, 1)), rng.uniform(-0.6, 0.6, (count, 1))], axis=1)
+    angle, slope = rng.uniform(0.0, 2 * np.pi, count), rng.uniform(0.0, np.pi / 2, count)
+    radial = np.stack([np.cos(angle), np.sin(angle), np.zeros(count)], axis=1)
+    up = np.array([0.0, 0.0, 1.0])
+    on_rim = ROUND[0] * radial + ROUND[1] * up
+    outward = np.cos(slope)[:, None] * radial + np.sin(slope)[:, None] * up
+    poses = facing_poses(on_edge, normal, on_rim, outward, rng.uniform(0.0, 2 * np.pi, count), apart)
+    found = run_separate(BOX, HALF, CYLINDER, ROUND, poses)
+    np.testing.assert_allclose(found.separation, apart, atol=1e-8)
