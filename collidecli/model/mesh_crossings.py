@@ -13,6 +13,8 @@ ROUNDING = 1e-14
 """Share of the product of the lengths in it, below which a volume or an area may be a rounding error."""
 _CHUNK = 1 << 22
 """Pairs of a point and a triangle that are compared at once."""
+_PAIRS = 1 << 16
+"""Pairs of triangles that are compared at once."""
 
 
 def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
@@ -63,50 +65,73 @@ def crossed_triangles(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     edge, and perhaps some that only touch.
     """
     pairs = _near_pairs(vertex, face)
-    found = []
-    step = 1 << 18
+    found = [np.zeros((0, 2), np.int64)]
     near = NEAR * float((vertex[face].max(axis=(0, 1)) - vertex[face].min(axis=(0, 1))).max())
-    for start in range(0, len(pairs), step):
-        chosen = pairs[start : start + step]
+    corners = [[np.ascontiguousarray(vertex[face[:, k], axis]) for axis in range(3)] for k in range(3)]
+    normal = [np.ascontiguousarray(each) for each in _normal(vertex[face]).T]
+    for start in range(0, len(pairs), _PAIRS):
+        chosen = pairs[start : start + _PAIRS]
+        for here, there in ((0, 1), (1, 0)):
+            chosen = chosen[_is_cut(face, corners, normal, chosen[:, here], chosen[:, there], near)]
         found.append(chosen[_do_cross(vertex, face[chosen[:, 0]], face[chosen[:, 1]], near)])
-    return np.concatenate(found) if found else np.zeros((0, 2), np.int64)
+    return np.concatenate(found)
+
+
+def _is_cut(
+    face: np.ndarray,
+    corners: list[list[np.ndarray]],
+    normal: list[np.ndarray],
+    cut: np.ndarray,
+    by: np.ndarray,
+    near: float,
+) -> np.ndarray:
+    """bool[n]: whether triangles, but for vertices in common, are not all above or all below the plane of others.
+
+    Those with all vertices in common are in it.
+    """
+    n = [axis[by] for axis in normal]
+    level = n[0] * corners[0][0][by] + n[1] * corners[0][1][by] + n[2] * corners[0][2][by]
+    lowest, highest = np.full(len(by), np.inf), np.full(len(by), -np.inf)
+    for k in range(3):
+        x, y, z = (axis[cut] for axis in corners[k])
+        height = n[0] * x + n[1] * y + n[2] * z - level
+        number = face[cut, k]
+        common = (number == face[by, 0]) | (number == face[by, 1]) | (number == face[by, 2])
+        lowest = np.minimum(lowest, np.where(common, np.inf, height))
+        highest = np.maximum(highest, np.where(common, -np.inf, height))
+    return (lowest <= near) & (highest >= -near) | (lowest > highest)
 
 
 def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n, 2]: pairs of triangles whose boxes meet and that have less than two vertices in common.
+    """int64[n, 2]: pairs of triangles whose boxes meet.
 
     A binary tree over the triangles in the order of a space-filling curve is compared with itself, level by level.
     """
     corners = vertex[face]
     low, high = corners.min(axis=1), corners.max(axis=1)
     order = morton_order(0.5 * (low + high))
-    levels = [(low[order], high[order])]
-    while len(levels[-1][0]) > 1:
-        low, high = levels[-1]
-        start = np.arange(0, len(low), 2)
-        levels.append((np.minimum.reduceat(low, start), np.maximum.reduceat(high, start)))
-    a = b = np.zeros(1, np.int64)
-    for low, high in reversed(levels[:-1]):
+    levels = [([*low[order].T.copy()], [*high[order].T.copy()])]
+    while len(levels[-1][0][0]) > 1:
+        start = np.arange(0, len(levels[-1][0][0]), 2)
+        below, above = levels[-1]
+        levels.append(
+            ([np.minimum.reduceat(x, start) for x in below], [np.maximum.reduceat(x, start) for x in above])
+        )
+    a = b = np.zeros(1, np.int32)
+    for below, above in reversed(levels[:-1]):
         same = a == b
-        once, twice = 2 * a[same], 2 * a[~same]
-        other = 2 * b[~same]
+        once, twice, other = 2 * a[same], 2 * a[~same], 2 * b[~same]
         a = np.concatenate([once, once, once + 1, twice, twice, twice + 1, twice + 1])
         b = np.concatenate([once, once + 1, once + 1, other, other + 1, other, other + 1])
-        there = b < len(low)
-        there &= a < len(low)
+        there = np.maximum(a, b) < len(below[0])
         a, b = a[there], b[there]
-        meet = np.ones(len(a), bool)
-        for axis in range(3):
-            meet &= (low[a, axis] <= high[b, axis]) & (low[b, axis] <= high[a, axis])
-        a, b = a[meet], b[meet]
+        for x, y in zip(below, above, strict=True):
+            meet = (x[a] <= y[b]) & (x[b] <= y[a])
+            a, b = a[meet], b[meet]
     a, b = order[a], order[b]
-    common = np.zeros(len(a), np.int64)
-    for k in range(3):
-        for m in range(3):
-            common += face[a, k] == face[b, m]
-    kept = (a != b) & ((common < 2) | (common == 3))
+    kept = a != b
     pairs = np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)[kept]
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    return pairs[np.argsort(pairs[:, 0] * len(face) + pairs[:, 1])]
 
 
 def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import is_inside, nearest_place
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.kernel import kernel
@@ -26,7 +26,7 @@ def ask_inside(meshes: Meshes, points: wp.array[Vec3], inside: wp.array[int], di
     """One thread a point of the first mesh's frame."""
     row = wp.tid()
     place = nearest_place(meshes, 0, points[row])
-    inside[row] = int(is_inside(meshes, 0, points[row], place))
+    inside[row] = int(is_inside_mesh(meshes, 0, points[row], place))
     distance[row] = wp.sqrt(place.square)
 
 
@@ -40,23 +40,31 @@ def engine_inside(mesh: TriangleMesh, points: np.ndarray) -> tuple[np.ndarray, n
     return inside.numpy() == 1, distance.numpy()
 
 
-def winding_numbers(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """float64[n]: winding numbers of triangles [F, 3, 3] about points [n, 3].
+def winding_numbers(vertex: np.ndarray, face: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """float64[n]: winding numbers of triangles [F, 3] about points [n, 3].
 
+    Each triangle's half solid angle is atan2(a . b x c, |a||b||c| + (a . b)|c| + (b . c)|a| + (c . a)|b|), where a, b
+    and c go from the point to its corners; a . b = (|a|^2 + |b|^2 - |a - b|^2) / 2.
     Source: van Oosterom and Strackee 1983.
     """
+    p, q, r = (vertex[face[:, k]] for k in range(3))
+    normal = np.cross(q - p, r - p)
+    offset = (p * normal).sum(axis=1)
+    squares = [((x - y) ** 2).sum(axis=1) for x, y in ((p, q), (q, r), (r, p))]
     result = np.zeros(len(points))
-    step = max(1, 400_000 // len(corners))
+    step = max(1, 100_000 // len(face))
     for start in range(0, len(points), step):
-        a, b, c = (corners[None, :, k] - points[start : start + step, None] for k in range(3))
-        la, lb, lc = (np.sqrt((x * x).sum(-1)) for x in (a, b, c))
-        over = (a * np.cross(b, c)).sum(-1)
-        under = la * lb * lc + (a * b).sum(-1) * lc + (b * c).sum(-1) * la + (c * a).sum(-1) * lb
-        result[start : start + step] = np.arctan2(over, under).sum(-1) / (2.0 * np.pi)
+        chosen = points[start : start + step]
+        away = np.sqrt(((vertex[None] - chosen[:, None]) ** 2).sum(axis=2))
+        a, b, c = (away[:, face[:, k]] for k in range(3))
+        aa, bb, cc = a * a, b * b, c * c
+        under = (aa + bb - squares[0]) * c + (bb + cc - squares[1]) * a + (cc + aa - squares[2]) * b
+        over = offset - chosen @ normal.T
+        result[start : start + step] = np.arctan2(over, 0.5 * under + a * b * c).sum(axis=1) / (2.0 * np.pi)
     return result
 
 
-def test_points(rng: np.random.Generator, corners: np.ndarray, count: int) -> np.ndarray:
+def scattered_points(rng: np.random.Generator, corners: np.ndarray, count: int) -> np.ndarray:
     """float64[count, 3]: half of them anywhere in the box, half within 1e-6 to 3 % of the size of the surface."""
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     size = float((high - low).max())
@@ -73,11 +81,8 @@ def test_points(rng: np.random.Generator, corners: np.ndarray, count: int) -> np
     return np.concatenate([anywhere, foot + off])
 
 
-test_points.__test__ = False  # type: ignore[attr-defined]
-
-
-def robot_meshes() -> list[Path]:
-    """Mesh files of the public robots that are installed, one of each content, in order."""
+def robot_meshes(ends: tuple[str, ...] = ENDINGS) -> list[Path]:
+    """Mesh files of the public robots that are installed, one of each content, in order. ends: of their paths."""
     roots = [importlib.util.find_spec(name) for name in MODULES]
     found = [
         path
@@ -92,6 +97,6 @@ def robot_meshes() -> list[Path]:
         pass
     seen: dict[bytes, Path] = {}
     for path in sorted(found):
-        if path.suffix.lower() in ENDINGS:
+        if path.suffix.lower() in ENDINGS and (ends is ENDINGS or path.as_posix().endswith(ends)):
             seen.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
     return list(seen.values())

@@ -223,7 +223,7 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
 
 @wp.func
-def is_inside(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool:
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool:
     """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
 
     By the winding number where the nearest triangle may not tell, else by the outward vector there.

@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.heightfields import col_under, row_under
-from collidecli.engine.geometry.mesh_nearest import Place, is_inside, nearest_place_within, outward_at
+from collidecli.engine.geometry.mesh_nearest import Place, is_inside_mesh, nearest_place_within, outward_at
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.faces import face_normal
@@ -45,7 +45,7 @@ def sunk_at(meshes: Meshes, surface: int, point: Vec3) -> Sunk:
         result.rise = off / result.depth
     else:
         result.rise = -wp.normalize(outward)
-    if not is_inside(meshes, surface, point, result.place):
+    if not is_inside_mesh(meshes, surface, point, result.place):
         result.depth = -result.depth
         result.rise = -result.rise
     return result

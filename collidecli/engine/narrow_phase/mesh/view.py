@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at, is_free
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside, is_parted, nearest_place_within
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, is_parted, nearest_place_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.inside import Ground, depth_in_field, way_out
@@ -139,7 +139,7 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
         return -Real(wp.inf)
     place = nearest_place_within(meshes, mesh, point, clearance.square)
     depth = wp.sqrt(place.square)
-    if not is_inside(meshes, mesh, point, place):
+    if not is_inside_mesh(meshes, mesh, point, place):
         return -depth
     return depth
 
@@ -194,7 +194,7 @@ def behind_mesh(view: View, meshes: Meshes, point: Vec3, origin: Vec3) -> Behind
         return result
     off = point - place.point
     if view.other_front == 1:
-        if not is_inside(meshes, view.other, point, place):
+        if not is_inside_mesh(meshes, view.other, point, place):
             return result
         if view.other_closed == 0 and not parted and result.depth >= view.reach:
             return result
