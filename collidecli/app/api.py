@@ -45,8 +45,8 @@ class ModelBuilder(model_builder.ModelBuilder):
         """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
 
         variants: to select, each "prim:set=value". environments: pattern of the prims that are worlds of their own;
-        "" is the usual names, "none" takes the stage as one world. strict_meshes: triangle meshes that would be repaired
-        are refused.
+        "" is the usual names, "none" takes the stage as one world. strict_meshes: triangle meshes that would be
+        repaired are refused.
         Raises InputError for a file that is no readable stage, and for what a model cannot hold.
         """
         from collidecli.files.usd.scene import add_usd

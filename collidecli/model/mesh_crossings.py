@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.model.morton import morton_order
+from collidecli.model.vectors import dot
 
 NEAR = 1e-9
 """Share of a mesh's longest extent: parallel triangles that are nearer overlap, and sides of a triangle are so far off
@@ -39,14 +40,14 @@ def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.n
         kept = np.flatnonzero(turns)
         point, triangle, turns = point[kept], triangle[kept], turns[kept]
         p, q, r = (corners[triangle, k] for k in range(3))
-        height = _dot(chosen[point] - p, np.cross(q - p, r - p))
+        height = dot(chosen[point] - p, np.cross(q - p, r - p))
         ahead = (chosen[point, 0] < low[triangle, 0]) | (height * turns < 0.0)
         result[start : start + step] = np.bincount(point[ahead], weights=turns[ahead], minlength=len(chosen))
     return result
 
 
 def _turns(point: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n]: 1 where a line along x through each point goes out of its triangle by the front, -1 in by it, else 0."""
+    """int64[n]: 1 where a line along +x through each point leaves by the front of its triangle, -1 enters, else 0."""
     result = np.zeros(len(point), np.int64)
     y, z = point[:, 1], point[:, 2]
     for k in range(3):
@@ -114,9 +115,7 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     while len(levels[-1][0][0]) > 1:
         start = np.arange(0, len(levels[-1][0][0]), 2)
         below, above = levels[-1]
-        levels.append(
-            ([np.minimum.reduceat(x, start) for x in below], [np.maximum.reduceat(x, start) for x in above])
-        )
+        levels.append(([np.minimum.reduceat(x, start) for x in below], [np.maximum.reduceat(x, start) for x in above]))
     a = b = np.zeros(1, np.int32)
     for below, above in reversed(levels[:-1]):
         same = a == b
@@ -141,8 +140,8 @@ def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: f
     normal_a, normal_b = _normal(a), _normal(b)
     # Heights of one's corners over the plane of the other; those in common are in it.
     shared = first[:, :, None] == second[:, None, :]
-    height_a = np.where(shared.any(axis=2), 0.0, _dot(a - b[:, :1], normal_b[:, None]))
-    height_b = np.where(shared.any(axis=1), 0.0, _dot(b - a[:, :1], normal_a[:, None]))
+    height_a = np.where(shared.any(axis=2), 0.0, dot(a - b[:, :1], normal_b[:, None]))
+    height_b = np.where(shared.any(axis=1), 0.0, dot(b - a[:, :1], normal_a[:, None]))
     coplanar = (np.abs(height_a) <= near).all(axis=1) | (np.abs(height_b) <= near).all(axis=1)
     beside = np.zeros(len(first), bool)
     for height, common in ((height_a, shared.any(axis=2)), (height_b, shared.any(axis=1))):
@@ -169,14 +168,14 @@ def _pierces(start: np.ndarray, end: np.ndarray, triangle: np.ndarray) -> np.nda
     """
     p, q, r = (triangle[:, k] for k in range(3))
     along = end - start
-    extent = np.maximum(_dot(along, along), np.maximum(_dot(q - p, q - p), _dot(r - p, r - p)))
+    extent = np.maximum(dot(along, along), np.maximum(dot(q - p, q - p), dot(r - p, r - p)))
     slack = ROUNDING * extent * np.sqrt(extent)
     p, q, r = p - start, q - start, r - start
-    sides = np.stack([_dot(np.cross(u, v), along) for u, v in ((p, q), (q, r), (r, p))])
+    sides = np.stack([dot(np.cross(u, v), along) for u, v in ((p, q), (q, r), (r, p))])
     in_plane = (np.abs(sides) <= slack).all(axis=0)
     through = (sides >= -slack).all(axis=0) | (sides <= slack).all(axis=0)
     across = np.cross(q - p, r - p)
-    low, high = _dot(-p, across), _dot(along - p, across)
+    low, high = dot(-p, across), dot(along - p, across)
     return through & ~in_plane & ~((low > slack) & (high > slack)) & ~((low < -slack) & (high < -slack))
 
 
@@ -187,8 +186,8 @@ def _overlap_flat(a: np.ndarray, b: np.ndarray, normal: np.ndarray, near: float)
         for k in range(3):
             side = triangle[:, (k + 1) % 3] - triangle[:, k]
             axis = np.cross(side, normal)
-            axis = axis / np.sqrt(_dot(axis, axis))[:, None]
-            along_a, along_b = _dot(a, axis[:, None]), _dot(b, axis[:, None])
+            axis = axis / np.sqrt(dot(axis, axis))[:, None]
+            along_a, along_b = dot(a, axis[:, None]), dot(b, axis[:, None])
             overlap = np.minimum(along_a.max(axis=1), along_b.max(axis=1))
             overlap -= np.maximum(along_a.min(axis=1), along_b.min(axis=1))
             apart |= overlap <= near
@@ -207,7 +206,7 @@ def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, cr
         return hidden
     corners = vertex[face[rows]]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = np.sqrt(_dot(across, across))
+    area = np.sqrt(dot(across, across))
     order = np.lexsort((-area, patch[rows]))
     numbers, first = np.unique(patch[rows][order], return_index=True)
     largest = order[first]
@@ -223,8 +222,4 @@ def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, cr
 
 def _normal(triangle: np.ndarray) -> np.ndarray:
     across = np.cross(triangle[:, 1] - triangle[:, 0], triangle[:, 2] - triangle[:, 0])
-    return across / np.sqrt(_dot(across, across))[:, None]
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+    return across / np.sqrt(dot(across, across))[:, None]

@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from collidecli.model.mesh_crossings import winding_at
+from collidecli.model.mesh_bodies import turned_outwards
+from collidecli.model.mesh_edges import Edges, edges_of, is_balanced, joined_faces
+from collidecli.model.vectors import length_of
 from collidecli.model.wording import plural
 
 WELD = 5e-6
@@ -65,6 +67,7 @@ class MeshRepairs:
         return tuple(told[name] for name in self.counts())
 
 
+NO_REPAIRS = MeshRepairs()
 _OPPOSITE = " away from an equal one"
 
 
@@ -79,39 +82,6 @@ class RepairedMesh:
     vertex: np.ndarray
     face: np.ndarray
     repairs: MeshRepairs
-
-
-@dataclass(frozen=True)
-class Edges:
-    """Undirected edges of triangles. side_edge: int64[3 F], the edge of side k of triangle f at 3 f + k.
-
-    forward: bool[3 F], whether the side runs from the lower vertex number to the higher one.
-    count: int64[E], sides of each edge. balance: int64[E], forward sides less backward ones.
-    """
-
-    side_edge: np.ndarray
-    forward: np.ndarray
-    count: np.ndarray
-    balance: np.ndarray
-
-    @property
-    def is_manifold(self) -> bool:
-        """Whether every edge has two sides that run in opposite directions."""
-        return bool((self.count == 2).all() and (self.balance == 0).all())
-
-
-def edges_of(face: np.ndarray) -> Edges:
-    """The edges of triangles int64[F, 3]."""
-    start, end = face.reshape(-1), np.roll(face, -1, axis=1).reshape(-1)
-    key = np.minimum(start, end) * (int(face.max()) + 1) + np.maximum(start, end)
-    order = np.argsort(key, kind="stable")
-    first = np.concatenate([[True], np.diff(key[order]) != 0])
-    side_edge = np.empty(len(key), np.int64)
-    side_edge[order] = np.cumsum(first) - 1
-    count = np.diff(np.append(np.flatnonzero(first), len(key)))
-    forward = start < end
-    ahead = np.bincount(side_edge[forward], minlength=len(count))
-    return Edges(side_edge, forward, count, 2 * ahead - count)
 
 
 def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
@@ -133,121 +103,17 @@ def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
         counts |= found
         edges = edges_of(face)
     if is_balanced(face, edges):
-        face, counts["inside_out"] = _bodies_turned_outwards(vertex, face, edges)
+        face, counts["inside_out"] = turned_outwards(vertex, face, edges)
     return RepairedMesh(vertex, face, MeshRepairs(**counts))
 
 
 def has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """bool[F]: triangles that have a normal."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    longest = np.max([_length(side) for side in (q - p, r - q, p - r)], axis=0)
-    area = _length(np.cross(q - p, r - p))
+    longest = np.max([length_of(side) for side in (q - p, r - q, p - r)], axis=0)
+    area = length_of(np.cross(q - p, r - p))
     distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
     return distinct & (area > FLAT * longest * longest)
-
-
-def is_balanced(face: np.ndarray, edges: Edges) -> bool:
-    """Whether triangles bound a volume: each edge has as many sides one way as the other, and not all triangles cancel.
-
-    The winding number is then an integer everywhere off the surface. Triangles all of which have an opposite twin, as
-    of a sheet drawn from both sides, bound nothing.
-    """
-    if edges.is_manifold:
-        return True
-    return bool((edges.balance == 0).all()) and bool(_net(face).any())
-
-
-def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[F]: the body of each triangle of a balanced mesh, numbered by its first triangle.
-
-    A body is what edges of two triangles join, and pairs of triangles of the other edges that have the inside between
-    them: solids that touch along an edge or a face are several bodies. Each body is balanced by itself.
-    """
-    pairs = _pairs_around_edges(vertex, face, edges) if (edges.count > 2).any() else np.zeros((0, 2), np.int64)
-    return joined_faces(face, edges, edges.count == 2, pairs)
-
-
-def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[n, 2]: triangles of edges of more than two, each pair with the inside in the wedge between them.
-
-    Around an edge, counterclockwise about its direction, a backward side opens the inside and a forward one closes it.
-    """
-    order = np.argsort(edges.side_edge, kind="stable")
-    start = np.cumsum(edges.count) - edges.count
-    several = np.flatnonzero(edges.count > 2)
-    side = np.concatenate([order[start[e] : start[e] + edges.count[e]] for e in several])
-    of_edge = np.repeat(np.arange(len(several)), edges.count[several])
-    rows, k = side // 3, side % 3
-    ends = np.stack([face[rows, k], face[rows, (k + 1) % 3]], axis=1)
-    low, high = vertex[ends.min(axis=1)], vertex[ends.max(axis=1)]
-    off = vertex[face[rows, (k + 2) % 3]] - low
-    axis = high - low
-    # Two directions across the edge; the first side of each edge begins the turn.
-    lead = np.cumsum(edges.count[several]) - edges.count[several]
-    across = np.cross(axis, off[lead][of_edge])
-    along = np.cross(across, axis)
-    x = _dot(off, along) / _length(along)
-    y = _dot(off, across) / _length(across)
-    # Grows with the angle, without a transcendental function.
-    turn = np.where(y >= 0.0, 1.0 - x / (np.abs(x) + np.abs(y)), 3.0 + x / (np.abs(x) + np.abs(y)))
-    forward = edges.forward[side]
-    # Where triangles lie on each other the inside closes before it opens: solids that touch are two.
-    place = np.lexsort((~forward, turn, of_edge))
-    found: list[tuple[int, int]] = []
-    for first, count in zip(lead.tolist(), edges.count[several].tolist(), strict=True):
-        around = place[first : first + count]
-        level = np.cumsum(np.where(forward[around], -1, 1))
-        around = np.roll(around, -(int(np.argmin(level)) + 1))
-        waiting: list[int] = []
-        for each in around.tolist():
-            if forward[each]:
-                found.append((int(rows[waiting.pop()]), int(rows[each])))
-            else:
-                waiting.append(each)
-    return np.array(found, np.int64)
-
-
-def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
-    """int64[F]: parts of a mesh that the edges chosen by `joins` hold together, numbered by their first triangle.
-
-    pairs: int64[n, 2], triangles that belong together besides.
-    """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    side = np.flatnonzero(joins[edges.side_edge])
-    size = len(face) + len(edges.count)
-    row, col = side // 3, len(face) + edges.side_edge[side]
-    if pairs is not None:
-        row, col = np.concatenate([row, pairs[:, 0]]), np.concatenate([col, pairs[:, 1]])
-    links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
-    label = connected_components(links, directed=False)[1][: len(face)]
-    return in_order(label)
-
-
-def in_order(label: np.ndarray) -> np.ndarray:
-    """int64[n]: labels as numbers from 0, in the order of their first use."""
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return number[place.reshape(-1)]
-
-
-def volumes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """float64[bodies]: the signed volume of each [m^3], about a vertex of its own, so that far ones lose no digits."""
-    first = np.unique(label, return_index=True)[1]
-    origin = vertex[face[first, 0]][label]
-    p, q, r = (vertex[face[:, k]] - origin for k in range(3))
-    across = np.cross(q, r)
-    return np.bincount(label, weights=p[:, 0] * across[:, 0] + p[:, 1] * across[:, 1] + p[:, 2] * across[:, 2]) / 6.0
-
-
-def _length(vector: np.ndarray) -> np.ndarray:
-    return np.sqrt(_dot(vector, vector))
-
-
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1] + a[:, 2] * b[:, 2]
 
 
 def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, dict[str, int]]:
@@ -291,18 +157,6 @@ def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
     kept[suspect] = False
     kept[suspect[first]] = True
     return face[kept]
-
-
-def _net(face: np.ndarray) -> np.ndarray:
-    """int64[n]: of each set of three vertices, the triangles that wind one way less those that wind the other."""
-    _, place = np.unique(np.sort(face, axis=1), axis=0, return_inverse=True)
-    return np.bincount(place.reshape(-1), weights=_parity(face)).astype(np.int64)
-
-
-def _parity(face: np.ndarray) -> np.ndarray:
-    """int64[F]: 1 where the vertices ascend from some corner around the triangle, else -1."""
-    a, b, c = face.T
-    return np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)
 
 
 def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
@@ -411,64 +265,8 @@ def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.nda
 def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
     """Whether what is not kept hangs on what is by edges, and is small beside it."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    area = _length(np.cross(q - p, r - p))
+    area = length_of(np.cross(q - p, r - p))
     if area[~kept].sum() > FIN_AREA * area[kept].sum():
         return False
     label = joined_faces(face, edges, edges.count > 1)
     return bool(np.isin(label[~kept], label[kept]).all())
-
-
-def _bodies_turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
-    """Triangles with inside-out bodies turned over, and how many bodies those are.
-
-    A body of negative volume where the winding number of all others is positive is a cavity. Elsewhere it is inside
-    out, and what it holds is turned over with it.
-    """
-    label = bodies_of(vertex, face, edges)
-    volume = volumes_of(vertex, face, label)
-    if not (volume < 0.0).any():
-        return face, 0
-    if len(volume) == 1:
-        return face[:, ::-1], 1
-    inside = containment(vertex, face, label)
-    sign = np.where(volume < 0.0, -1, 1)
-    turned = np.zeros(len(volume), bool)
-    # From the largest: what holds others comes before them.
-    for body in np.argsort(-np.abs(volume), kind="stable"):
-        around = int((sign * np.abs(inside[body]))[np.arange(len(sign)) != body].sum())
-        if sign[body] < 0 and around <= 0:
-            held = np.zeros(len(sign), bool)
-            held[body] = True
-            for other in np.flatnonzero(inside[:, body]):
-                points = vertex[np.unique(face[label == other])]
-                held[other] = bool((winding_at(points, vertex, face[label == body]) != 0).all())
-            turned ^= held
-            sign = np.where(held, -sign, sign)
-    face = np.where(turned[label][:, None], face[:, ::-1], face)
-    return face, int(turned.sum())
-
-
-def containment(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """int64[bodies, bodies]: the winding number of body j about the middle of the largest triangle of body i."""
-    count = int(label.max()) + 1
-    p, q, r = (vertex[face[:, k]] for k in range(3))
-    area = _length(np.cross(q - p, r - p))
-    order = np.lexsort((-area, label))
-    largest = order[np.searchsorted(label[order], np.arange(count))]
-    middle = (p[largest] + q[largest] + r[largest]) / 3.0
-    result = np.zeros((count, count), np.int64)
-    low, high = boxes_of(vertex, face, label)
-    for body in range(count):
-        near = np.flatnonzero(((middle >= low[body]) & (middle <= high[body])).all(axis=1))
-        near = near[near != body]
-        if len(near):
-            result[near, body] = winding_at(middle[near], vertex, face[label == body])
-    return result
-
-
-def boxes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64[bodies, 3] twice: the corners of each body's box [m]."""
-    order = np.argsort(label, kind="stable")
-    start = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
-    corners = vertex[face[order]]
-    return np.minimum.reduceat(corners.min(axis=1), start), np.maximum.reduceat(corners.max(axis=1), start)

@@ -7,18 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.model.mesh_bodies import bodies_of, boxes_of, containment, volumes_of
 from collidecli.model.mesh_crossings import crossed_triangles
-from collidecli.model.mesh_repair import (
-    RepairedMesh,
-    bodies_of,
-    boxes_of,
-    containment,
-    edges_of,
-    has_area,
-    in_order,
-    is_balanced,
-    volumes_of,
-)
+from collidecli.model.mesh_edges import edges_of, in_order, is_balanced
+from collidecli.model.mesh_repair import RepairedMesh, has_area
 
 MERGED = 1e-12
 """Share of the volume that a union must save, or else join bodies, to be taken."""

@@ -9,8 +9,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.arguments import float_array
+from collidecli.model.mesh_bodies import boxes_of
 from collidecli.model.mesh_crossings import crossed_triangles, hidden_triangles
-from collidecli.model.mesh_repair import Edges, MeshRepairs, boxes_of, edges_of, is_balanced, joined_faces, repaired
+from collidecli.model.mesh_edges import Edges, edges_of, is_balanced, joined_faces
+from collidecli.model.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
 from collidecli.model.mesh_union import united
 from collidecli.model.shape_types import LENGTH_LIMIT
 
@@ -32,7 +34,7 @@ class TriangleMesh:
     vertex: np.ndarray
     center: np.ndarray
     face: np.ndarray
-    repairs: MeshRepairs = MeshRepairs()
+    repairs: MeshRepairs = NO_REPAIRS
     two_sided: bool = True
 
     @property

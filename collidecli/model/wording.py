@@ -9,7 +9,7 @@ def count(number: int) -> str:
 
 
 def plural(number: int, noun: str, several: str = "") -> str:
-    """A number and its noun, in the plural where it is not one. several: the plural, where it does not just end in s."""
+    """A number and its noun, in the plural where it is not one. several: that plural, if it does not just add an s."""
     return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -91,10 +92,8 @@ def robot_meshes(ends: tuple[str, ...] = ENDINGS) -> list[Path]:
         for folder in spec.submodule_search_locations or ()
         for path in Path(folder).rglob("*")
     ]
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         found += [Path(str(file.locate())) for file in importlib.metadata.files(DISTRIBUTION) or ()]
-    except importlib.metadata.PackageNotFoundError:
-        pass
     seen: dict[bytes, Path] = {}
     for path in sorted(found):
         if path.suffix.lower() in ENDINGS and (ends is ENDINGS or path.as_posix().endswith(ends)):

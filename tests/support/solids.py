@@ -28,24 +28,25 @@ def turned(mesh: Mesh) -> Mesh:
 
 
 def knot() -> Mesh:
-    """One body that goes through itself: a bar of half width 0.3 along x from 0 to 4, back above, and down through x = 1.
+    """One body that goes through itself: a bar along x from 0 to 4, back 2 above, and down through the bar at x = 1.
 
+    The bar is 0.6 wide and high, the way down 0.4 wide in y.
     Sections stand at z = 0.1 and -0.1 of the way down, so that 8 triangles between them are inside the bar along x.
     """
-    half = 0.3
+    half, thin = 0.3, 0.2
     sections = [
-        ((0.0, 0.0), (0.0, 1.0)),
-        ((4.0, 0.0), (-1.0, 1.0)),
-        ((4.0, 2.0), (-1.0, -1.0)),
-        ((1.0, 2.0), (1.0, -1.0)),
-        ((1.0, 0.1), (1.0, 0.0)),
-        ((1.0, -0.1), (1.0, 0.0)),
-        ((1.0, -2.0), (1.0, 0.0)),
+        ((0.0, 0.0), (0.0, 1.0), half),
+        ((4.0, 0.0), (-1.0, 1.0), half),
+        ((4.0, 2.0), (-1.0, -1.0), half),
+        ((1.0, 2.0), (1.0, -1.0), thin),
+        ((1.0, 0.1), (1.0, 0.0), thin),
+        ((1.0, -0.1), (1.0, 0.0), thin),
+        ((1.0, -2.0), (1.0, 0.0), thin),
     ]
     vertices = [
         (x + side * half * dx, y, z + side * half * dz)
-        for (x, z), (dx, dz) in sections
-        for side, y in ((-1, -half), (-1, half), (1, half), (1, -half))
+        for (x, z), (dx, dz), wide in sections
+        for side, y in ((-1, -wide), (-1, wide), (1, wide), (1, -wide))
     ]
     faces = [(0, 1, 2), (0, 2, 3)]
     for start in range(0, 4 * len(sections) - 4, 4):

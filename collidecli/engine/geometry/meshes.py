@@ -202,7 +202,7 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
 
 
 def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
-    """The tree of the triangles that are not hidden, one of all behind it if some are, and where that begins; else 0."""
+    """The tree of triangles that are not hidden, one of all behind it if some are, and where that begins, else 0."""
     hidden = mesh.hidden
     if not hidden.any() or hidden.all():
         return mesh_tree(mesh), 0

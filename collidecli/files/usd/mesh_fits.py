@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.files.meshes.decompose import decomposed
 from collidecli.files.meshes.fewer_vertices import limited_hull
 from collidecli.files.meshes.simplify import simplified

@@ -43,7 +43,11 @@ REPAIRED = {
     "inside out": (turned(BOX), {"inside_out": 1}, 8.0),
     "inside out with its cavity": (joined(turned(BOX), box(0.5, 0.5, 0.5)), {"inside_out": 2}, 7.0),
     "one of two inside out": (joined(BOX, turned(box(0.5, 0.5, 0.5, (3.0, 0.0, 0.0)))), {"inside_out": 1}, 9.0),
-    "a poking box inside out": (joined(BOX, turned(box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85)))), {"inside_out": 1, "united": 2}, 8.365),  # noqa: E501
+    "a poking box inside out": (
+        joined(BOX, turned(box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85)))),
+        {"inside_out": 1, "united": 2},
+        8.365,
+    ),
     "poking": (POKING, {"united": 2}, 8.365),
     "box in box": (joined(BOX, box(0.5, 0.5, 0.5)), {"united": 2}, 8.0),
     "touching over a face": (joined(BOX, box(1.0, 1.0, 1.0, (2.0, 0.0, 0.0))), {"united": 2}, 16.0),
@@ -186,9 +190,10 @@ def test_crossings_are_found_and_touches_of_a_sound_surface_are_none():
 
 
 def test_a_ray_through_edges_and_vertices_is_counted_once():
-    vertices, faces = np.array(
-        [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]]
-    ), np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
+    vertices, faces = (
+        np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]]),
+        np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]),
+    )
     points = np.array([[x, y, z] for x in (-2, -0.5, 0, 0.4) for y in (0, 0.5, 1) for z in (-1, -0.5, 0, 0.5)], float)
     off = np.abs(np.abs(points).sum(axis=1) - 1.0) > 1e-12
     inside = np.abs(points).sum(axis=1) < 1.0
