@@ -6,6 +6,7 @@ import numpy as np
 
 from collidecli.model.mesh_crossings import winding_at
 from collidecli.model.mesh_edges import Edges, joined_faces
+from collidecli.model.sorting import distinct
 from collidecli.model.vectors import dot, length_of
 
 
@@ -116,7 +117,7 @@ def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple
             held = np.zeros(len(sign), bool)
             held[body] = True
             for other in np.flatnonzero(inside[:, body]):
-                points = vertex[np.unique(face[label == other])]
+                points = vertex[distinct(face[label == other])]
                 held[other] = bool((winding_at(points, vertex, face[label == body]) != 0).all())
             turned ^= held
             sign = np.where(held, -sign, sign)

@@ -130,7 +130,7 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     a, b = order[a], order[b]
     kept = a != b
     pairs = np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)[kept]
-    return pairs[np.argsort(pairs[:, 0] * len(face) + pairs[:, 1])]
+    return pairs[np.argsort(pairs[:, 0] * len(face) + pairs[:, 1], kind="stable")]
 
 
 def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: float) -> np.ndarray:

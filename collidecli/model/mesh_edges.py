@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidecli.model.sorting import numbered
+
 
 @dataclass(frozen=True)
 class Edges:
@@ -79,8 +81,8 @@ def in_order(label: np.ndarray) -> np.ndarray:
 
 def _net(face: np.ndarray) -> np.ndarray:
     """int64[n]: of each set of three vertices, the triangles that wind one way less those that wind the other."""
-    _, place = np.unique(np.sort(face, axis=1), axis=0, return_inverse=True)
-    return np.bincount(place.reshape(-1), weights=_parity(face)).astype(np.int64)
+    _, place = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
+    return np.bincount(place, weights=_parity(face)).astype(np.int64)
 
 
 def _parity(face: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from collidecli.model.mesh_bodies import turned_outwards
 from collidecli.model.mesh_edges import Edges, edges_of, is_balanced, joined_faces
+from collidecli.model.sorting import distinct
 from collidecli.model.vectors import length_of
 from collidecli.model.wording import plural
 
@@ -172,7 +173,7 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
     from scipy.spatial import KDTree
 
     ends = np.concatenate([face.reshape(-1)[open_side], np.roll(face, -1, axis=1).reshape(-1)[open_side]])
-    rim = np.unique(ends)
+    rim = distinct(ends)
     used = vertex[face.reshape(-1)]
     extent = float((used.max(axis=0) - used.min(axis=0)).max())
     pairs = KDTree(vertex[rim]).query_pairs(WELD * extent, output_type="ndarray")
@@ -193,11 +194,11 @@ def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, 
     yield from _agreeing(face, edges, {})
     if not (edges.count > 2).any():
         return
-    key = np.sort(face, axis=1)
+    key = np.sort(face, axis=1, kind="stable")
     _, first, place = np.unique(key, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(face):
         return
-    one = face[np.sort(first)]
+    one = face[np.sort(first, kind="stable")]
     counts = {"opposite": len(face) - len(one)}
     yield one, counts
     yield from _agreeing(one, edges_of(one), counts)

@@ -11,6 +11,7 @@ from collidecli.model.mesh_bodies import bodies_of, boxes_of, containment, volum
 from collidecli.model.mesh_crossings import crossed_triangles
 from collidecli.model.mesh_edges import edges_of, in_order, is_balanced
 from collidecli.model.mesh_repair import RepairedMesh, has_area
+from collidecli.model.sorting import distinct, numbered
 
 MERGED = 1e-12
 """Share of the volume that a union must save, or else join bodies, to be taken."""
@@ -85,7 +86,7 @@ def _groups(
     first, second = label[pairs[:, 0]], label[pairs[:, 1]]
     simple = np.ones(count, bool)
     simple[first[first == second]] = False
-    here = np.unique(label)
+    here = distinct(label)
     number = np.searchsorted(here, label)
     inside = np.zeros((count, count), np.int64)
     inside[np.ix_(here, here)] = containment(vertex, face, number)
@@ -120,7 +121,7 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
 
     parts: list[Any] = []
     for face in solids:
-        used, number = np.unique(face, return_inverse=True)
+        used, number = numbered(face)
         points = np.ascontiguousarray(vertex[used])
         part = manifold3d.Manifold(manifold3d.Mesh64(points, number.reshape(-1, 3).astype(np.uint64)))
         if part.status() != manifold3d.Error.NoError or part.is_empty():
@@ -148,8 +149,8 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
 
 def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Vertices by their coordinates, equal ones as one, and triangles by theirs, each from its lowest vertex."""
-    points, number = np.unique(vertex + 0.0, axis=0, return_inverse=True)
-    face = number.reshape(-1)[face]
+    points, number = numbered(vertex + 0.0, axis=0)
+    face = number[face]
     turn = np.argmin(face, axis=1)
     rows = np.arange(len(face))
     face = np.stack([face[rows, (turn + k) % 3] for k in range(3)], axis=1)

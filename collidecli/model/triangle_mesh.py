@@ -15,6 +15,7 @@ from collidecli.model.mesh_edges import Edges, edges_of, is_balanced, joined_fac
 from collidecli.model.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
 from collidecli.model.mesh_union import united
 from collidecli.model.shape_types import LENGTH_LIMIT
+from collidecli.model.sorting import distinct, numbered
 
 FEATURE_LIMIT = 2**31 // 3 - 1
 """Vertices, edges and triangles are numbered in 32 bits, three numbers for each."""
@@ -65,7 +66,7 @@ class TriangleMesh:
         """int64[3 F, 2], the ends of each triangle's sides, ascending; and the number of the edge that each is."""
         ends = np.sort(np.stack([self.face, np.roll(self.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
         keys = ends[:, 0].astype(np.int64) * len(self.vertex) + ends[:, 1]
-        return ends, np.unique(keys, return_inverse=True)[1].reshape(-1)
+        return ends, numbered(keys)[1]
 
     @property
     def face_edge(self) -> np.ndarray:
@@ -166,11 +167,11 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided
     vertex, face = mesh.vertex, mesh.face
     if not len(face):
         raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
-    used = vertex[np.unique(face)]
+    used = vertex[distinct(face)]
     center = 0.5 * used.min(axis=0) + 0.5 * used.max(axis=0)
     # A vertex of no triangle keeps its number, but not its place: the box is that of the surface.
     held = np.zeros_like(vertex)
-    numbers = np.unique(face)
+    numbers = distinct(face)
     held[numbers] = vertex[numbers] - center
     return TriangleMesh(held, center, face.astype(np.int32), mesh.repairs, bool(two_sided))
 
