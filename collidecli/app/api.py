@@ -35,17 +35,25 @@ if TYPE_CHECKING:
 class ModelBuilder(model_builder.ModelBuilder):
     """A builder that also takes scene files. What they add joins what is there already."""
 
-    def add_usd(self, path: str | os.PathLike[str], variants: Sequence[str] = (), environments: str = "") -> UsdImport:
+    def add_usd(
+        self,
+        path: str | os.PathLike[str],
+        variants: Sequence[str] = (),
+        environments: str = "",
+        strict_meshes: bool = False,
+    ) -> UsdImport:
         """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
 
         variants: to select, each "prim:set=value". environments: pattern of the prims that are worlds of their own;
-        "" is the usual names, "none" takes the stage as one world.
+        "" is the usual names, "none" takes the stage as one world. strict_meshes: triangle meshes that would be
+        repaired are refused.
         Raises InputError for a file that is no readable stage, and for what a model cannot hold.
         """
         from collidecli.files.usd.scene import add_usd
 
         _check_door(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
-        return add_usd(self, os.fspath(path), SceneOptions(variants=tuple(variants), environments=environments))
+        options = SceneOptions(tuple(variants), environments, strict_meshes=strict_meshes)
+        return add_usd(self, os.fspath(path), options)
 
     def add_mjcf(
         self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""

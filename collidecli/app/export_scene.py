@@ -35,6 +35,8 @@ def _options(config: dict[str, Any], where: str) -> SceneOptions:
     """How the run was told to read the scene; a motion that was laid over it is no part of it."""
     found: dict[str, Any] = {}
     for each in fields(SceneOptions):
+        if isinstance(each.default, bool):  # it changes no contact, and is not kept
+            continue
         value = config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
         texts = value if isinstance(each.default, tuple) else (value,)

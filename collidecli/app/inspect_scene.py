@@ -136,13 +136,13 @@ def _motion_facts(scene: LoadedScene) -> dict[str, Any]:
 
 
 def _geometry_facts(model: Model, row: int) -> dict[str, Any]:
-    """Of a convex mesh its vertices, of a mesh its triangles and whether they have an inside."""
+    """Of a convex mesh its vertices; of a mesh its triangles, whether they have an inside and what was repaired."""
     shapes = model.shapes
     if shapes.hull[row] >= 0:
         return {"vertices": len(model.hulls[shapes.hull[row]].vertex)}
     if shapes.mesh[row] >= 0:
         mesh = model.meshes[shapes.mesh[row]]
-        return {"triangles": len(mesh.face), "closed": mesh.is_closed}
+        return {"triangles": len(mesh.face), "closed": mesh.is_closed, "repairs": mesh.repairs.counts()}
     return {}
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from collidecli.app.collision import Collision, prepare_collision
 from collidecli.app.outputs import check_output
@@ -154,7 +154,8 @@ def result_config(request: RunRequest) -> dict[str, object]:
     contact = asdict(request.contact)
     if not request.contact.reduce_contacts:
         contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
-    doors = {**asdict(request.scene_options), **asdict(request.recording)}
+    # Whether a scene is refused changes no contact of one that is not.
+    doors = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
     given = {name: value for name, value in {**doors, "columns": request.columns}.items() if value}
     return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
 

@@ -161,6 +161,8 @@ def _options(contacts: ContactSet, kind: type[Options]) -> Options:
     """Options of the run, of one kind, as the contact set has them; a motion laid over the scene is given anew."""
     found: dict[str, Any] = {}
     for each in fields(kind):
+        if isinstance(each.default, bool):  # it changes no contact, and is not kept
+            continue
         value = contacts.config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
         texts = value if isinstance(each.default, tuple) else (value,)

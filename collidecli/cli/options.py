@@ -148,6 +148,7 @@ def scene_options(command: Callable) -> Callable:
         ),
         asset_map_option,
         add("--disabled-pairs", metavar="FILE", help="An SRDF file: pairs of links that do not touch."),
+        add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that would be repaired."),
     )
 
 

@@ -30,7 +30,7 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
     Two things are asked: that no triangle rises above the plane of a neighbour, and that the mesh holds as much as its
     hull. The first alone allows solids beside or within each other, the second alone a slit.
     """
-    if not mesh.is_closed:
+    if not (mesh.is_closed and mesh.is_manifold):
         return None
     used = np.unique(mesh.face)
     near = COPLANAR * float(np.ptp(mesh.vertex[used], axis=0).max())

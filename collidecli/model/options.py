@@ -157,7 +157,8 @@ class SceneOptions:
     variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are worlds of
     their own; "" is the door's default, "none" takes the stage as one world. asset_map: each `OLD=NEW`, the start of
     an asset's path and what to look under instead. disabled_pairs: an SRDF file whose `disable_collisions` hold.
-    motion_layer: a USD layer that the scene is composed with; set where a recording is one.
+    motion_layer: a USD layer that the scene is composed with; set where a recording is one. strict_meshes: a triangle
+    mesh that would be repaired is refused.
     """
 
     variants: tuple[str, ...] = ()
@@ -165,6 +166,7 @@ class SceneOptions:
     asset_map: tuple[str, ...] = ()
     disabled_pairs: str = ""
     motion_layer: str = ""
+    strict_meshes: bool = False
 
 
 @dataclass(frozen=True)

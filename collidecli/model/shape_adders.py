@@ -179,10 +179,10 @@ class ShapeAdders:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
         vertices: or what `triangle_mesh` made of them, for shapes that have one mesh in common; then without faces.
-        Triangles are counterclockwise from outside. Those without area are left out, with a warning; so is an open mesh
-        warned of that is to have a signed distance field, which takes it as solid. two_sided: of an open mesh; False
-        gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises InputError for what
-        is no mesh, see `triangle_mesh`.
+        Triangles are counterclockwise from outside. What is repaired of the mesh is warned of, see `triangle_mesh`; so
+        is an open mesh that is to have a signed distance field, which takes it as solid. two_sided: of an open mesh;
+        False gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises InputError for
+        what is no mesh, see `triangle_mesh`.
         """
         where = place_named("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
@@ -195,8 +195,8 @@ class ShapeAdders:
         mesh = vertices
         if not isinstance(mesh, TriangleMesh):
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided)
-        if mesh.dropped and mesh is not vertices:
-            warnings.warn(f"{where}: {mesh.dropped} triangles without area are left out", stacklevel=2)
+        if mesh.repairs and mesh is not vertices:
+            warnings.warn(f"{where}: {'; '.join(mesh.repairs.words())}", stacklevel=2)
         if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed:
             warnings.warn(f"{where}: an open mesh, which its signed distance field takes as solid", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))

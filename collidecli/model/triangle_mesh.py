@@ -9,10 +9,14 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.model.arguments import float_array
+from collidecli.model.mesh_bodies import boxes_of
+from collidecli.model.mesh_crossings import crossed_triangles, hidden_triangles
+from collidecli.model.mesh_edges import Edges, edges_of, is_balanced, joined_faces
+from collidecli.model.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
+from collidecli.model.mesh_union import united
 from collidecli.model.shape_types import LENGTH_LIMIT
+from collidecli.model.sorting import distinct, numbered
 
-FLAT = 1e-12
-"""A triangle whose height is below this share of its longest side has no normal to speak of: it is dropped."""
 FEATURE_LIMIT = 2**31 // 3 - 1
 """Vertices, edges and triangles are numbered in 32 bits, three numbers for each."""
 
@@ -23,14 +27,15 @@ class TriangleMesh:
 
     vertex: float64[V, 3] [m]; equal ones are one, in the order of their first use in the points given. center:
     float64[3], the centre of the box in the points' own frame [m]. face: int32[F, 3], counterclockwise from outside.
-    dropped: how many triangles without area were left out. two_sided: whether an open surface is solid from both sides;
-    else it has a front, from which its triangles are counterclockwise. Closed ones have an inside whatever it says.
+    repairs: what was changed of the points and triangles given. two_sided: whether an open surface is solid from both
+    sides; else it has a front, from which its triangles are counterclockwise. Closed ones have an inside whatever it
+    says.
     """
 
     vertex: np.ndarray
     center: np.ndarray
     face: np.ndarray
-    dropped: int = 0
+    repairs: MeshRepairs = NO_REPAIRS
     two_sided: bool = True
 
     @property
@@ -40,8 +45,8 @@ class TriangleMesh:
 
     @cached_property
     def key(self) -> bytes:
-        """Equal for equal meshes."""
-        return self.vertex.tobytes() + self.face.tobytes() + bytes([self.has_front])
+        """Equal for equal meshes with equal repairs."""
+        return self.vertex.tobytes() + self.face.tobytes() + bytes([self.has_front]) + repr(self.repairs).encode()
 
     @cached_property
     def face_normal(self) -> np.ndarray:
@@ -61,7 +66,7 @@ class TriangleMesh:
         """int64[3 F, 2], the ends of each triangle's sides, ascending; and the number of the edge that each is."""
         ends = np.sort(np.stack([self.face, np.roll(self.face, -1, axis=1)], axis=2).reshape(-1, 2), axis=1)
         keys = ends[:, 0].astype(np.int64) * len(self.vertex) + ends[:, 1]
-        return ends, np.unique(keys, return_inverse=True)[1].reshape(-1)
+        return ends, numbered(keys)[1]
 
     @property
     def face_edge(self) -> np.ndarray:
@@ -73,15 +78,61 @@ class TriangleMesh:
         return int(self._sides[1].max()) + 1
 
     @cached_property
-    def is_closed(self) -> bool:
-        """Whether every edge parts two triangles that run along it in opposite directions: the mesh then has an inside.
+    def _edges(self) -> Edges:
+        return edges_of(self.face.astype(np.int64))
+
+    @property
+    def is_manifold(self) -> bool:
+        """Whether every edge parts two triangles that run along it in opposite directions.
 
         A vertex where two parts of the surface touch is allowed.
         """
-        forward = (self.face < np.roll(self.face, -1, axis=1)).reshape(-1)
-        edge = self._sides[1]
-        counts = [np.bincount(edge[chosen], minlength=self.edge_count) for chosen in (forward, ~forward)]
-        return bool((counts[0] == 1).all() and (counts[1] == 1).all())
+        return self._edges.is_manifold
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """Whether the mesh has an inside: where the winding number is not 0. See `is_balanced`."""
+        return is_balanced(self.face, self._edges)
+
+    @cached_property
+    def _crossings(self) -> tuple[bool, np.ndarray]:
+        """`needs_winding` and `hidden`."""
+        hidden = np.zeros(len(self.face), bool)
+        if not self.is_closed:
+            return False, hidden
+        face = self.face.astype(np.int64)
+        crossed = np.zeros(len(face), bool)
+        crossed[crossed_triangles(self.vertex, face).reshape(-1)] = True
+        several = bool(crossed.any()) or not self.is_manifold
+        if not several and not self._has_nested_parts(face):
+            return False, hidden
+        edges = self._edges
+        joins = edges.count == 2
+        joins[edges.side_edge[np.repeat(crossed, 3)]] = False
+        hidden = hidden_triangles(self.vertex, face, joined_faces(face, edges, joins), crossed)
+        return several or bool(hidden.any()), hidden
+
+    def _has_nested_parts(self, face: np.ndarray) -> bool:
+        """Whether there are several bodies, the box of one within that of another."""
+        label = joined_faces(face, self._edges, self._edges.count > 0)
+        if not label.any():
+            return False
+        low, high = boxes_of(self.vertex, face, label)
+        return any(
+            ((low[body] <= low) & (high <= high[body])).all(axis=1).sum() > 1 for body in range(int(label.max()) + 1)
+        )
+
+    @property
+    def needs_winding(self) -> bool:
+        """Whether the nearest triangle of a closed mesh may not tell inside from outside: its surface crosses itself,
+        parts of it are inside others, or more than two triangles have an edge in common. The winding number does.
+        """
+        return self._crossings[0]
+
+    @property
+    def hidden(self) -> np.ndarray:
+        """bool[F]: triangles of a closed mesh with the inside on both sides all over: they bound nothing."""
+        return self._crossings[1]
 
     @property
     def has_front(self) -> bool:
@@ -91,6 +142,9 @@ class TriangleMesh:
 
 def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided: bool = True) -> TriangleMesh:
     """The mesh of vertices [n, 3] [m] and triangles [m, 3] of their numbers; two_sided: see `TriangleMesh`.
+
+    It is repaired where that gives it an inside, see `mesh_repair.repaired`, and its overlapping bodies are united, see
+    `mesh_union.united`; `repairs` tells what was done.
 
     Raises InputError, naming `where`, for arrays of other shapes, vertices that are not finite or too large, numbers
     that no vertex has, and meshes whose triangles all lack area.
@@ -109,18 +163,17 @@ def triangle_mesh(vertices: np.ndarray, faces: np.ndarray, where: str, two_sided
     if not np.all(np.abs(vertices) <= LENGTH_LIMIT):
         what = f"a vertex of the mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
         raise InputError(what, where, "correct the mesh")
-    vertex, face = _merged(vertices, faces.astype(np.int64))
-    has_area = _has_area(vertex, face)
-    if not has_area.any():
+    mesh = united(repaired(*_merged(vertices, faces.astype(np.int64))))
+    vertex, face = mesh.vertex, mesh.face
+    if not len(face):
         raise InputError("no triangle of the mesh has an area", where, "correct the mesh, or leave it out")
-    face = face[has_area]
-    used = vertex[np.unique(face)]
+    used = vertex[distinct(face)]
     center = 0.5 * used.min(axis=0) + 0.5 * used.max(axis=0)
     # A vertex of no triangle keeps its number, but not its place: the box is that of the surface.
     held = np.zeros_like(vertex)
-    numbers = np.unique(face)
+    numbers = distinct(face)
     held[numbers] = vertex[numbers] - center
-    return TriangleMesh(held, center, face.astype(np.int32), int(len(has_area) - has_area.sum()), bool(two_sided))
+    return TriangleMesh(held, center, face.astype(np.int32), mesh.repairs, bool(two_sided))
 
 
 def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,11 +184,3 @@ def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     return vertices[first[order]] + 0.0, number[place.reshape(-1)][faces]
-
-
-def _has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    p, q, r = (vertex[face[:, k]] for k in range(3))
-    longest = np.max([np.linalg.norm(side, axis=1) for side in (q - p, r - q, p - r)], axis=0)
-    area = np.linalg.norm(np.cross(q - p, r - p), axis=1)
-    distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
-    return distinct & (area > FLAT * longest * longest)

@@ -8,9 +8,9 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-def plural(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it is not one."""
-    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, several: str = "") -> str:
+    """A number and its noun, in the plural where it is not one. several: that plural, if it does not just add an s."""
+    return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
 
 
 def numbered(number: int, noun: str) -> str:

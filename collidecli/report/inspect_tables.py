@@ -93,6 +93,8 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None, narrow: bool) -> T
         columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
     if len({s["material"]["friction"] for s in shapes}) > 1:
         columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
+    if any(s.get("repairs") for s in shapes):
+        columns.append(("repaired", "left", _repairs_text))
     if any(s["filter"] for s in shapes):
         columns.append(("filter", "left", lambda s: ", ".join(s["filter"])))
     table = listing(*(column[:2] for column in columns))
@@ -103,6 +105,11 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None, narrow: bool) -> T
 def _on_its_body(shape: Mapping[str, Any]) -> str:
     body = "static" if shape["body"] is None else f"on {shape['body']}" if shape["body"] != shape["path"] else ""
     return stacked(shape["path"], f"  {body}" if body else "")
+
+
+def _repairs_text(shape: Mapping[str, Any]) -> str:
+    """What was repaired of a mesh, as counts."""
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items())
 
 
 def _size_text(shape: Mapping[str, Any]) -> str:

@@ -159,6 +159,82 @@ def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
 
 
 @wp.func
+def turn_beside(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
+    """1 where an edge passes a line along x through a point beyond it in y, upwards in z; -1 downwards; 0 elsewhere.
+
+    low, high: in the order of the vertices' numbers, so that neighbours have one rounding. forward: from low to high.
+    """
+    low_above = low[2] >= point[2]
+    high_above = high[2] >= point[2]
+    if low_above == high_above:
+        return 0
+    area = (low[1] - point[1]) * (high[2] - point[2]) - (low[2] - point[2]) * (high[1] - point[1])
+    if (area > Real(0.0)) != high_above:
+        return 0
+    return wp.where(forward == high_above, 1, -1)
+
+
+@wp.func
+def turn_of_triangle(meshes: Meshes, face: int, point: Vec3) -> int:
+    """1 where a line along +x through a point leaves by the front of a triangle, -1 where it enters by it, else 0.
+
+    What its edges add cancels with that of their other triangles: a line through an edge or vertex is counted once.
+    """
+    turn = int(0)
+    for k in range(3):
+        first = meshes.corner[3 * face + k]
+        second = meshes.corner[3 * face + (k + 1) % 3]
+        low = meshes.point[wp.min(first, second)]
+        high = meshes.point[wp.max(first, second)]
+        turn += turn_beside(low, high, point, first < second)
+    return turn
+
+
+@wp.func(inline=False)
+def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
+    """How often the surface of a mesh that needs it goes around a point, see `TriangleMesh.needs_winding`.
+
+    Exact but within rounding of the surface. Source: as `model.mesh_crossings.winding_at`.
+    """
+    node = meshes.header[mesh * wp.static(HEADER) + 8]
+    stop = meshes.header[mesh * wp.static(HEADER) + 9]
+    number = int(0)
+    while node < stop:
+        lower = meshes.lower[node]
+        upper = meshes.upper[node]
+        apart = upper[0] < point[0]
+        for axis in range(1, 3):
+            apart = apart or lower[axis] > point[axis] or upper[axis] < point[axis]
+        if apart:
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        if face >= 0:
+            turn = turn_of_triangle(meshes, face, point)
+            if turn != 0:
+                p = mesh_corner(meshes, face, 0)
+                q = mesh_corner(meshes, face, 1)
+                r = mesh_corner(meshes, face, 2)
+                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(turn)
+                if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
+                    number += turn
+        node += 1
+    return number
+
+
+@wp.func
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool:
+    """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
+
+    By the winding number where the nearest triangle may not tell, else by the outward vector there.
+    Source of that: Baerentzen and Aanaes 2005.
+    """
+    if meshes.header[mesh * wp.static(HEADER) + 8] >= 0:
+        return winding_number(meshes, mesh, point) != 0
+    return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
+
+
+@wp.func
 def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
     """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
     head = mesh * wp.static(HEADER)

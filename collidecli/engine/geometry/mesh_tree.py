@@ -25,15 +25,18 @@ class MeshTree:
     face: np.ndarray
 
 
-def mesh_tree(mesh: TriangleMesh) -> MeshTree:
-    """A tree that halves the triangles by their middles along the longest side of the middles' box, one to a leaf."""
+def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
+    """A tree that halves the triangles by their middles along the longest side of the middles' box, one to a leaf.
+
+    chosen: int64[n], the numbers of the triangles in it; None for all.
+    """
     corners = mesh.vertex[mesh.face]
     low, high = corners.min(axis=1), corners.max(axis=1)
     middle = 0.5 * (low + high)
-    order = np.arange(len(low))
-    count = 2 * len(low) - 1
+    order = np.arange(len(low)) if chosen is None else chosen
+    count = 2 * len(order) - 1
     skip, face = np.zeros(count, np.int32), np.full(count, -1, np.int32)
-    first, size, node = np.zeros(1, np.int64), np.array([len(low)]), np.zeros(1, np.int64)
+    first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
     inner: list[tuple[np.ndarray, np.ndarray]] = []
     while len(first):
         # A subtree of n triangles has 2 n - 1 boxes: where each stands is known from the counts alone.

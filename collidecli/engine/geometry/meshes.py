@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.mesh_tree import mesh_tree
+from collidecli.engine.geometry.mesh_tree import MeshTree, mesh_tree
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.model.triangle_mesh import TriangleMesh
 
-HEADER = 8
+HEADER = 10
 SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
@@ -37,7 +37,9 @@ class Meshes:
     each vertex in `around`.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
     header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
-    it is closed, 1 where a triangle may hide such a place.
+    it is closed, 1 where a triangle may hide such a place; first box and end of the tree of all its triangles where the
+    winding number tells inside from outside, -1 where the nearest triangle does. The other tree leaves out triangles
+    that are hidden, see `TriangleMesh.hidden`: nothing finds them.
     clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
     mesh's grid; and where its cells begin in `clear`, and how many there are along x, y and z.
     """
@@ -167,11 +169,12 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
-        arrays = _arrays(mesh)
+        arrays, whole = _arrays(mesh)
         nodes = len(arrays["skip"])
-        begins = (at["vertex"], at["edge"], at["face"], at["node"], at["node"] + nodes)
+        begins = (at["vertex"], at["edge"], at["face"], at["node"], at["node"] + (whole or nodes))
         hides = bool((arrays["owned"] >> 12).any())
-        header.append((*begins, int(mesh.has_front), int(mesh.is_closed), int(hides)))
+        winding = (at["node"] + whole, at["node"] + nodes) if mesh.needs_winding else (-1, -1)
+        header.append((*begins, int(mesh.has_front), int(mesh.is_closed), int(hides), *winding))
         shift = {
             "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
@@ -198,9 +201,26 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     return result
 
 
-def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
-    """One mesh's part of every array but the header, its own numbers from 0."""
-    face, edge, tree = mesh.face, mesh.face_edge, mesh_tree(mesh)
+def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
+    """The tree of triangles that are not hidden, one of all behind it if some are, and where that begins, else 0."""
+    hidden = mesh.hidden
+    if not hidden.any() or hidden.all():
+        return mesh_tree(mesh), 0
+    seen, every = mesh_tree(mesh, np.flatnonzero(~hidden)), mesh_tree(mesh)
+    first = len(seen.skip)
+    both = MeshTree(
+        np.concatenate([seen.lower, every.lower]),
+        np.concatenate([seen.upper, every.upper]),
+        np.concatenate([seen.skip, every.skip + first]),
+        np.concatenate([seen.face, every.face]),
+    )
+    return both, first
+
+
+def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
+    """One mesh's part of every array but the header, its own numbers from 0; and where its second tree begins, or 0."""
+    face, edge = mesh.face, mesh.face_edge
+    tree, whole = _trees(mesh)
     flat = face.reshape(-1)
     vertex_normal = np.zeros_like(mesh.vertex)
     edge_normal = np.zeros((mesh.edge_count, 3))
@@ -219,8 +239,10 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     for ends_of_side in (flat, following):
         sticks_out[ends_of_side[salient[edge.reshape(-1)]]] = True
     owned = np.zeros((4, len(flat)), bool)
-    owned[0, np.unique(flat, return_index=True)[1]] = True
-    owned[1, np.unique(edge, return_index=True)[1]] = True
+    # What a hidden triangle has in common with others is theirs.
+    order = np.argsort(np.repeat(mesh.hidden, 3), kind="stable")
+    owned[0, order[np.unique(flat[order], return_index=True)[1]]] = True
+    owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
     owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
     corners = mesh.vertex[face]
     longest = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2).max(axis=1)
@@ -228,7 +250,7 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
     for ends_of_side in (flat, following):
         inside_flat[ends_of_side[flat_edge[edge.reshape(-1)]]] = True
     hides = (longest > 2.0 * WIDE * mesh.half_extents.max()) | (inside_flat & ~sticks_out)[face].any(axis=1)
-    return {
+    arrays = {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,
         "edge_normal": edge_normal,
@@ -245,6 +267,7 @@ def _arrays(mesh: TriangleMesh) -> dict[str, np.ndarray]:
         "skip": tree.skip,
         "leaf": tree.face,
     }
+    return arrays, whole
 
 
 def _salient(

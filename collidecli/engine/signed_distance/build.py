@@ -10,7 +10,7 @@ from collidecli.engine.signed_distance.grid import BLOCK, SIDE, VALUES, SdfGrid
 from collidecli.errors import InputError
 from collidecli.model.signed_distance import SdfShape, box_of
 
-FIELD_VERSION = 1
+FIELD_VERSION = 2
 """Of what a field's values are: it changes whenever equal shapes get other values."""
 LEAST_PADDING = 2.0
 """Voxels around the shape's box at least."""

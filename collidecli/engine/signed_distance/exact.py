@@ -83,6 +83,7 @@ def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float3
 @kernel
 def fill_rows_of_mesh(
     mesh: wp.uint64,
+    solid: wp.uint64,
     closed: int,
     start: wp.array[Vec3],
     bound: wp.array[wp.float32],
@@ -92,6 +93,7 @@ def fill_rows_of_mesh(
 ):
     """One thread a row: unsigned distances, and signs by generalized winding numbers.
 
+    mesh: the triangles that bound something, of which the distances are. solid: all triangles, of which the signs are.
     The winding number of a closed mesh changes at its surface only: a point takes the sign of the one before where no
     surface fits between them. That of an open mesh changes elsewhere too, but slowly: points take the sign of the one
     before where the row's ends agree.
@@ -108,8 +110,8 @@ def fill_rows_of_mesh(
         out[row * count + k] = distance
     if closed == 0:
         end = wp.vec3f(start[row] + Vec3(Real(count - 1) * step, Real(0.0), Real(0.0)))
-        unlike = sign_at(mesh, wp.vec3f(start[row]), out[row * count]) != sign_at(
-            mesh, end, out[row * count + count - 1]
+        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at(
+            solid, end, out[row * count + count - 1]
         )
     sign = wp.float32(1.0)
     before = wp.float32(0.0)
@@ -117,7 +119,7 @@ def fill_rows_of_mesh(
         distance = out[row * count + k]
         if unlike or k == 0 or before + distance <= wp.float32(step) * SURE:
             point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
-            sign = sign_at(mesh, point, distance)
+            sign = sign_at(solid, point, distance)
         before = distance
         out[row * count + k] = sign * distance
 
@@ -147,7 +149,11 @@ class MeshDistances:
         self._unit = float(box_of(shape.type, shape.size).max())
         points = wp.array(surface.vertex / self._unit, dtype=wp.vec3f, device=device)
         corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
-        self._mesh = wp.Mesh(points, corners, support_winding_number=True)
+        self._solid = self._seen = wp.Mesh(points, corners, support_winding_number=True)
+        hidden = surface.hidden
+        if hidden.any() and not hidden.all():
+            corners = wp.array(surface.face[~hidden].ravel(), dtype=wp.int32, device=device)
+            self._seen = wp.Mesh(points, corners)
 
     def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
         unit = self._unit
@@ -156,7 +162,7 @@ class MeshDistances:
             points = wp.array(start[begin:end] / unit, dtype=Vec3, device=self._device)
             # A little more than the bound, which rounding would else pass.
             bounds = wp.array(bound[begin:end] / unit * 1.0001 + 1e-6, dtype=wp.float32, device=self._device)
-            arguments = [self._mesh.id, self._closed, points, bounds, count, step / unit, out]
+            arguments = [self._seen.id, self._solid.id, self._closed, points, bounds, count, step / unit, out]
             wp.launch(fill_rows_of_mesh, end - begin, arguments, device=self._device)
 
         return _in_parts(fill, len(start), count, self._device) * np.float32(unit)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.files.meshes.decompose import decomposed
 from collidecli.files.meshes.fewer_vertices import limited_hull
 from collidecli.files.meshes.simplify import simplified
@@ -25,7 +26,8 @@ SHARE = 0.55
 class MeshLimits:
     """What is authored: the share of triangles that are kept, most parts, most vertices of a hull or of a part.
 
-    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`. two_sided: see `TriangleMesh`.
+    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`. two_sided: see `TriangleMesh`. strict:
+    whether a mesh that would be repaired is refused.
     """
 
     share: float = SHARE
@@ -33,6 +35,7 @@ class MeshLimits:
     vertices: int | None = None
     vertices_of_mujoco: bool = False
     two_sided: bool = True
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
     """The shapes for a mesh under an approximation that is handled.
 
     to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and the stage's unit.
-    Raises InputError, naming the prim, for a mesh without volume or area, faces that cross themselves, and where a
-    library is missing.
+    Raises InputError, naming the prim, for a mesh without volume or area, faces that cross themselves, under `strict` a
+    mesh whose triangles need repairs, and where a library is missing.
     """
     if approximation in (TRIANGLES, FEWER, PARTS):
         fit = _of_triangles(content, approximation, to_metres, limits, where)
@@ -95,9 +98,9 @@ def _of_triangles(
 ) -> Fit:
     mesh = triangle_mesh(content.point @ to_metres.T, _wound(content.triangle, to_metres), where, limits.two_sided)
     size = 2.0 * float(mesh.half_extents.max())
-    notes = ["triangles without area are left out"] if mesh.dropped else []
-    if mesh.is_closed and mesh.volume < 0.0:
-        notes.append("its closed surface is clockwise from outside: what is around it is solid, as of a room")
+    notes = list(mesh.repairs.words())
+    if limits.strict and notes:
+        raise InputError(f"the mesh needs repairs: {'; '.join(notes)}", where, "correct it, or leave strict meshes out")
     if approximation == PARTS:
         if not mesh.is_closed:
             notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
@@ -114,8 +117,8 @@ def _of_triangles(
         made = simplified(mesh, limits.share, where)
         counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
         notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
-        # What was dropped has been said.
-        mesh = replace(made.mesh, dropped=0, two_sided=limits.two_sided)
+        notes += [f"simplified: {what}" for what in replace(made.mesh.repairs, degenerate=0).words()]
+        mesh = replace(made.mesh, repairs=mesh.repairs, two_sided=limits.two_sided)
     return Fit((Fitted(ShapeType.MESH, tuple(mesh.half_extents.tolist()), np.zeros(3), mesh=mesh),), tuple(notes))
 
 

@@ -11,6 +11,7 @@ Newton.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class MeshReader:
     """Reads the meshes among one stage's collider prims; equal meshes of equal scale share one shape's geometry.
 
     kept: collider's path to simulators' attributes that are authored on it; those that are honoured are taken out.
-    metres_per_unit multiplies every length.
+    metres_per_unit multiplies every length. strict: triangles that would be repaired are refused.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class MeshReader:
         cache: UsdGeom.XformCache,
         metres_per_unit: float,
         kept: dict[str, dict[str, Any]],
+        strict: bool = False,
     ) -> None:
         self._physics, self._cache, self._metres_per_unit = physics, cache, metres_per_unit
-        self._kept, self._cooking = kept, Cooking(kept)
+        self._kept, self._cooking, self._strict = kept, Cooking(kept), strict
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
         self._subset_materials: dict[str, bool] = {}
@@ -80,7 +82,7 @@ class MeshReader:
             raise InputError(f"the {MESH} collider has {error}", where, MOVE_RIGIDLY) from None
         content = self._contents.read(prim, where)
         rotation, stretch = polar_of(columns)
-        limits = self._cooking.limits(path, approximation, where)
+        limits = replace(self._cooking.limits(path, approximation, where), strict=self._strict)
         # Under a field are the triangles themselves.
         fit_as = TRIANGLES if approximation == FIELD else approximation
         key = id(content), fit_as, limits, _stretch_key(stretch)

@@ -94,7 +94,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     physics = parse_physics(stage, str(path), warnings, instances, environments)
     check_joints(physics)
     with diagnostics(str(path)) as more_warnings:
-        scene = _Scene(builder, physics)
+        scene = _Scene(builder, physics, options.strict_meshes)
         scene.add_worlds()
         scene.add_bodies()
         scene.add_shapes()
@@ -121,8 +121,8 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
 class _Scene:
     """One stage on its way into a builder."""
 
-    def __init__(self, builder: ModelBuilder, physics: Physics) -> None:
-        self._builder, self._physics = builder, physics
+    def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
+        self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
         self._cache = UsdGeom.XformCache(REST_TIME)
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
@@ -169,7 +169,8 @@ class _Scene:
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         self._surface = resolved_material(self._builder.default_shape_cfg)
         reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
-        meshes = MeshReader(self._physics, self._cache, self.metres_per_unit, self.attributes.kept)
+        reading = self._physics, self._cache, self.metres_per_unit, self.attributes.kept
+        meshes = MeshReader(*reading, self._strict_meshes)
         found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
             type_name = str(self._physics.prim(path).GetTypeName())

@@ -63,11 +63,8 @@ def test_others_are_not(size):
     others = {
         "dent": dented(1e-5),
         "open": (vertices, faces[:-1]),
-        "inside out": (vertices, faces[:, ::-1]),
         "two apart": joined((vertices, faces), moved(2.0, 0.0, 0.0)),
-        "side by side": joined((vertices, faces), moved(1.0, 0.0, 0.0)),
         "through each other": joined((vertices, faces), moved(0.3, 0.2, 0.0)),
-        "twice": joined((vertices, faces), (0.9 * vertices, faces)),
         "hollow": joined((vertices, faces), (0.5 * vertices, faces[:, ::-1])),
         "torus": torus(),
         "blob": blob(np.random.default_rng(1)),
@@ -75,6 +72,21 @@ def test_others_are_not(size):
     }
     for name, mesh in others.items():
         assert surface_of(mesh, size) is None, name
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_repaired_to_a_box_is_one(size):
+    """Inside out, side by side with another, and with another inside."""
+    vertices, faces = box(0.5, 0.4, 0.3)
+    beside = vertices + np.array([1.0, 0.0, 0.0])
+    for mesh in (
+        (vertices, faces[:, ::-1]),
+        joined((vertices, faces), (beside, faces)),
+        joined((vertices, faces), (0.9 * vertices, faces)),
+    ):
+        found = surface_of(mesh, size)
+        assert found is not None
+        assert len(found.hull.vertex) == 8
 
 
 def test_a_flat_pillow_is_not():

@@ -13,6 +13,7 @@ from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.questions import (
     corner_on,
     feature_on,
+    is_within_by,
     nearest_on,
     normal_on,
     outward_on,
@@ -230,7 +231,7 @@ def chord_contact(
         return count
     depth = wp.sqrt(place.square)
     off = middle - place.point
-    if depth <= view.touch or wp.dot(off, outward_on(meshes, view.other, place.face, place.part)) >= Real(0.0):
+    if depth <= view.touch or not is_within_by(meshes, view.other, middle, place):
         return count
     way = off / depth
     kind = int(LAST_RESORT * RANK)

@@ -14,6 +14,7 @@ from collidecli.engine.geometry.mesh_nearest import (
     Place,
     feature_of_place,
     goes_through,
+    is_inside_mesh,
     mesh_corner,
     nearest_place_within,
     outward_at,
@@ -257,8 +258,7 @@ def surface_clearance(ground: Ground, surface: int, point: Vec3) -> Real:
 @wp.func(inline=False)
 def is_within(meshes: Meshes, surface: int, point: Vec3) -> bool:
     """Whether a point is inside a closed mesh."""
-    place = nearest_on(meshes, surface, point)
-    return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
+    return is_inside_mesh(meshes, surface, point, nearest_on(meshes, surface, point))
 
 
 @wp.func
@@ -271,6 +271,21 @@ def is_within(ground: Ground, surface: int, point: Vec3) -> bool:
         return True
     over_base = wp.abs(point[0]) < field.half_x and wp.abs(point[1]) < field.half_y
     return ground.beneath == 0 and over_base and point[2] <= field.bottom
+
+
+@wp.func
+def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: Place) -> bool:
+    """Whether a point is inside a closed surface, whose nearest place is given."""
+    return is_inside_mesh(meshes, surface, point, place)
+
+
+@wp.func
+def is_within_by(ground: Ground, surface: int, point: Vec3, place: Place) -> bool:
+    """The same; of a heightfield, whose nearest place lets a point inside out."""
+    if surface < 0:
+        outward = outward_of_face(ground.field, place.face, place.part)
+        return wp.dot(point - place.point, outward) < Real(0.0)
+    return is_inside_mesh(ground.meshes, surface, point, place)
 
 
 @wp.func

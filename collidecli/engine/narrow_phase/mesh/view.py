@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, nearest_place_within, outward_at
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.inside import Ground, depth_in_field, way_out
@@ -166,7 +166,7 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
         return -Real(wp.inf)
     place = nearest_place_within(meshes, mesh, point, clearance.square)
     depth = wp.sqrt(place.square)
-    if wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+    if not is_inside_mesh(meshes, mesh, point, place):
         return -depth
     return depth
 
@@ -212,7 +212,7 @@ def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
     if result.depth <= view.touch:
         return result
     off = point - place.point
-    if wp.dot(off, outward_at(meshes, place.face, place.part)) >= Real(0.0):
+    if not is_inside_mesh(meshes, view.other, point, place):
         return result
     result.found = 1
     result.way = off / result.depth

@@ -9,6 +9,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.by_reference import by_reference
+from collidecli.engine.geometry.mesh_nearest import winding_number
 from collidecli.engine.geometry.meshes import HEADER, Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH
@@ -143,7 +144,12 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
         result.gradient = found.off / result.value
     else:
         result.gradient = wp.normalize(found.outward)
-    if fields[0].meshes[0].header[mesh * wp.static(HEADER) + 6] == 1 and wp.dot(found.off, found.outward) < Real(0.0):
+    inside = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 6] == 1
+    if inside and fields[0].meshes[0].header[mesh * wp.static(HEADER) + 8] >= 0:
+        inside = winding_number(fields[0].meshes[0], mesh, point) != 0
+    elif inside:
+        inside = wp.dot(found.off, found.outward) < Real(0.0)
+    if inside:
         result.value = -result.value
         result.gradient = -result.gradient
     return result

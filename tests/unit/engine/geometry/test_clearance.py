@@ -74,14 +74,14 @@ def known() -> dict[tuple[str, float], dict[str, np.ndarray]]:
     shapes = [triangle_mesh(size * MESHES[name][0], MESHES[name][1], name) for name, size in names]
     meshes = measure_clearance(upload_meshes(shapes, device), shapes, device)
     for number, (name, size) in enumerate(names):
-        offset = shapes[number].vertex.mean(axis=0) / size - MESHES[name][0].mean(axis=0)
+        solid = shapes[number]
         points = rng.uniform(-1.6, 1.6, (POINTS, 3))
         square, free = (wp.zeros(POINTS, dtype=Real, device=device) for _ in range(2))
         way = wp.zeros(POINTS, dtype=int, device=device)
         end = Vec3(*(size * np.array([1.5, 0.2, 0.9])))
         inputs = [meshes, number, wp.array(size * points, dtype=Vec3, device=device), Real(0.1 * size), end]
         wp.launch(ask, POINTS, [*inputs, square, free, way], device=device)
-        corners = MESHES[name][0][MESHES[name][1]] + offset
+        corners = solid.vertex[solid.face] / size
         result[name, size] = {
             "points": points,
             "corners": corners,

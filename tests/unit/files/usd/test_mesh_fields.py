@@ -96,7 +96,6 @@ def test_what_is_not_honoured_is_warned_of(tmp_path):
         (sdf("float newton:sdfNarrowBandInner = 0", NEWTON), "newton:sdfNarrowBandInner is 0"),
         (sdf("float newton:sdfNarrowBandOuter = -1", NEWTON), "newton:sdfNarrowBandOuter -1"),
         (sdf("uniform float newton:sdfTargetVoxelSize = 1e-6", NEWTON), "sdf_target_voxel_size"),
-        (sdf('uniform token orientation = "leftHanded"'), "clockwise from outside"),
     ],
 )
 def test_refused_by_name(tmp_path, text, said):

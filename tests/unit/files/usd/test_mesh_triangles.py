@@ -119,8 +119,8 @@ def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
         + mesh("room", approximation="none", inside=LEFT),
     )
     assert scene.warnings == (
-        "</flat>: triangles without area are left out",
-        "</room>: its closed surface is clockwise from outside: what is around it is solid, as of a room",
+        "</flat>: 3 triangles without area are left out",
+        "</room>: 1 inside-out body is turned over",
     )
     assert model.shapes.size[0].tolist() == [1.0, 1.0, 1.0]  # a point that no face uses is none of the surface
     assert [len(each.face) for each in model.meshes] == [12, 12, 12]
