@@ -10,6 +10,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import LENGTH_LIMIT
+from collidecli.numerics.matrices import dot, norm
 
 FLAT = 1e-12
 """A triangle whose height is below this share of its longest side has no normal to speak of: it is dropped."""
@@ -48,13 +49,13 @@ class TriangleMesh:
         """float64[F, 3], unit."""
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
         across = np.cross(q - p, r - p)
-        return across / np.linalg.norm(across, axis=1)[:, None]
+        return across / norm(across)[:, None]
 
     @property
     def volume(self) -> float:
         """What a closed mesh holds [m^3]; negative where its triangles are clockwise from outside."""
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
-        return float(np.einsum("fi,fi->f", p, np.cross(q, r)).sum() / 6.0)
+        return float(dot(p, np.cross(q, r)).sum() / 6.0)
 
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +136,7 @@ def _merged(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    longest = np.max([np.linalg.norm(side, axis=1) for side in (q - p, r - q, p - r)], axis=0)
-    area = np.linalg.norm(np.cross(q - p, r - p), axis=1)
+    longest = np.max([norm(side) for side in (q - p, r - q, p - r)], axis=0)
+    area = norm(np.cross(q - p, r - p))
     distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
     return distinct & (area > FLAT * longest * longest)

@@ -12,6 +12,7 @@ from collidecli.files.kinematics import BadPlace
 from collidecli.files.mujoco.articulations import MujocoArticulations
 from collidecli.files.pose_math import WXYZ_TO_XYZW, XYZW_TO_WXYZ
 from collidecli.files.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
+from collidecli.numerics.matrices import norm
 
 
 class MujocoKinematics:
@@ -62,18 +63,18 @@ class MujocoKinematics:
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
         with np.errstate(invalid="ignore", over="ignore"):
-            norms = [np.linalg.norm(qpos[:, a : a + 4], axis=1) for a, _ in self._quaternions]
-            for norm in norms:
-                bad |= ~(np.abs(norm - 1.0) <= QUATERNION_TOLERANCE)
+            norms = [norm(qpos[:, a : a + 4]) for a, _ in self._quaternions]
+            for each in norms:
+                bad |= ~(np.abs(each - 1.0) <= QUATERNION_TOLERANCE)
         if not bad.any():
             return None
         row = int(np.argmax(bad))
         if not finite[row].all():
             place = int(np.argmin(finite[row]))
             return row, self._body_of_coordinate(place), f"qpos[{place}] is {qpos[row, place]:g}"
-        for norm, (_, body) in zip(norms, self._quaternions, strict=True):
-            if not abs(norm[row] - 1.0) <= QUATERNION_TOLERANCE:
-                return row, body, f"the joint's quaternion has norm {norm[row]:.6g}"
+        for each, (_, body) in zip(norms, self._quaternions, strict=True):
+            if not abs(each[row] - 1.0) <= QUATERNION_TOLERANCE:
+                return row, body, f"the joint's quaternion has norm {each[row]:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:
