@@ -10,9 +10,13 @@ import numpy as np
 
 from collidecli.files.kinematics import BadPlace
 from collidecli.files.mujoco.articulations import MujocoArticulations
-from collidecli.files.pose_math import WXYZ_TO_XYZW, XYZW_TO_WXYZ
+from collidecli.files.mujoco.forward import ForwardKinematics
+from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.files.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
 from collidecli.numerics.matrices import norm
+
+_BLOCK = 2048
+"""So many configurations are worked on at a time: their numbers stay in the processor's cache."""
 
 
 class MujocoKinematics:
@@ -29,7 +33,7 @@ class MujocoKinematics:
         self.coordinate_count = int(mj_model.nq)
         self.mocap_count = int(mj_model.nmocap)
         self._model = mj_model
-        self._data = mujoco.MjData(mj_model)
+        self._forward = ForwardKinematics(mj_model)
         self._quaternions = _quaternion_joints(mj_model)
         self.articulated = MujocoArticulations(mj_model, self)
 
@@ -42,20 +46,16 @@ class MujocoKinematics:
         Returns:
             float64[n, B, 7], xyzw.
         """
-        model, data = self._model, self._data
         out = np.empty((len(qpos), len(self.body_path), 7))
-        rotation = np.empty((len(qpos), len(self.body_path), 4))
-        mujoco.mj_resetData(model, data)
-        coordinates, xpos, xquat = data.qpos, data.xpos, data.xquat
-        for frame in range(len(qpos)):
-            coordinates[:] = qpos[frame]
+        for start in range(0, len(qpos), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
+            placed = None
             if mocap is not None:
-                data.mocap_pos[:] = mocap[frame, :, :3]
-                data.mocap_quat[:] = mocap[frame, :, 3:][:, XYZW_TO_WXYZ]
-            mujoco.mj_kinematics(model, data)
-            out[frame, :, :3] = xpos[1:]
-            rotation[frame] = xquat[1:]
-        out[..., 3:] = rotation[..., WXYZ_TO_XYZW]
+                placed = np.moveaxis(mocap[rows][..., [0, 1, 2, 6, 3, 4, 5]], 0, -1)
+            for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, placed), strict=True)):
+                out[rows, body, :3] = position.T
+                out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
