@@ -113,7 +113,8 @@ def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
             double3 xformOp:translate = {place}
             {value} {name}.timeSamples = {turns}
             float3 xformOp:scale = (1, 0.7, 0.5)
-            uniform token[] xformOpOrder = ["xformOp:translate", "{name}", "xformOp:scale"] }}""")
+            uniform token[] xformOpOrder = ["xformOp:translate", "{name}", "xformOp:scale"]
+        }}""")
     for precision in ("half", "float", "double"):
         rows = rng.normal(size=(4, 4))
         rows /= np.linalg.norm(rows, axis=1)[:, None]
@@ -123,7 +124,8 @@ def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
             double radius = 20
             double height = 50
             quat{precision[0]} xformOp:orient.timeSamples = {turns}
-            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"] }}""")
+            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]
+        }}""")
     texts = []
     for k, approximation in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "sdf")):
         ops = f"""double3 xformOp:translate = {_tuple((25.0 * k, 90.0, 20.0))}
@@ -134,6 +136,8 @@ def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
     # A face with a dent, on a stretched prim: cut by ears.
     dent = [(0, 0, 0), (10, 2, 0), (20, 0, 0), (20, 20, 0), (10, 5, 0), (0, 20, 0)]
     texts.append(mesh("dent", dent, [list(range(6))], "none", placed((0, 70, 25), (10, 20, 30), (1, 2, 3))))
+    separate = "\n    "
+    order = '"xformOp:translate:pivot", "xformOp:rotateY:tilt", "!invert!xformOp:translate:pivot"'
     scene = f"""#usda 1.0
 (
  metersPerUnit = 0.01
@@ -146,10 +150,9 @@ def Plane "ground" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{
 def Xform "tilted" {{
     float xformOp:rotateY:tilt = 7.3
     float3 xformOp:translate:pivot = (3, 4, 5)
-    uniform token[] xformOpOrder = ["xformOp:translate:pivot", "xformOp:rotateY:tilt",
-        "!invert!xformOp:translate:pivot"]
-    {"".join(bodies)}
-    {"".join(texts)}
+    uniform token[] xformOpOrder = [{order}]
+    {separate.join(bodies)}
+    {separate.join(texts)}
 }}
 """
     (folder / "turned.usda").write_text(scene)
@@ -158,7 +161,11 @@ def Xform "tilted" {{
 (
  timeCodesPerSecond = 24
 )
-over "tilted" {{ over "turned0" {{ float3 xformOp:rotateXYZ.timeSamples = {samples(3, 90.0)} }} }}
+over "tilted" {{
+    over "turned0" {{
+        float3 xformOp:rotateXYZ.timeSamples = {samples(3, 90.0)}
+    }}
+}}
 """
     (folder / "layer.usda").write_text(layer)
     cases["usd, a layer's motion"] = ["turned.usda", "-t", "layer.usda"]
