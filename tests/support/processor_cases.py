@@ -126,16 +126,7 @@ def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
             quat{precision[0]} xformOp:orient.timeSamples = {turns}
             uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]
         }}""")
-    texts = []
-    for k, approximation in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "sdf")):
-        ops = f"""double3 xformOp:translate = {_tuple((25.0 * k, 90.0, 20.0))}
-            double3 xformOp:rotateZYX = {_tuple(rng.normal(size=3) * 90)}
-            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZYX"]"""
-        vertices, faces = bumpy(rng, 5, 7, 12.0)
-        texts.append(mesh(f"mesh{k}", vertices, faces.tolist(), approximation, ops))
-    # A face with a dent, on a stretched prim: cut by ears.
-    dent = [(0, 0, 0), (10, 2, 0), (20, 0, 0), (20, 20, 0), (10, 5, 0), (0, 20, 0)]
-    texts.append(mesh("dent", dent, [list(range(6))], "none", placed((0, 70, 25), (10, 20, 30), (1, 2, 3))))
+    texts = _usd_meshes(rng)
     separate = "\n    "
     order = '"xformOp:translate:pivot", "xformOp:rotateY:tilt", "!invert!xformOp:translate:pivot"'
     scene = f"""#usda 1.0
@@ -169,6 +160,21 @@ over "tilted" {{
 """
     (folder / "layer.usda").write_text(layer)
     cases["usd, a layer's motion"] = ["turned.usda", "-t", "layer.usda"]
+
+
+def _usd_meshes(rng: np.random.Generator) -> list[str]:
+    """Turned meshes of every approximation, and a face with a dent."""
+    texts = []
+    for k, approximation in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "sdf")):
+        ops = f"""double3 xformOp:translate = {_tuple((25.0 * k, 90.0, 20.0))}
+            double3 xformOp:rotateZYX = {_tuple(rng.normal(size=3) * 90)}
+            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZYX"]"""
+        vertices, faces = bumpy(rng, 5, 7, 12.0)
+        texts.append(mesh(f"mesh{k}", vertices, faces.tolist(), approximation, ops))
+    # A face with a dent, on a stretched prim: cut by ears.
+    dent = [(0, 0, 0), (10, 2, 0), (20, 0, 0), (20, 20, 0), (10, 5, 0), (0, 20, 0)]
+    texts.append(mesh("dent", dent, [list(range(6))], "none", placed((0, 70, 25), (10, 20, 30), (1, 2, 3))))
+    return texts
 
 
 def _write_mjcf(folder: Path, cases: dict[str, list[str]]) -> None:

@@ -76,7 +76,7 @@ def _matches(elements: list[Any], held: list[Any], made: np.ndarray) -> Iterable
     sound = np.flatnonzero(np.isfinite(rows).all(axis=1))
     distance, nearest = KDTree(made).query(rows[sound])
     near = distance <= ROUNDING * np.maximum(1.0, np.abs(rows[sound]).max(axis=1, initial=0.0))
-    for row, place in zip(sound[near], nearest[near], strict=True):
+    for row, place in zip(sound[near].tolist(), np.asarray(nearest)[near].tolist(), strict=True):
         yield elements[row], made[place]
 
 

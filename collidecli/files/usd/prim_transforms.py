@@ -225,7 +225,7 @@ def _interpolate(
     codes = np.array([time.GetValue() for time in times])
     for k, (node, op, attribute) in enumerate(column):
         for at in np.flatnonzero(~np.isin(codes, node.samples(op, attribute))) if node.varies else ():
-            bracket, number = attribute.GetBracketingTimeSamples(codes[at]), place[k * len(times) + at]
+            bracket, number = attribute.GetBracketingTimeSamples(codes[at]), int(place[k * len(times) + at])
             if bracket and bracket[0] < codes[at] < bracket[1] and number >= 0:
                 first, second = (attribute.Get(code) for code in bracket)
                 if first is not None and second is not None:
