@@ -148,13 +148,18 @@ def Xform "tilted" {{
 """
     (folder / "turned.usda").write_text(scene)
     cases["usd"] = ["turned.usda", "--gap", "0.05"]
+    _write_layer(folder, samples(3, 90.0), cases)
+
+
+def _write_layer(folder: Path, turns: str, cases: dict[str, list[str]]) -> None:
+    """The motion of one of the bodies of turned.usda."""
     layer = f"""#usda 1.0
 (
  timeCodesPerSecond = 24
 )
 over "tilted" {{
     over "turned0" {{
-        float3 xformOp:rotateXYZ.timeSamples = {samples(3, 90.0)}
+        float3 xformOp:rotateXYZ.timeSamples = {turns}
     }}
 }}
 """
