@@ -174,6 +174,7 @@ def _usd_meshes(rng: np.random.Generator) -> list[str]:
         ops = f"""double3 xformOp:translate = {_tuple((25.0 * k, 90.0, 20.0))}
             double3 xformOp:rotateZYX = {_tuple(rng.normal(size=3) * 90)}
             uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZYX"]"""
+        ops += "\nuniform int physxSDFMeshCollision:sdfResolution = 24" if approximation == "sdf" else ""
         vertices, faces = bumpy(rng, 5, 7, 12.0)
         texts.append(mesh(f"mesh{k}", vertices, faces.tolist(), approximation, ops))
     # A face with a dent, on a stretched prim: cut by ears.
