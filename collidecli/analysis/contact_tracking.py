@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.model.contacts import CONTACT_ID, ContactBlock
 from collidecli.model.model import Model
 from collidecli.model.placement import compose
+from collidecli.numerics.matrices import norm
 
 STRIP = 1 << 20
 """Ways to match that are weighed at a time."""
@@ -156,7 +157,7 @@ class ContactTracker:
         normal = columns["normal"][found].astype(np.float64)
         along = (way * normal).sum(axis=1) / (normal * normal).sum(axis=1)
         way -= along[:, None] * normal
-        near = np.linalg.norm(way, axis=1) <= self._distance
+        near = norm(way) <= self._distance
         rows, way = found[near], way[near]
         static = self._model.shapes.body[np.stack([columns["shape0"], columns["shape1"]])[:, rows]] < 0
         now.place[:, rows] += _rotated(rotation[:, rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([way, way]))
@@ -205,7 +206,7 @@ def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list
         nearest, size = np.zeros(len(rows), np.int64), max(1, STRIP // len(others))
         for start in range(0, len(rows), size):
             strip = slice(start, start + size)
-            apart = np.linalg.norm(here[rows[strip], None] - there[others], axis=2)
+            apart = norm(here[rows[strip], None] - there[others])
             apart[apart > distance] = np.inf
             nearest[strip] = apart.argmin(axis=1)
             closer = apart.min(axis=0) < best

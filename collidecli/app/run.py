@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
+from collidecli.app.arithmetic import arithmetic_facts
 from collidecli.app.collision import Collision, prepare_collision
 from collidecli.app.outputs import check_output
 from collidecli.app.scenes import LoadedScene, SceneRequest, scene_in_motion
@@ -168,6 +169,7 @@ def run_environment(request: RunRequest, collision: Collision) -> dict[str, obje
         "processor": processor_name(),
         "thread_count": collision.workers,
         "versions": json.dumps(versions(), sort_keys=True),
+        **arithmetic_facts(),
         "chunk_cells": collision.chunk_cells,
         "pipeline": request.engine.pipeline,
         "broad_phase": collision.choice.name,

@@ -17,6 +17,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import is_identity
 from collidecli.model.shape_types import ShapeType
+from collidecli.numerics.matrices import norm
 
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""
@@ -228,7 +229,7 @@ def reach_share(model: Model) -> np.ndarray:
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
     """float32[S]: radius about its origin of the ball that holds each shape, rounded up; a plane's is infinite [m]."""
-    radius = np.linalg.norm(size, axis=1)
+    radius = norm(size)
     radius = np.where(shape_type == ShapeType.CAPSULE, size[:, 0] + size[:, 1], radius)
     radius = np.where(shape_type == ShapeType.ELLIPSOID, size.max(axis=1), radius)
     rounded = np.nextafter(radius.astype(np.float32), np.float32(np.inf))

@@ -12,12 +12,22 @@ HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 kernels themselves are, and with the templates known by then instantiated once, not for each kernel. What is compiled
 stays the same to the byte (docs/adr/0056-what-a-first-run-waits-for.md)."""
 
+SEPARATE_OPERATIONS = ("-ffp-contract=off",)
+"""Each product and each sum is rounded by itself. A fused multiply-add, which only some processors have, would give
+another last bit (docs/adr/0068-one-result-on-every-processor.md). Last, so that no flag before them undoes this."""
+ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
+"""Warp's own options for the same, on the CPU and on CUDA devices."""
+
 
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
-    """A kernel that is compiled where a scene needs it, and only then; for the CPU by Warp's flags and HEADER_FLAGS.
+    """A kernel that is compiled where a scene needs it, and only then; for the CPU by Warp's flags and ours.
 
     module_options: of Warp's for its module, besides.
     """
     flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
-    options = {"cpu_compiler_flags": " ".join([flags, *HEADER_FLAGS]).strip(), **module_options}
+    options = {
+        "cpu_compiler_flags": " ".join([flags, *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
+        **module_options,
+        **ARITHMETIC,
+    }
     return wp.kernel(function, module="unique", enable_backward=False, module_options=options)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import norm
 
 BadPlace = tuple[int, str, str]
 """Row, name of the body, and what is wrong there."""
@@ -165,7 +166,7 @@ class JointColumns:
         with np.errstate(invalid="ignore", over="ignore"):
             for joint, columns in zip(self._joints, self.of_joint, strict=True):
                 if columns is not None and joint.is_quaternion:
-                    norms.append((joint.path, np.linalg.norm(joint_position[:, columns], axis=1)))
+                    norms.append((joint.path, norm(joint_position[:, columns])))
                     bad |= ~(np.abs(norms[-1][1] - 1.0) <= tolerance)
         if not bad.any():
             return None
@@ -173,8 +174,8 @@ class JointColumns:
         if not finite[row].all():
             column = int(np.argmin(finite[row]))
             return row, f"the coordinate of joint '{self.names[column]}' is {joint_position[row, column]:g}"
-        path, norm = next((path, norm[row]) for path, norm in norms if not abs(norm[row] - 1.0) <= tolerance)
-        return row, f"the quaternion of joint '{path}' has norm {norm:.6g}"
+        path, off = next((path, each[row]) for path, each in norms if not abs(each[row] - 1.0) <= tolerance)
+        return row, f"the quaternion of joint '{path}' has norm {off:.6g}"
 
 
 def coordinate_names(articulation: ArticulationKinematics) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import LENGTH_LIMIT
+from collidecli.numerics.matrices import dot, norm
 
 FACE_CORNERS = 6
 """Corners that a face keeps for manifolds; of more, those are left out that take the least area with them."""
@@ -91,7 +92,7 @@ def _outward(found, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     triangles = found.simplices.copy()
     p, q, r = (points[triangles[:, k]] for k in range(3))
     across = np.cross(q - p, r - p)
-    inward = np.einsum("ij,ij->i", across, found.equations[:, :3]) < 0.0
+    inward = dot(across, found.equations[:, :3]) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]
     return triangles, found.equations[:, :3]
 
@@ -103,9 +104,8 @@ def _merged(
     face_of = np.full(len(triangles), -1)
     outlines, face_normals = [], []
     # The largest triangles first: their planes are known best.
-    area = np.linalg.norm(
-        np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]]),
-        axis=1,
+    area = norm(
+        np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]])
     )
     alone = np.logical_not(_in_one_plane(points, triangles, normals, neighbors).any(axis=1))
     for seed in np.argsort(-area, kind="stable"):
@@ -123,9 +123,9 @@ def _merged(
 
 def _in_one_plane(points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
     """bool[T, 3]: which neighbours of a triangle are in its plane. A plate thinner than COPLANAR has another side."""
-    offset = np.einsum("ij,ij->i", normals, points[triangles[:, 0]])
-    height = np.einsum("tnci,ti->tnc", points[triangles[neighbors]], normals) - offset[:, None, None]
-    alike = np.einsum("tni,ti->tn", normals[neighbors], normals) > 0.0
+    offset = dot(normals, points[triangles[:, 0]])
+    height = dot(points[triangles[neighbors]], normals[:, None, None]) - offset[:, None, None]
+    alike = dot(normals[neighbors], normals[:, None]) > 0.0
     return (np.abs(height).max(axis=2) <= COPLANAR) & alike
 
 
@@ -139,15 +139,15 @@ def _face_around(
 ) -> tuple[list[int], list[int]]:
     """The triangles of a seed's plane that hang together, among those that have no face yet, and their outline."""
     members, front, seen = [seed], [seed], {seed}
-    offset = points[triangles[seed, 0]] @ normals[seed]
+    offset = dot(points[triangles[seed, 0]], normals[seed])
     while front:
         for neighbor in neighbors[front.pop()].tolist():
             if neighbor in seen or face_of[neighbor] >= 0:
                 continue
             seen.add(neighbor)
-            height = points[triangles[neighbor]] @ normals[seed] - offset
+            height = dot(points[triangles[neighbor]], normals[seed]) - offset
             # A plate thinner than the tolerance has another side.
-            if np.abs(height).max() <= COPLANAR and normals[neighbor] @ normals[seed] > 0.0:
+            if np.abs(height).max() <= COPLANAR and dot(normals[neighbor], normals[seed]) > 0.0:
                 members.append(neighbor)
                 front.append(neighbor)
     outline = _outline(triangles[members])
@@ -204,7 +204,7 @@ def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
     kept = list(range(len(outline)))
     while len(kept) > FACE_CORNERS:
         p = vertex[[outline[k] for k in kept]]
-        lost = np.linalg.norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p), axis=1)
+        lost = norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p))
         del kept[int(np.argmin(lost))]
     return kept
 
@@ -215,9 +215,9 @@ def half_widths(hull: ConvexHull) -> np.ndarray:
     triangular = np.array([len(outline) == 3 for outline in hull.face])
     if triangular.any():
         p = hull.vertex[np.array([outline for outline in hull.face if len(outline) == 3])]
-        longest = np.linalg.norm(p - np.roll(p, 1, axis=1), axis=2).max(axis=1)
+        longest = norm(p - np.roll(p, 1, axis=1)).max(axis=1)
         # The height over the longest side.
-        widths[triangular] = 0.5 * np.linalg.norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), axis=1) / longest
+        widths[triangular] = 0.5 * norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])) / longest
     for face in np.flatnonzero(~triangular):
         widths[face] = half_width(hull.vertex, hull.face[face], hull.face_normal[face])
     return widths
@@ -228,6 +228,6 @@ def half_width(vertex: np.ndarray, outline: tuple[int, ...], normal: np.ndarray)
     p = vertex[list(outline)]
     along = np.roll(p, -1, axis=0) - p
     inward = np.cross(normal, along)
-    inward /= np.linalg.norm(inward, axis=1)[:, None]
-    depth = np.einsum("ekj,ej->ek", p[None] - p[:, None], inward)
+    inward /= norm(inward)[:, None]
+    depth = dot(p[None] - p[:, None], inward[:, None])
     return 0.5 * float(depth.max(axis=1).min())

@@ -9,6 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.convex_hull import COPLANAR, FACE_CORNERS, ConvexHull, convex_hull
 from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.numerics.matrices import dot, norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +55,15 @@ def _highest_neighbor(mesh: TriangleMesh) -> float:
     for here, there in ((0, 1), (1, 0)):
         face = sides[:, here] // 3
         off = mesh.vertex[across[sides[:, there]]] - mesh.vertex[mesh.face[face, 0]]
-        highest = max(highest, float(np.einsum("ei,ei->e", mesh.face_normal[face], off).max()))
+        highest = max(highest, float(dot(mesh.face_normal[face], off).max()))
     return highest
 
 
 def _volume_and_area(hull: ConvexHull) -> tuple[float, float]:
     fans = [(o[0], o[k], o[k + 1]) for o in hull.face for k in range(1, len(o) - 1)]
     p, q, r = np.moveaxis(hull.vertex[np.array(fans)], 1, 0)
-    volume = float(np.einsum("fi,fi->f", p, np.cross(q, r)).sum() / 6.0)
-    return volume, 0.5 * float(np.linalg.norm(np.cross(q - p, r - p), axis=1).sum())
+    volume = float(dot(p, np.cross(q, r)).sum() / 6.0)
+    return volume, 0.5 * float(norm(np.cross(q - p, r - p)).sum())
 
 
 def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray:
@@ -103,7 +104,7 @@ class _Sides:
             return int(direct[0])
         line = self._mesh.vertex[toward] - self._mesh.vertex[vertex]
         ways = self._mesh.vertex[self._end[around]] - self._mesh.vertex[vertex]
-        return int(around[np.argmax(ways @ line / np.linalg.norm(ways, axis=1))])
+        return int(around[np.argmax(dot(ways, line) / norm(ways))])
 
 
 def _distinct(numbers: list[int], behind: int) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from collidecli.model.convex_hull import ConvexHull
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.numerics.elementary import sincos
 
 SPOKES = 48
 """Corners of the polygon that stands for a circle."""
@@ -52,7 +53,8 @@ def _box(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _circle() -> np.ndarray:
     angle = np.arange(SPOKES) / SPOKES * 2.0 * np.pi
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    sine, cosine = sincos(angle)
+    return np.stack([cosine, sine], axis=1)
 
 
 def _prism(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -74,7 +76,7 @@ def _pyramid(size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _ball(half: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     polar = np.arange(1, BALL_RINGS) / BALL_RINGS * np.pi
-    rings = [np.column_stack([np.sin(t) * _circle(), np.full(SPOKES, -np.cos(t))]) for t in polar]
+    rings = [np.column_stack([s * _circle(), np.full(SPOKES, -c)]) for s, c in zip(*sincos(polar), strict=True)]
     vertex = np.concatenate([*rings, [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]])
     low, high, last = len(vertex) - 2, len(vertex) - 1, (BALL_RINGS - 2) * SPOKES
     face = []

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics.matrices import dot
 
 FEW = 20_000
 """Up to so many points are left to `convex_hull` as they are."""
@@ -34,7 +35,7 @@ def hull_points(points: np.ndarray, where: str) -> np.ndarray:
     if extent == 0.0:
         return points[:1]
     directions = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
-    extreme = np.unique(np.array([int(np.argmax(points @ d)) for d in directions]))
+    extreme = np.unique(np.array([int(np.argmax(dot(points, d))) for d in directions]))
     try:
         inner = ConvexHull((points[extreme] - low) / extent)
         candidates = points[_outside(points, low, extent, inner.equations)]
@@ -53,7 +54,7 @@ def _outside(points: np.ndarray, low: np.ndarray, extent: float, equations: np.n
     kept = np.empty(len(points), bool)
     for start in range(0, len(points), _CHUNK):
         scaled = (points[start : start + _CHUNK] - low) / extent
-        kept[start : start + _CHUNK] = (scaled @ equations[:, :3].T + equations[:, 3]).max(axis=1) > -INNER
+        kept[start : start + _CHUNK] = (dot(scaled[:, None], equations[:, :3]) + equations[:, 3]).max(axis=1) > -INNER
     return kept
 
 

@@ -5,7 +5,6 @@ Poses are float64[..., 7], x y z qx qy qz qw, of unit quaternions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.arguments import float_array
 from collidecli.model.shape_types import POSITION_LIMIT
+from collidecli.numerics.matrices import length
 
 IDENTITY_POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 QUATERNION_TOLERANCE = 1e-3
@@ -26,11 +26,11 @@ def checked_pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
     pose = float_array("a pose", xform, where)
     if pose.shape != (7,):
         raise InputError(f"a pose has shape {pose.shape}", where, "give seven numbers: x y z, qx qy qz qw")
-    # Python's numbers and a dot product: NumPy's own checks of seven numbers take five times as long.
+    # Python's numbers: NumPy's own checks of seven numbers take five times as long.
     if not all(-POSITION_LIMIT <= number <= POSITION_LIMIT for number in pose.tolist()):
         what = f"a pose is not finite, or beyond {POSITION_LIMIT:g} m"
         raise InputError(what, where, "give seven finite numbers: x y z, qx qy qz qw")
-    norm = math.sqrt(pose[3:].dot(pose[3:]))
+    norm = length(pose[3:].tolist())
     if abs(norm - 1.0) > QUATERNION_TOLERANCE:
         raise InputError(f"a rotation's quaternion has norm {norm:g}", where, "give a unit quaternion, qx qy qz qw")
     pose[3:] /= norm

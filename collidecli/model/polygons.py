@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics import elementary
+from collidecli.numerics.matrices import dot, length, matmul, norm, symmetric_eigen
 
 NEAR = 1e-6
 """Share of a polygon's size. Files have coordinates in float32, so corners on one line are so far off it."""
@@ -54,13 +56,13 @@ def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
     spokes = polygons[:, 1:] - polygons[:, :1]
     across = np.cross(spokes[:, :-1], spokes[:, 1:])
     normal = across.sum(axis=1)
-    length = np.linalg.norm(normal, axis=1)
-    normal /= np.where(length > 0.0, length, 1.0)[:, None]
+    sizes = norm(normal)
+    normal /= np.where(sizes > 0.0, sizes, 1.0)[:, None]
     size = np.ptp(polygons, axis=1).max(axis=1)
-    area = np.einsum("mki,mi->mk", across, normal)
-    along = np.einsum("mki,mki->mk", spokes[:, :-1], spokes[:, 1:])
-    around = np.arctan2(area, along).sum(axis=1)
-    return (area > (NEAR * size**2)[:, None]).all(axis=1) & (around < 2.0 * np.pi)
+    area = dot(across, normal[:, None])
+    along = dot(spokes[:, :-1], spokes[:, 1:])
+    around = elementary.atan2(area, along).sum(axis=1)
+    return (area > (NEAR * size * size)[:, None]).all(axis=1) & (around < 2.0 * np.pi)
 
 
 def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
@@ -105,16 +107,17 @@ def _projected(polygon: np.ndarray) -> np.ndarray | None:
     if size == 0.0:
         return None
     scaled = (polygon - polygon[0]) / size
-    _, widths, axes = np.linalg.svd(scaled - scaled.mean(axis=0), full_matrices=False)
-    if widths[1] <= NEAR:
+    centred = scaled - scaled.mean(axis=0)
+    squares, axes = symmetric_eigen((centred[:, :, None] * centred[:, None, :]).sum(axis=0))
+    if squares[1] <= NEAR * NEAR:
         return None
     normal = area_vectors(scaled[None])[0]
-    if np.linalg.norm(normal) <= NEAR:
-        normal = np.cross(axes[0], axes[1])
-    normal /= np.linalg.norm(normal)
+    if length(normal) <= NEAR:
+        normal = axes[:, 0]
+    normal /= length(normal)
     x = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    x /= np.linalg.norm(x)
-    return scaled @ np.stack([x, np.cross(normal, x)], axis=1)
+    x /= length(x)
+    return matmul(scaled, np.stack([x, np.cross(normal, x)], axis=1))
 
 
 def _which_are_ears(flat: np.ndarray, left: list[int]) -> list[bool]:
@@ -135,7 +138,7 @@ def _is_ear(flat: np.ndarray, left: list[int], place: int, near: float) -> bool:
     outside = np.zeros(len(others), bool)
     for start, end in ((a, b), (b, c), (c, a)):
         side = end - start
-        outside |= _cross(side, others - start) < -near * np.linalg.norm(side)
+        outside |= _cross(side, others - start) < -near * length(side)
         outside |= (others == start).all(axis=1)
     return bool(outside.all())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from collidecli.model.shape_config import ShapeConfig, sdf_options
 from collidecli.model.shape_types import ShapeType
 from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
 
-HALF_SQRT = 0.5**0.5
+HALF_SQRT = math.sqrt(0.5)
 Z_TO_UP = {
     "X": (0.0, HALF_SQRT, 0.0, HALF_SQRT),
     "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from collidecli.numerics import elementary
+from collidecli.numerics.matrices import dot, norm
+
 _CHUNK = 1 << 20
 """Pairs of a point and a triangle that are worked on at once."""
 
@@ -17,8 +20,8 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     from scipy.spatial import KDTree
 
     middle = corners.mean(axis=1)
-    radius = np.linalg.norm(corners - middle[:, None], axis=2).max(axis=1)
-    octave = np.ceil(np.log2(np.maximum(radius, np.finfo(float).tiny)))
+    radius = norm(corners - middle[:, None]).max(axis=1)
+    octave = np.frexp(np.maximum(radius, np.finfo(float).tiny))[1]
     best = np.full(len(points), np.inf)
     for each in np.unique(octave)[::-1]:
         rows = np.flatnonzero(octave == each)
@@ -49,26 +52,26 @@ def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     step = max(1, _CHUNK // len(corners))
     for start in range(0, len(points), step):
         a, b, c = (corners[None, :, k] - points[start : start + step, None] for k in range(3))
-        la, lb, lc = (np.linalg.norm(side, axis=2) for side in (a, b, c))
-        over = np.einsum("pti,pti->pt", a, np.cross(b, c))
+        la, lb, lc = (norm(side) for side in (a, b, c))
+        over = dot(a, np.cross(b, c))
         under = la * lb * lc
         for p, q, length in ((a, b, lc), (b, c, la), (c, a, lb)):
-            under += np.einsum("pti,pti->pt", p, q) * length
-        result[start : start + step] = np.arctan2(over, under).sum(axis=1) / (2.0 * np.pi)
+            under += dot(p, q) * length
+        result[start : start + step] = elementary.atan2(over, under).sum(axis=1) / (2.0 * np.pi)
     return result
 
 
 def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """float64[n]: distance of each point from its own triangle."""
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normal /= np.linalg.norm(normal, axis=1)[:, None]
-    height = np.einsum("ni,ni->n", points - corners[:, 0], normal)
+    normal /= norm(normal)[:, None]
+    height = dot(points - corners[:, 0], normal)
     foot = points - height[:, None] * normal
     inside, rim = np.ones(len(points), bool), np.full(len(points), np.inf)
     for k in range(3):
         start, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
-        inside &= np.einsum("ni,ni->n", np.cross(side, foot - start), normal) >= 0.0
-        share = np.einsum("ni,ni->n", points - start, side) / np.einsum("ni,ni->n", side, side)
+        inside &= dot(np.cross(side, foot - start), normal) >= 0.0
+        share = dot(points - start, side) / dot(side, side)
         nearest = start + np.clip(share, 0.0, 1.0)[:, None] * side
-        rim = np.minimum(rim, np.linalg.norm(points - nearest, axis=1))
+        rim = np.minimum(rim, norm(points - nearest))
     return np.where(inside, np.abs(height), rim)

@@ -16,6 +16,7 @@ from collidecli.model.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
 from collidecli.model.mesh_union import united
 from collidecli.model.shape_types import LENGTH_LIMIT
 from collidecli.model.sorting import distinct, numbered
+from collidecli.numerics.matrices import dot, norm
 
 FEATURE_LIMIT = 2**31 // 3 - 1
 """Vertices, edges and triangles are numbered in 32 bits, three numbers for each."""
@@ -53,13 +54,13 @@ class TriangleMesh:
         """float64[F, 3], unit."""
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
         across = np.cross(q - p, r - p)
-        return across / np.linalg.norm(across, axis=1)[:, None]
+        return across / norm(across)[:, None]
 
     @property
     def volume(self) -> float:
         """What a closed mesh holds [m^3]; negative where its triangles are clockwise from outside."""
         p, q, r = (self.vertex[self.face[:, k]] for k in range(3))
-        return float(np.einsum("fi,fi->f", p, np.cross(q, r)).sum() / 6.0)
+        return float(dot(p, np.cross(q, r)).sum() / 6.0)
 
     @cached_property
     def _sides(self) -> tuple[np.ndarray, np.ndarray]:

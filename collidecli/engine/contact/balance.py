@@ -11,10 +11,11 @@ import warp as wp
 from collidecli.engine.contact.marks import depth_of, is_kept, mark_kept
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.staging import StagedContact
+from collidecli.numerics import elementary
 
 DIRECTION_TOLERANCE = 1.0
 """How far the direction may be off [degrees]."""
-ALIGNED = wp.constant(Real(math.cos(math.radians(DIRECTION_TOLERANCE))))
+ALIGNED = wp.constant(Real(elementary.cos(math.radians(DIRECTION_TOLERANCE))))
 CANCELLED = wp.constant(Real(1.0e-6))
 """Forces whose sum is less than this share of their sizes hold each other: the sum has no direction."""
 BETTER = wp.constant(Real(1.0e-9))

@@ -7,7 +7,12 @@ share a bin.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+from collidecli.numerics.elementary import sincos
+from collidecli.numerics.matrices import length, matmul, norm
 
 BIN_COUNT = 20
 DIRECTION_COUNT = 6
@@ -17,12 +22,12 @@ _TURN = np.array([0.893, -0.258, 0.260, 0.262])
 
 def bin_normals() -> np.ndarray:
     """float64[20, 3]: unit normals of the bins; bin 19 - k looks against bin k."""
-    golden = (1.0 + 5.0**0.5) / 2.0
+    golden = (1.0 + math.sqrt(5.0)) / 2.0
     half = [(1.0, y, z) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]
     for sign in (-1.0, 1.0):
         half += [(0.0, sign / golden, golden), (1.0 / golden, sign * golden, 0.0), (golden, 0.0, sign / golden)]
-    first = np.array(half) / 3.0**0.5
-    return np.concatenate([first, -first[::-1]]) @ _rotation().T
+    first = np.array(half) / math.sqrt(3.0)
+    return matmul(np.concatenate([first, -first[::-1]]), _rotation().T)
 
 
 def bin_directions() -> np.ndarray:
@@ -33,15 +38,16 @@ def bin_directions() -> np.ndarray:
     normal = bin_normals()[: BIN_COUNT // 2]
     axis = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
     u = np.cross(normal, axis)
-    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    u /= norm(u)[:, None]
     v = np.cross(normal, u)
     angle = np.arange(DIRECTION_COUNT) * (2.0 * np.pi / DIRECTION_COUNT)
-    first = np.cos(angle)[:, None] * u[:, None] + np.sin(angle)[:, None] * v[:, None]
+    sine, cosine = sincos(angle)
+    first = cosine[:, None] * u[:, None] + sine[:, None] * v[:, None]
     return np.concatenate([first, first[::-1]]).reshape(-1, 3)
 
 
 def _rotation() -> np.ndarray:
-    x, y, z, w = _TURN / np.linalg.norm(_TURN)
+    x, y, z, w = _TURN / length(_TURN)
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

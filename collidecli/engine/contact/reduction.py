@@ -33,6 +33,7 @@ from collidecli.engine.contact.marks import (
 from collidecli.engine.contact.moments import NOT_SCALED, anchor_of, friction_scales
 from collidecli.engine.contact.order import sort_many_by_features
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
+from collidecli.engine.geometry.elementary import power
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.query import Query, query_of
@@ -119,7 +120,7 @@ def score_of(place: Real, depth: Real, beta: Real) -> wp.float32:
     if beta >= Real(0.0):
         return wp.float32(place + depth * beta)
     if depth > Real(0.0):
-        return wp.float32(place * wp.pow(depth, -beta))
+        return wp.float32(place * power(depth, -beta))
     return wp.float32(place)
 
 

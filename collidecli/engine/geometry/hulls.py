@@ -10,6 +10,7 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
 from collidecli.model.convex_surface import ConvexSurface
+from collidecli.numerics.matrices import matmul
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
@@ -247,4 +248,4 @@ def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
     rows = directions.reshape(-1, 3)
     there = np.flatnonzero(np.diff(before) > 0)
     parts = np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)
-    return np.concatenate([there[np.argmax(part @ hull.vertex[there].T, axis=1)] for part in parts])
+    return np.concatenate([there[np.argmax(matmul(part, hull.vertex[there].T), axis=1)] for part in parts])

@@ -11,6 +11,8 @@ from collidecli.engine.geometry.mesh_tree import MeshTree, mesh_tree
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.numerics.elementary import atan2
+from collidecli.numerics.matrices import dot, norm
 
 HEADER = 10
 SALIENT = 1e-7
@@ -226,7 +228,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     edge_normal = np.zeros((mesh.edge_count, 3))
     following, before = np.roll(face, -1, axis=1).reshape(-1), np.roll(face, 1, axis=1).reshape(-1)
     u, v = mesh.vertex[following] - mesh.vertex[flat], mesh.vertex[before] - mesh.vertex[flat]
-    angle = np.arctan2(np.linalg.norm(np.cross(u, v), axis=1), np.einsum("ij,ij->i", u, v))
+    angle = atan2(norm(np.cross(u, v)), dot(u, v))
     spread = np.repeat(mesh.face_normal, 3, axis=0)
     # Weighted by angle, the sum's sign tells inside from outside at a vertex: Baerentzen and Aanaes 2005.
     np.add.at(vertex_normal, flat, angle[:, None] * spread)
@@ -245,7 +247,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
     owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
     corners = mesh.vertex[face]
-    longest = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2).max(axis=1)
+    longest = norm(corners - np.roll(corners, -1, axis=1)).max(axis=1)
     inside_flat = np.zeros(len(mesh.vertex), bool)
     for ends_of_side in (flat, following):
         inside_flat[ends_of_side[flat_edge[edge.reshape(-1)]]] = True
@@ -257,7 +259,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
         "face_normal": mesh.face_normal,
         "corner": flat,
         "side": edge.reshape(-1),
-        "owned": np.einsum("gfk,gk->f", owned.reshape(4, -1, 3), 1 << np.arange(12).reshape(4, 3)) + (hides << 12),
+        "owned": (owned.reshape(4, -1, 3) << np.arange(12).reshape(4, 1, 3)).sum(axis=(0, 2)) + (hides << 12),
         "rim": rim,
         "across": before[by_edge],
         "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),
@@ -285,11 +287,11 @@ def _salient(
     first, second = by_edge[rim[pair]], by_edge[rim[pair] + 1]
     flat = mesh.face.reshape(-1)
     start, end = mesh.vertex[flat[second]], mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]]
-    along = (end - start) / np.linalg.norm(end - start, axis=1)[:, None]
+    along = (end - start) / norm(end - start)[:, None]
     inward = mesh.vertex[before[second]] - start
-    inward -= np.einsum("ij,ij->i", inward, along)[:, None] * along
-    rise = np.einsum("ij,ij->i", mesh.face_normal[first // 3], inward) / np.linalg.norm(inward, axis=1)
-    folded_back = np.einsum("ij,ij->i", mesh.face_normal[first // 3], mesh.face_normal[second // 3]) < -0.9
+    inward -= dot(inward, along)[:, None] * along
+    rise = dot(mesh.face_normal[first // 3], inward) / norm(inward)
+    folded_back = dot(mesh.face_normal[first // 3], mesh.face_normal[second // 3]) < -0.9
     same_way = flat[first] == flat[second]
     salient[pair] = (rise < -SALIENT) | same_way | folded_back
     if not mesh.has_front:

@@ -9,6 +9,7 @@ from collidecli.engine.signed_distance.exact import Distances, distances_of
 from collidecli.engine.signed_distance.grid import BLOCK, SIDE, VALUES, SdfGrid
 from collidecli.errors import InputError
 from collidecli.model.signed_distance import SdfShape, box_of
+from collidecli.numerics.matrices import length
 
 FIELD_VERSION = 2
 """Of what a field's values are: it changes whenever equal shapes get other values."""
@@ -40,7 +41,7 @@ def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
         raise _too_many(shape, f"{float(np.prod(blocks.astype(float))):.3g} blocks", where)
     origin = -0.5 * width * blocks
     exact = distances_of(shape, device)
-    coarse = _lattice(exact, origin, blocks + 1, width, float(np.linalg.norm(blocks * width)))
+    coarse = _lattice(exact, origin, blocks + 1, width, length(blocks * width))
     fine_blocks = _fine_blocks(exact, origin, coarse, shape, closed=_is_closed(shape))
     if len(fine_blocks) > MOST_FINE:
         raise _too_many(shape, f"{len(fine_blocks)} blocks with voxels", where)

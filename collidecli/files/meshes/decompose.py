@@ -13,6 +13,7 @@ from collidecli.files.meshes.kept_parts import RawParts, parts_of
 from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.surface_distance import surface_distance, winding_number
 from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.numerics.matrices import dot, norm
 
 SEED = 0
 """Of CoACD's search. With it, the same mesh has the same parts in every run."""
@@ -119,8 +120,8 @@ def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tup
     beyond = np.full(len(samples), np.inf)
     for part, vertex in zip(parts, shifted, strict=True):
         first = vertex[[outline[0] for outline in part.face]]
-        offset = np.einsum("fi,fi->f", part.face_normal, first)
-        height = (samples @ part.face_normal.T - offset).max(axis=1)
+        offset = dot(part.face_normal, first)
+        height = (dot(samples[:, None], part.face_normal) - offset).max(axis=1)
         outlying = height > 0.0
         inner = np.where(outlying, 0.0, height)
         if outlying.any():
@@ -132,4 +133,4 @@ def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tup
 
 def _with_area(corners: np.ndarray) -> np.ndarray:
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    return corners[np.linalg.norm(across, axis=1) > 0.0]
+    return corners[norm(across) > 0.0]

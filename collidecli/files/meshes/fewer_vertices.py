@@ -59,7 +59,7 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
     from collidecli.files.mujoco.geoms import hull_vertices
 
     # A power of two changes no number's digits; at sizes near 1 MuJoCo refuses no mesh as too small or large.
-    unit = 2.0 ** -np.floor(np.log2(np.ptp(points, axis=0).max()))
+    unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
     spec = mujoco.MjSpec()
     spec.add_mesh(name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")

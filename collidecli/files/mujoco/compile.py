@@ -16,6 +16,8 @@ from collidecli.errors import InputError
 from collidecli.files.mujoco.assets import included_files, names_other_files, relocate_assets, shape_asset_files
 from collidecli.files.mujoco.limits import refuse_vast_scene
 from collidecli.files.mujoco.messages import collected_messages
+from collidecli.files.mujoco.orientation import resolve_orientations
+from collidecli.files.mujoco.parsed_frames import restore_replicates, restore_urdf_origins
 from collidecli.files.mujoco.strip import FAMILIES, KEYFRAMES, Family, drop_wrong_keys, parted_geoms
 from collidecli.files.mujoco.urdf import is_urdf
 from collidecli.model.options import SceneOptions
@@ -130,9 +132,19 @@ class _Attempts:
             what = f"MuJoCo cannot compile the scene: {_words(error)}"
             raise InputError(what, self.place, "correct the file") from error
         self.notes[:] = relocate_assets(spec, self._asset_map, self._folder, self.place)
+        self._restore(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
         return spec
+
+    def _restore(self, spec: mujoco.MjSpec) -> None:
+        """Makes the spec's rotations those that every processor computes."""
+        resolve_orientations(spec)
+        if self.urdf:
+            restore_urdf_origins(spec, _content(self.place) if self._xml is None else self._xml.encode())
+        elif len(spec.frames):
+            texts = map(_content, included_files(self.place)) if self._xml is None else [self._xml.encode()]
+            restore_replicates(spec, texts)
 
     def compile(self, without: Collection[Family], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
         """The model of the scene without some families, and without the keyframes that do not fit another model."""
@@ -233,6 +245,11 @@ def _read(path: str) -> mujoco.MjSpec:
 def _head(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read(_HEAD_BYTES)
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _words(error: Exception) -> str:

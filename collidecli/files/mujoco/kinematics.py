@@ -10,8 +10,13 @@ import numpy as np
 
 from collidecli.files.kinematics import BadPlace
 from collidecli.files.mujoco.articulations import MujocoArticulations
-from collidecli.files.pose_math import WXYZ_TO_XYZW, XYZW_TO_WXYZ
+from collidecli.files.mujoco.forward import ForwardKinematics
+from collidecli.files.pose_math import WXYZ_TO_XYZW
 from collidecli.files.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
+from collidecli.numerics.matrices import norm
+
+_BLOCK = 2048
+"""So many configurations are worked on at a time: their numbers stay in the processor's cache."""
 
 
 class MujocoKinematics:
@@ -28,7 +33,7 @@ class MujocoKinematics:
         self.coordinate_count = int(mj_model.nq)
         self.mocap_count = int(mj_model.nmocap)
         self._model = mj_model
-        self._data = mujoco.MjData(mj_model)
+        self._forward = ForwardKinematics(mj_model)
         self._quaternions = _quaternion_joints(mj_model)
         self.articulated = MujocoArticulations(mj_model, self)
 
@@ -41,20 +46,16 @@ class MujocoKinematics:
         Returns:
             float64[n, B, 7], xyzw.
         """
-        model, data = self._model, self._data
         out = np.empty((len(qpos), len(self.body_path), 7))
-        rotation = np.empty((len(qpos), len(self.body_path), 4))
-        mujoco.mj_resetData(model, data)
-        coordinates, xpos, xquat = data.qpos, data.xpos, data.xquat
-        for frame in range(len(qpos)):
-            coordinates[:] = qpos[frame]
+        for start in range(0, len(qpos), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
+            placed = None
             if mocap is not None:
-                data.mocap_pos[:] = mocap[frame, :, :3]
-                data.mocap_quat[:] = mocap[frame, :, 3:][:, XYZW_TO_WXYZ]
-            mujoco.mj_kinematics(model, data)
-            out[frame, :, :3] = xpos[1:]
-            rotation[frame] = xquat[1:]
-        out[..., 3:] = rotation[..., WXYZ_TO_XYZW]
+                placed = np.moveaxis(mocap[rows][..., [0, 1, 2, 6, 3, 4, 5]], 0, -1)
+            for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, placed), strict=True)):
+                out[rows, body, :3] = position.T
+                out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
@@ -62,18 +63,18 @@ class MujocoKinematics:
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
         with np.errstate(invalid="ignore", over="ignore"):
-            norms = [np.linalg.norm(qpos[:, a : a + 4], axis=1) for a, _ in self._quaternions]
-            for norm in norms:
-                bad |= ~(np.abs(norm - 1.0) <= QUATERNION_TOLERANCE)
+            norms = [norm(qpos[:, a : a + 4]) for a, _ in self._quaternions]
+            for each in norms:
+                bad |= ~(np.abs(each - 1.0) <= QUATERNION_TOLERANCE)
         if not bad.any():
             return None
         row = int(np.argmax(bad))
         if not finite[row].all():
             place = int(np.argmin(finite[row]))
             return row, self._body_of_coordinate(place), f"qpos[{place}] is {qpos[row, place]:g}"
-        for norm, (_, body) in zip(norms, self._quaternions, strict=True):
-            if not abs(norm[row] - 1.0) <= QUATERNION_TOLERANCE:
-                return row, body, f"the joint's quaternion has norm {norm[row]:.6g}"
+        for each, (_, body) in zip(norms, self._quaternions, strict=True):
+            if not abs(each[row] - 1.0) <= QUATERNION_TOLERANCE:
+                return row, body, f"the joint's quaternion has norm {each[row]:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from collidecli.errors import InputError
@@ -12,6 +10,7 @@ from collidecli.files.body_names import find_bodies, shift_of_named, some_names
 from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.model.placement import compose
 from collidecli.model.shape_types import POSITION_LIMIT
+from collidecli.numerics.matrices import length
 
 QUATERNION_TOLERANCE = 1e-3
 """How far a recorded quaternion's norm may be from 1, as the format says; within it, it is normalized."""
@@ -171,5 +170,5 @@ def pose_fault(pose: np.ndarray) -> str:
         return f"the pose is not finite ({', '.join(f'{x:g}' for x in pose)})"
     if np.abs(pose[:3]).max() > POSITION_LIMIT:
         return f"the position is beyond {POSITION_LIMIT:g} m"
-    norm = math.hypot(*pose[3:])
+    norm = length(pose[3:])
     return f"the quaternion has norm {norm:.6g}, off from 1 by more than {QUATERNION_TOLERANCE:g}"

@@ -16,6 +16,7 @@ from pxr import Usd
 
 from collidecli.errors import InputError
 from collidecli.files.usd.stage import REST_TIME
+from collidecli.numerics.matrices import integer_power
 
 KEPT = "kept"
 """Read and checked, and held by the import: it changes no contact of the shapes that there are so far."""
@@ -136,7 +137,9 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
     if not math.isfinite(value) or value < row.least or (row.above and value == row.least):
         bound = f" {'above' if row.above else 'of at least'} {row.least:g}" if math.isfinite(row.least) else ""
         raise InputError(f"{row.name} is {value:g}", where, f"give a finite number{bound}")
-    return int(value) if row.kind is int else value * units[0] ** row.length * units[1] ** row.mass
+    if row.kind is int:
+        return int(value)
+    return value * integer_power(units[0], row.length) * integer_power(units[1], row.mass)
 
 
 def _word(row: Attribute, value: Any, where: str) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 import numpy as np
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.usd.environment_keys import Texts, index_key, scale_keys, text_key
@@ -30,9 +30,11 @@ from collidecli.files.usd.environments import (
     upwards,
 )
 from collidecli.files.usd.motion import is_animated
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import REST_TIME
 from collidecli.files.usd.transform import MOVE_RIGIDLY, TransformError, check_columns, columns_of, pose_of, rotation_of
 from collidecli.files.usd.units import metres_per_unit
+from collidecli.numerics.matrices import matmul
 
 NOTHING = "__no_such_prim__"
 """A mask for a child of this name composes a prim and nothing below it."""
@@ -101,15 +103,14 @@ class _Roots:
     """
 
     def __init__(self, stage: Usd.Stage, roots: list[str], file: str) -> None:
-        cache, unit = UsdGeom.XformCache(REST_TIME), metres_per_unit(stage, file, [])
+        unit = metres_per_unit(stage, file, [])
         prims = [stage.GetPrimAtPath(root) for root in roots]
-        matrices = np.array(Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in prims]))
-        matrices = matrices.reshape(-1, 4, 4)
+        matrices = PrimTransforms(REST_TIME).matrices(prims)
         columns = columns_of(matrices)
         _check(columns, roots, file)
         rotations = rotation_of(columns)
         self.pose = dict(zip(roots, pose_of(rotations, matrices[:, 3, :3] * unit), strict=True))
-        self.scale = dict(zip(roots, scale_keys(np.swapaxes(rotations, 1, 2) @ columns), strict=True))
+        self.scale = dict(zip(roots, scale_keys(matmul(np.swapaxes(rotations, 1, 2), columns)), strict=True))
         parents = {prim.GetParent() for prim in prims}
         animated = {str(parent.GetPath()): is_animated(parent) for parent in parents}
         self.moving = {

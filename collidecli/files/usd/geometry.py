@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pxr import Usd, UsdGeom
+from pxr import Usd
 
 from collidecli.errors import InputError
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
 from collidecli.files.usd.transform import MOVE_RIGIDLY, ROUNDING, TransformError
 from collidecli.files.usd.world_transforms import AXIS_ORDER, WorldTransforms
@@ -65,9 +66,9 @@ class ShapeReader:
     once, and refused one by one.
     """
 
-    def __init__(self, physics: Physics, cache: UsdGeom.XformCache, metres_per_unit: float) -> None:
+    def __init__(self, physics: Physics, transforms: PrimTransforms, metres_per_unit: float) -> None:
         self._physics, self._metres_per_unit = physics, metres_per_unit
-        self._transforms = WorldTransforms(cache, {path: physics.prim(path) for path in physics.shapes})
+        self._transforms = WorldTransforms(transforms, {path: physics.prim(path) for path in physics.shapes})
         self._position = self._transforms.position * metres_per_unit
 
     def read(self, path: str) -> WorldShape:

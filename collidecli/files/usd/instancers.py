@@ -18,6 +18,7 @@ from collidecli.errors import InputError
 from collidecli.files.usd.instances import Instances
 from collidecli.files.usd.session import editable
 from collidecli.files.usd.stage import REST_TIME, Physics
+from collidecli.numerics.matrices import norm
 
 NESTING_LIMIT = 16
 """Instancers in prototypes of instancers: deeper than this they are taken to hold each other without end."""
@@ -296,10 +297,10 @@ def _check_length(name: str, length: int, count: int, where: str) -> None:
 
 
 def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:
-    norm = np.linalg.norm(quaternions.reshape(-1, 4), axis=1)
-    bad = np.flatnonzero(~(np.abs(norm - 1.0) <= QUATERNION_ROUNDING))
+    norms = norm(quaternions.reshape(-1, 4))
+    bad = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_ROUNDING))
     if len(bad):
-        raise InputError(f"{name}[{bad[0]}] has norm {norm[bad[0]]:g}", where, "give a unit quaternion")
+        raise InputError(f"{name}[{bad[0]}] has norm {norms[bad[0]]:g}", where, "give a unit quaternion")
 
 
 def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.kinematics import QUATERNION_AXES
 from collidecli.files.pose_math import column, compose, inverse
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import REST_TIME, Physics
 from collidecli.files.usd.transform import MOVE_RIGIDLY, TransformError, check_columns, columns_of, pose_of, rotation_of
+from collidecli.numerics.matrices import length, matvec
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 """The order of a joint's coordinates, and in which they act: shifts along the axes of the first frame, then turns
@@ -60,7 +62,7 @@ class JointReader:
 
     def __init__(self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float) -> None:
         self._physics, self._pose, self._metres_per_unit = physics, body_pose, metres_per_unit
-        self._cache = UsdGeom.XformCache(REST_TIME)
+        self._transforms = PrimTransforms(REST_TIME)
         self.warnings: list[str] = []
 
     def read(self) -> Iterator[UsdJoint]:
@@ -119,11 +121,11 @@ class JointReader:
         turn = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
         local = np.array([0.0, 0.0, 0.0] if position is None else position, np.float64)
         quaternion = np.array([0, 0, 0, 1.0] if turn is None else [*turn.GetImaginary(), turn.GetReal()], np.float64)
-        norm = float(np.linalg.norm(quaternion))
+        norm = length(quaternion)
         if not (np.all(np.isfinite(local)) and np.isfinite(norm) and norm > 0.0):
             raise InputError(f"physics:localPos{side} or localRot{side} is no frame", where, "correct the joint")
         named = self._physics.prim(target) if target else None
-        matrix = np.eye(4) if not named else np.array(self._cache.GetLocalToWorldTransform(named))
+        matrix = self._transforms.matrix(named) if named else np.eye(4)
         columns = columns_of(matrix)
         try:
             check_columns(columns)
@@ -131,7 +133,7 @@ class JointReader:
             raise InputError(
                 f"side {side} of the joint is on <{target}>, which has {error}", where, MOVE_RIGIDLY
             ) from None
-        origin = (columns @ local + matrix[3, :3]) * self._metres_per_unit
+        origin = (matvec(columns, local) + matrix[3, :3]) * self._metres_per_unit
         turned = compose(
             column(pose_of(rotation_of(columns), origin)), column(np.concatenate([np.zeros(3), quaternion / norm]))
         )

@@ -20,6 +20,8 @@ from collidecli.files.kinematics import QUATERNION_AXES, JointColumns, NamedJoin
 from collidecli.files.pose_math import IDENTITY, column, compose, inverse, multiply, rotate
 from collidecli.files.usd.joints import WORLD, JointReader, UsdJoint
 from collidecli.files.usd.stage import Physics
+from collidecli.numerics.elementary import sincos
+from collidecli.numerics.matrices import dot, norm
 
 PARALLEL = 1e-6
 """1 - |cosine| below which two axes are one: float32's rounding of the quaternions that they come from."""
@@ -69,7 +71,7 @@ class _Link:
             return False
         axes = [_axis_in_body1(j) for j in members]
         same_kind = [k for k, j in enumerate(self.joints) if j.axes[0][:3] == joint.axes[0][:3]]
-        return all(1.0 - abs(float(axes[k] @ axes[-1])) > PARALLEL for k in same_kind)
+        return all(1.0 - abs(float(dot(axes[k], axes[-1]))) > PARALLEL for k in same_kind)
 
 
 class UsdArticulation:
@@ -253,7 +255,7 @@ def _rests_at_zero(edge: _Edge) -> bool:
     pose = column(IDENTITY)
     for step in edge.steps:
         pose = compose(compose(pose, step.left), step.right)
-    sign = np.sign(pose[3:, 0] @ edge.rest[3:, 0])
+    sign = np.sign(dot(pose[3:, 0], edge.rest[3:, 0]))
     return bool(
         np.allclose(pose[:3], edge.rest[:3], atol=1e-5) and np.allclose(sign * pose[3:], edge.rest[3:], atol=1e-5)
     )
@@ -280,7 +282,7 @@ def _motion(axes: tuple[str, ...], places: np.ndarray, coordinate: np.ndarray) -
     out = np.zeros((7, coordinate.shape[1]))
     if axes == QUATERNION_AXES:
         quaternion = coordinate[places]
-        out[3:] = quaternion / np.sqrt(np.sum(quaternion * quaternion, axis=0))
+        out[3:] = quaternion / norm(quaternion.T)
         return out
     out[6] = 1.0
     for axis, place in zip(axes, places, strict=True):
@@ -291,7 +293,7 @@ def _motion(axes: tuple[str, ...], places: np.ndarray, coordinate: np.ndarray) -
             out[letter] = coordinate[place]
             continue
         turn = np.zeros((4, coordinate.shape[1]))
-        turn[letter], turn[3] = np.sin(0.5 * coordinate[place]), np.cos(0.5 * coordinate[place])
+        turn[letter], turn[3] = sincos(0.5 * coordinate[place])
         out[3:] = multiply(out[3:], turn)
     return out
 

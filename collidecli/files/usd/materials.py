@@ -13,6 +13,7 @@ from pxr import Usd, UsdPhysics, UsdShade
 from collidecli.errors import InputError
 from collidecli.files.usd.stage import REST_TIME, Physics
 from collidecli.model.material import COMBINE_MODES, MATERIAL_LIMIT, Material
+from collidecli.numerics.matrices import integer_power
 
 PURPOSE = "physics"
 """Of the bindings that are looked at first; those of all purposes come after."""
@@ -103,7 +104,8 @@ class PhysicsMaterials:
                 continue  # the schema's word for a value that is not given
             if not 0.0 <= value <= highest:
                 raise InputError(f"{name} is {value:g}", self._where(prim), f"give a number from 0 to {highest:g}")
-            found[field] = float(value) * self._units[0] ** length * self._units[1] ** mass
+            to_si = integer_power(self._units[0], length), integer_power(self._units[1], mass)
+            found[field] = float(value) * to_si[0] * to_si[1]
         for name, field in _MODES:
             mode = self._value(prim, name)
             if mode is not None:

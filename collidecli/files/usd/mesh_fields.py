@@ -9,6 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.model.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP
 from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.numerics.matrices import length
 
 SDF_API = "NewtonSDFCollisionAPI"
 """Newton collides with the distance field of such a mesh, whatever its approximation."""
@@ -36,7 +37,7 @@ def field_options(
     Raises InputError, naming `where`, for a value that cannot be.
     """
     notes: list[str] = [] if mesh.is_closed else [OPEN]
-    longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * float(np.linalg.norm(mesh.half_extents))
+    longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
     # Both, so that one of a default config does not stay behind.
     options: dict[str, Any] = {"sdf_max_resolution": None, "sdf_target_voxel_size": None}
     size = _first(held, (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION), notes)

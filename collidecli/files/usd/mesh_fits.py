@@ -15,6 +15,7 @@ from collidecli.model.convex_hull import ConvexHull, convex_hull
 from collidecli.model.hull_points import hull_points
 from collidecli.model.shape_types import ShapeType, checked_size
 from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.numerics.matrices import cross, dot, length, matvec, norm
 
 HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
 FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
@@ -76,12 +77,12 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
 def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str) -> Fit:
     if approximation == CUBE:
         low, high = point.min(axis=0), point.max(axis=0)
-        half = 0.5 * (high - low) * np.linalg.norm(to_metres, axis=0)
-        return Fit((Fitted(ShapeType.BOX, tuple(half.tolist()), to_metres @ (0.5 * (low + high))),))
+        half = 0.5 * (high - low) * norm(to_metres.T)
+        return Fit((Fitted(ShapeType.BOX, tuple(half.tolist()), matvec(to_metres, 0.5 * (low + high))),))
     if approximation == SPHERE:
-        center, radius = bounding_sphere(point @ to_metres.T)
+        center, radius = bounding_sphere(matvec(to_metres, point))
         return Fit((Fitted(ShapeType.SPHERE, (radius,), center),))
-    points = hull_points(point @ to_metres.T, where)
+    points = hull_points(matvec(to_metres, point), where)
     hull = convex_hull(points, where)
     if limits.vertices is None:
         return Fit((_convex(hull),))
@@ -96,7 +97,7 @@ def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, lim
 def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
-    mesh = triangle_mesh(content.point @ to_metres.T, _wound(content.triangle, to_metres), where, limits.two_sided)
+    mesh = triangle_mesh(matvec(to_metres, content.point), _wound(content.triangle, to_metres), where, limits.two_sided)
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
     if limits.strict and notes:
@@ -132,7 +133,7 @@ def _length(deviation: float, size: float) -> str:
 
 def _wound(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
     """Triangles, counterclockwise from outside again where a reflection has turned them round."""
-    return triangle[:, ::-1] if np.linalg.slogdet(to_metres)[0] < 0.0 else triangle
+    return triangle[:, ::-1] if dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0 else triangle
 
 
 def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
@@ -143,12 +144,12 @@ def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
     Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
     """
     ends = point[np.argmin(point, axis=0)], point[np.argmax(point, axis=0)]
-    axis = int(np.argmax(((ends[1] - ends[0]) ** 2).sum(axis=1)))
+    axis = int(np.argmax(dot(ends[1] - ends[0], ends[1] - ends[0])))
     center = 0.5 * (ends[0][axis] + ends[1][axis])
-    radius = float(np.linalg.norm(ends[1][axis] - center))
+    radius = length(ends[1][axis] - center)
     step, start = 1 << 16, 0
     while start < len(point):
-        distance = np.linalg.norm(point[start : start + step] - center, axis=1)
+        distance = norm(point[start : start + step] - center)
         outside = np.flatnonzero(distance > radius)
         if not len(outside):
             start += step

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from pxr import UsdGeom
 
 from collidecli.errors import InputError
 from collidecli.files.usd.colliders import noted
@@ -24,6 +23,7 @@ from collidecli.files.usd.mesh_content import MESH, MeshContent, MeshContents, h
 from collidecli.files.usd.mesh_cooking import Cooking
 from collidecli.files.usd.mesh_fields import SDF_API, field_options
 from collidecli.files.usd.mesh_fits import CUBE, FEWER, FIELD, HULL, PARTS, SPHERE, TRIANGLES, Fit, fitted
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import Physics
 from collidecli.files.usd.transform import (
     MOVE_RIGIDLY,
@@ -31,8 +31,8 @@ from collidecli.files.usd.transform import (
     check_columns,
     check_lengths,
     columns_of,
-    polar_of,
 )
+from collidecli.numerics.matrices import matvec, polar
 
 COLLIDES_AS = {
     "sphereFill": "as a filling of spheres",
@@ -54,12 +54,12 @@ class MeshReader:
     def __init__(
         self,
         physics: Physics,
-        cache: UsdGeom.XformCache,
+        transforms: PrimTransforms,
         metres_per_unit: float,
         kept: dict[str, dict[str, Any]],
         strict: bool = False,
     ) -> None:
-        self._physics, self._cache, self._metres_per_unit = physics, cache, metres_per_unit
+        self._physics, self._transforms, self._metres_per_unit = physics, transforms, metres_per_unit
         self._kept, self._cooking, self._strict = kept, Cooking(kept), strict
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
@@ -74,14 +74,14 @@ class MeshReader:
         """
         prim, where = self._physics.prim(path), self._physics.where(path)
         approximation = self._approximation(path)
-        matrix = np.array(self._cache.GetLocalToWorldTransform(prim))
+        matrix = self._transforms.matrix(prim)
         columns = columns_of(matrix)
         try:
             (check_columns if approximation == CUBE else check_lengths)(columns)
         except TransformError as error:
             raise InputError(f"the {MESH} collider has {error}", where, MOVE_RIGIDLY) from None
         content = self._contents.read(prim, where)
-        rotation, stretch = polar_of(columns)
+        rotation, stretch = polar(columns)
         limits = replace(self._cooking.limits(path, approximation, where), strict=self._strict)
         # Under a field are the triangles themselves.
         fit_as = TRIANGLES if approximation == FIELD else approximation
@@ -93,7 +93,9 @@ class MeshReader:
         self._note_what_is_lost(path, content, approximation, fit)
         position = matrix[3, :3] * self._metres_per_unit
         shapes = [
-            WorldShape(each.type, each.size, rotation, position + rotation @ each.center, each.hull, each.mesh, field)
+            WorldShape(
+                each.type, each.size, rotation, position + matvec(rotation, each.center), each.hull, each.mesh, field
+            )
             for each in fit.shapes
         ]
         return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd, UsdGeom, Vt
+from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import EXPORT_AGAIN, diagnostics
 from collidecli.files.usd.transform import (
     MOVE_RIGIDLY,
@@ -86,20 +87,20 @@ def _refuse_splines(prim: Usd.Prim, file: str) -> None:
 
 
 def rest_poses(
-    cache: UsdGeom.XformCache, prims: dict[str, Usd.Prim], metres_per_unit: float, file: str
+    transforms: PrimTransforms, prims: dict[str, Usd.Prim], metres_per_unit: float, file: str
 ) -> dict[str, RestPose]:
-    """Poses of bodies' prims at the cache's time, by path.
+    """Poses of bodies' prims at the time of `transforms`, by path.
 
     Raises InputError, naming the first, for a transform that shears or flattens.
     """
-    transforms = WorldTransforms(cache, prims)
+    world = WorldTransforms(transforms, prims)
     for path in prims:
         try:
-            transforms.check(path)
+            world.check(path)
         except TransformError as error:
             raise InputError(f"the body has {error}", f"{file} <{path}>", MOVE_RIGIDLY) from None
-    columns = transforms.columns
-    poses, scales = pose_of(rotation_of(columns), transforms.position * metres_per_unit), scales_of(columns)
+    columns = world.columns
+    poses, scales = pose_of(rotation_of(columns), world.position * metres_per_unit), scales_of(columns)
     return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
 
 
@@ -122,7 +123,7 @@ class UsdMotion:
         self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(-1, 3)
         self._rest = np.array(model.bodies.pose)
         self._path, self._file, self._metres_per_unit = model.bodies.path, file, metres_per_unit
-        self._stage = stage
+        self._stage, self._transforms = stage, PrimTransforms(Usd.TimeCode.EarliestTime())
         for prim in moving.values():
             _refuse_splines(prim, file)
         codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
@@ -157,16 +158,12 @@ class UsdMotion:
         return poses
 
     def close(self) -> None:
-        self._prims = []
+        self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
 
     def _matrices(self, codes: np.ndarray) -> np.ndarray:
         """float64[F, moving, 4, 4], in stage units."""
-        cache = UsdGeom.XformCache()
-        found = np.empty((len(codes), len(self._prims), 4, 4))
         with diagnostics(self._file) as warnings:
-            for frame, code in enumerate(codes):
-                cache.SetTime(Usd.TimeCode(float(code)))
-                found[frame] = Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in self._prims])
+            found = self._transforms.matrices_at(self._prims, codes)
         if warnings:
             raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
         return found

@@ -30,6 +30,7 @@ from collidecli.files.usd.mesh_content import MESH
 from collidecli.files.usd.meshes import MeshReader
 from collidecli.files.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.files.usd.motion_layer import file_of, layer_files
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
 from collidecli.files.usd.transform import pose_of
 from collidecli.files.usd.units import foreign_layers, metres_per_unit
@@ -38,6 +39,7 @@ from collidecli.model.finalize import UP_AXES
 from collidecli.model.model import STATIC_BODY, Model
 from collidecli.model.options import SceneOptions
 from collidecli.model.shape_config import resolved_material
+from collidecli.numerics.matrices import matmul, matvec
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class _Scene:
 
     def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
         self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
-        self._cache = UsdGeom.XformCache(REST_TIME)
+        self._transforms = PrimTransforms(REST_TIME)
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}
@@ -155,7 +157,7 @@ class _Scene:
         owners = [owner for owner in dict.fromkeys(self.owner_of.values()) if owner]
         paths = [path for path in dict.fromkeys([*self._physics.bodies, *owners]) if self._is_body(path)]
         prims = {path: self._physics.prim(path) for path in paths}
-        self.rest = rest_poses(self._cache, prims, self.metres_per_unit, self._physics.file)
+        self.rest = rest_poses(self._transforms, prims, self.metres_per_unit, self._physics.file)
         for path, rest in self.rest.items():
             with self._in_its_world(path):
                 self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
@@ -168,8 +170,8 @@ class _Scene:
         set_gap_rule(self._builder, self.attributes, self._physics.file)
         self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
         self._surface = resolved_material(self._builder.default_shape_cfg)
-        reader = ShapeReader(self._physics, self._cache, self.metres_per_unit)
-        reading = self._physics, self._cache, self.metres_per_unit, self.attributes.kept
+        reader = ShapeReader(self._physics, self._transforms, self.metres_per_unit)
+        reading = self._physics, self._transforms, self.metres_per_unit, self.attributes.kept
         meshes = MeshReader(*reading, self._strict_meshes)
         found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
         for path, descriptor in self._physics.shapes.items():
@@ -241,8 +243,8 @@ class _Scene:
             rows = np.array([row for row, _ in held])
             body = np.array([self.rest[owner].pose for _, owner in held])
             world_to_body = np.swapaxes(_rotation(body[:, 3:]), -1, -2)
-            rotation[rows] = world_to_body @ rotation[rows]
-            position[rows] = (world_to_body @ (position[rows] - body[:, :3])[..., None])[..., 0]
+            rotation[rows] = matmul(world_to_body, rotation[rows])
+            position[rows] = matvec(world_to_body, position[rows] - body[:, :3])
         return pose_of(rotation, position)
 
     def _check_rigid(self, path: str, owner: str) -> None:
@@ -293,4 +295,4 @@ def _rotation(q: np.ndarray) -> np.ndarray:
     cross = np.zeros((len(q), 3, 3))
     for i, j, part in ((2, 1, x), (0, 2, y), (1, 0, z)):
         cross[:, i, j], cross[:, j, i] = part, -part
-    return np.eye(3) + 2.0 * (w[:, None, None] * cross + cross @ cross)
+    return np.eye(3) + 2.0 * (w[:, None, None] * cross + matmul(cross, cross))

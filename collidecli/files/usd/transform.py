@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from collidecli.numerics.matrices import cross, dot, norm
+
 ROUNDING = 1e-6
 """Relative: how far scales that should agree may differ, and axes that should be square may lean.
 
@@ -45,14 +47,14 @@ def check_columns(columns: np.ndarray) -> None:
     """Raises TransformError where an axis of [..., 3, 3] is not finite, is zero, or is not square to the others."""
     length = check_lengths(columns)
     for i, j in ((0, 1), (1, 2), (2, 0)):
-        lean = np.abs(_dot(columns[..., i], columns[..., j]))
+        lean = np.abs(dot(columns[..., i], columns[..., j]))
         if np.any(lean > ROUNDING * length[..., i] * length[..., j]):
             raise TransformError("a shear (a rotation below a non-uniform scale)")
 
 
 def scales_of(columns: np.ndarray) -> np.ndarray:
     """float64[..., 3]: lengths of the columns, negative throughout where they are a reflection."""
-    volume = _dot(_cross(columns[..., 0], columns[..., 1]), columns[..., 2])
+    volume = dot(cross(columns[..., 0], columns[..., 1]), columns[..., 2])
     return _lengths(columns) * np.where(volume < 0.0, -1.0, 1.0)[..., None]
 
 
@@ -65,21 +67,9 @@ def rotation_of(columns: np.ndarray) -> np.ndarray:
     scale = scales_of(columns)
     z = columns[..., 2] / scale[..., 2, None]
     x = columns[..., 0] / scale[..., 0, None]
-    x = x - z * _dot(x, z)[..., None]
-    x /= np.sqrt(_dot(x, x))[..., None]
-    return np.stack([x, _cross(z, x), z], axis=-1)
-
-
-def polar_of(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and stretch, float64[3, 3] each, whose product is a matrix: the rotation is the nearest to it.
-
-    The stretch is symmetric, and diagonal for square columns; a reflection is in it, as a scale of -1 along all axes.
-    """
-    left, _, right = np.linalg.svd(columns)
-    rotation = left @ right
-    if np.linalg.det(rotation) < 0.0:
-        rotation = -rotation
-    return rotation, rotation.T @ columns
+    x = x - z * dot(x, z)[..., None]
+    x /= np.sqrt(dot(x, x))[..., None]
+    return np.stack([x, cross(z, x), z], axis=-1)
 
 
 def quaternion_of(rotation: np.ndarray) -> np.ndarray:
@@ -99,7 +89,7 @@ def quaternion_of(rotation: np.ndarray) -> np.ndarray:
     outer[3, 3] = 1.0 + trace
     largest = np.argmax(outer[range(4), range(4)], axis=0)
     row = np.take_along_axis(outer, largest[None, None], axis=0)[0]
-    return np.moveaxis(row / np.sqrt(np.sum(row * row, axis=0)), 0, -1)
+    return np.moveaxis(row / norm(np.moveaxis(row, 0, -1)), 0, -1)
 
 
 def pose_of(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
@@ -107,16 +97,7 @@ def pose_of(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
     return np.concatenate([position, quaternion_of(rotation)], axis=-1)
 
 
-def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
-
-
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    pairs = ((1, 2), (2, 0), (0, 1))
-    return np.stack([a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in pairs], axis=-1)
-
-
 def _lengths(columns: np.ndarray) -> np.ndarray:
     """float64[..., 3]: of each column; infinite where a square is."""
     with np.errstate(over="ignore"):
-        return np.sqrt(columns[..., 0, :] ** 2 + columns[..., 1, :] ** 2 + columns[..., 2, :] ** 2)
+        return norm(np.swapaxes(columns, -1, -2))

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Usd, UsdGeom, Vt
+from pxr import Usd
 
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.transform import TransformError, check_columns, columns_of, rotation_of, scales_of
 
 AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
@@ -30,16 +31,15 @@ class Turned:
 
 
 class WorldTransforms:
-    """Transforms of prims in the world, at the cache's time.
+    """Transforms of prims in the world, at the time of `transforms`.
 
     position: float64[N, 3], in stage units. columns: float64[N, 3, 3], images of the axes. Those that `check` would
     refuse have rotations that mean nothing.
     """
 
-    def __init__(self, cache: UsdGeom.XformCache, prims: Mapping[str, Usd.Prim]) -> None:
+    def __init__(self, transforms: PrimTransforms, prims: Mapping[str, Usd.Prim]) -> None:
         self._row = {path: row for row, path in enumerate(prims)}
-        found = Vt.Matrix4dArray([cache.GetLocalToWorldTransform(prim) for prim in prims.values()])
-        matrix = np.array(found).reshape(-1, 4, 4)
+        matrix = transforms.matrices(list(prims.values()))
         self.position, self.columns = matrix[:, 3, :3], columns_of(matrix)
         self._turned: dict[str, Turned] = {}
         try:

@@ -11,11 +11,12 @@ import warp as wp
 import collidecli
 from collidecli.engine.cells import place_shapes
 from collidecli.engine.contact.reduction import reduce_contacts
-from collidecli.engine.kernel import HEADER_FLAGS, kernel
+from collidecli.engine.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel
 from collidecli.engine.narrow_phase.dispatch import room
 from collidecli.model.shape_types import ShapeType
 from tests.support import convex_runner
 
+OURS = (*HEADER_FLAGS, *SEPARATE_OPERATIONS)
 PACKAGES = (Path(collidecli.__file__).parent, Path(convex_runner.__file__).parents[1])
 
 
@@ -30,7 +31,7 @@ def test_kernels_are_declared_in_one_place():
 )
 def test_a_kernel_is_compiled_by_warps_flags_and_ours(declared):
     module = declared.module
-    assert module.options["cpu_compiler_flags"].split() == [*wp.config.cpu_compiler_flags.split(), *HEADER_FLAGS]
+    assert module.options["cpu_compiler_flags"].split() == [*wp.config.cpu_compiler_flags.split(), *OURS]
     assert list(module.kernels.values()) == [declared]
 
 
@@ -44,4 +45,4 @@ def test_what_the_user_sets_for_all_of_warp_stays(monkeypatch, flags, first):
         pass
 
     declared = kernel(nothing)
-    assert declared.module.options["cpu_compiler_flags"].split() == [*first, *HEADER_FLAGS]
+    assert declared.module.options["cpu_compiler_flags"].split() == [*first, *OURS]

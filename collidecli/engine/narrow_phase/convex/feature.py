@@ -1,5 +1,7 @@
 """What a feature of a convex shape is, and the limits that tell features apart; see `features`."""
 
+import math
+
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
@@ -17,7 +19,7 @@ CODE_ROOM = 2 * RIM_COUNT
 EDGES = wp.constant(RIM_COUNT)
 """Numbers of a feature: its corners', and from EDGES on those of a face's edges, from each corner to the next."""
 RIM_CORNERS = wp.constant(RIM_COUNT)
-RIM_SINE = wp.constant(Real(0.75**0.5))
+RIM_SINE = wp.constant(Real(math.sqrt(0.75)))
 LOWER_RIM = wp.constant(8)
 UPPER_RIM = wp.constant(20)
 

@@ -5,6 +5,7 @@ What the surface shares with a wall is the wall's, what a wall shares with the b
 
 import warp as wp
 
+from collidecli.engine.geometry.elementary import arc_tangent
 from collidecli.engine.geometry.heightfields import (
     Field,
     border_vertex,
@@ -228,7 +229,7 @@ def bits_of_face(field: Field, number: int, of_own: bool) -> int:
 @wp.func
 def angle_between(u: Vec3, v: Vec3) -> Real:
     """Of two vectors."""
-    return wp.atan2(wp.length(wp.cross(u, v)), wp.dot(u, v))
+    return arc_tangent(wp.length(wp.cross(u, v)), wp.dot(u, v))
 
 
 @wp.func(inline=False)

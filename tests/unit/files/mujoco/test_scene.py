@@ -114,8 +114,8 @@ def test_kinematics_follows_qpos_and_mocap(tmp_path):
     data = mujoco.MjData(scene.mj_model)
     data.qpos[:] = qpos[1]
     mujoco.mj_forward(scene.mj_model, data)
-    np.testing.assert_array_equal(poses[1, :4, :3], data.xpos[1:5])
-    np.testing.assert_array_equal(poses[1, :4, 6], data.xquat[1:5, 0])
+    np.testing.assert_allclose(poses[1, :4, :3], data.xpos[1:5], rtol=0, atol=2e-15)
+    np.testing.assert_allclose(poses[1, :4, 6], data.xquat[1:5, 0], rtol=0, atol=1e-15)
     np.testing.assert_array_equal(kinematics.poses(qpos)[0, hand, :3], [5, 0, 0])
 
 

@@ -7,6 +7,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.files.usd.motion import is_animated
+from collidecli.files.usd.prim_transforms import PrimTransforms
 from collidecli.files.usd.scene import add_usd
 from collidecli.files.usd.world_transforms import AXIS_ORDER, WorldTransforms
 from collidecli.model.builder import ModelBuilder
@@ -26,7 +27,7 @@ def test_scale_and_rotation_give_the_matrix_back_and_have_no_reflection():
         xform.AddTransformOp().Set(Gf.Matrix4d().SetScale(scale) * Gf.Matrix4d(turn, Gf.Vec3d(*rng.normal(size=3))))
         prims[f"/x{place}"] = xform.GetPrim()
     cache = UsdGeom.XformCache()
-    transforms = WorldTransforms(cache, prims)
+    transforms = WorldTransforms(PrimTransforms(Usd.TimeCode.Default()), prims)
     for axis, order in AXIS_ORDER.items():
         turned = transforms.turned(axis)
         for path, prim in prims.items():

@@ -1,0 +1,134 @@
+"""Orientations of an MJCF or URDF scene as quaternions, before MuJoCo compiles it.
+
+MuJoCo computes quaternions from Euler angles, an axis and an angle, a z axis, and the two ends of a capsule with sine,
+cosine and arc tangent of the C library, whose last bit depends on the processor. Here its formulas are evaluated by
+`numerics.elementary`, and the spec then holds quaternions only: MuJoCo multiplies and normalizes those, which is the
+same on every processor. The axes x and y (`xyaxes`) need no function but the square root and stay.
+"""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from collidecli.numerics.elementary import atan2, sincos
+from collidecli.numerics.matrices import cross, norm
+
+_KIND = mujoco.mjtOrientation
+_GEOM = mujoco.mjtGeom
+_WITH_ENDS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_BOX)
+_BY_RADIUS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER)
+_SHORTEST = 1e-10
+"""Sine below which MuJoCo takes a vector for the z axis or its opposite."""
+_LEAST_LENGTH = 1e-14
+"""Between two ends; MuJoCo refuses less."""
+_LEAST_AXIS = 1e-15
+"""Length of a vector that MuJoCo does not normalize."""
+
+
+def resolve_orientations(spec: mujoco.MjSpec) -> None:
+    """Puts quaternions in place of the other forms of orientation in the bodies, frames and geoms of a spec.
+
+    What MuJoCo would refuse stays as it is, so that MuJoCo says why.
+    """
+    elements = [*spec.bodies, *spec.frames, *spec.geoms]
+    _resolve_euler([e for e in elements if e.alt.type == _KIND.mjORIENTATION_EULER])
+    _resolve_axis_angle([e for e in elements if e.alt.type == _KIND.mjORIENTATION_AXISANGLE])
+    z_axes = [e for e in elements if e.alt.type == _KIND.mjORIENTATION_ZAXIS]
+    _set_quaternions(z_axes, _from_z_axis(_rows([e.alt.zaxis for e in z_axes], 3)))
+    _resolve_ends([geom for geom in spec.geoms if geom.type in _WITH_ENDS and not np.isnan(geom.fromto[0])])
+
+
+def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarray:
+    """float64[n, 4], wxyz, unit: rotations by angles [n, 3] [rad] about the axes that each sequence names.
+
+    Lower-case letters are axes of the turned frame, capitals those of the frame outside: MuJoCo's `eulerseq`.
+    """
+    sine, cosine = sincos(0.5 * angles)
+    found = np.zeros((len(angles), 4))
+    found[:, 0] = 1.0
+    for row, sequence in enumerate(sequences):
+        q = [1.0, 0.0, 0.0, 0.0]
+        for k, letter in enumerate(sequence):
+            turn = [float(cosine[row, k]), 0.0, 0.0, 0.0]
+            turn[1 + "xyz".index(letter.lower())] = float(sine[row, k])
+            q = _product(q, turn) if letter.islower() else _product(turn, q)
+        found[row] = q
+    return found / norm(found)[:, None]
+
+
+def _resolve_euler(elements: list[Any]) -> None:
+    sequences = ["".join(map(str, e.compiler.eulerseq)) for e in elements]
+    sound = [len(s) == 3 and set(s.lower()) <= set("xyz") for s in sequences]
+    elements = [e for e, is_sound in zip(elements, sound, strict=True) if is_sound]
+    angles = _rows([_radians(e.alt.euler, e) for e in elements], 3)
+    _set_quaternions(elements, euler_quaternions(angles, [s for s, ok in zip(sequences, sound, strict=True) if ok]))
+
+
+def _resolve_axis_angle(elements: list[Any]) -> None:
+    axis = _rows([e.alt.axisangle[:3] for e in elements], 3)
+    length = norm(axis)
+    elements = [e for e, size in zip(elements, length, strict=True) if size >= _LEAST_AXIS]
+    axis = axis[length >= _LEAST_AXIS] * (1.0 / length[length >= _LEAST_AXIS])[:, None]
+    angle = _rows([_radians(e.alt.axisangle[3:], e) for e in elements], 1)[:, 0]
+    sine, cosine = sincos(0.5 * angle)
+    _set_quaternions(elements, np.column_stack([cosine, axis * sine[:, None]]))
+
+
+def _resolve_ends(geoms: list[Any]) -> None:
+    """Capsules and others by their two ends: position, half length and orientation."""
+    ends = _rows([geom.fromto for geom in geoms], 6)
+    line = ends[:, :3] - ends[:, 3:]
+    length = norm(line)
+    sound = np.isfinite(ends).all(axis=1) & (length >= _LEAST_LENGTH)
+    quaternion = _from_z_axis(line[sound])
+    middle = 0.5 * (ends[sound, :3] + ends[sound, 3:])
+    chosen = [geom for geom, is_sound in zip(geoms, sound, strict=True) if is_sound]
+    for geom, q, position, size in zip(chosen, quaternion, middle, length[sound] / 2.0, strict=True):
+        radius = float(geom.size[0])
+        geom.size = [radius, size, geom.size[2]] if geom.type in _BY_RADIUS else [radius, radius, size]
+        geom.pos, geom.fromto = position, [np.nan] * 6
+        _set_quaternions([geom], q[None])
+
+
+def _from_z_axis(vector: np.ndarray) -> np.ndarray:
+    """float64[n, 4], wxyz: the shortest rotations that take z to the directions of vectors."""
+    with np.errstate(all="ignore"):
+        unit = vector * (1.0 / norm(vector))[:, None]
+        axis = cross(np.array([0.0, 0.0, 1.0]), unit)
+        sine = norm(axis)
+        along = sine < _SHORTEST
+        axis = np.where(along[:, None], np.array([1.0, 0.0, 0.0]), axis * (1.0 / sine)[:, None])
+    half_sine, half_cosine = sincos(0.5 * atan2(sine, unit[:, 2]))
+    return np.column_stack([half_cosine, axis * half_sine[:, None]])
+
+
+def _set_quaternions(elements: Iterable[Any], quaternions: np.ndarray) -> None:
+    for element, quaternion in zip(elements, quaternions, strict=True):
+        if np.isfinite(quaternion).all():
+            element.quat = quaternion
+            element.alt.type = _KIND.mjORIENTATION_QUAT
+
+
+def _radians(angles: np.ndarray, element: Any) -> np.ndarray:
+    angles = np.asarray(angles, np.float64)
+    return angles / 180.0 * np.pi if element.compiler.degree else angles
+
+
+def _product(p: list[float], q: list[float]) -> list[float]:
+    return [
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1],
+        p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0],
+    ]
+
+
+def _rows(vectors: list[Any], width: int) -> np.ndarray:
+    return np.array(vectors, np.float64).reshape(-1, width)
