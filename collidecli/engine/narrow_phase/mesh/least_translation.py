@@ -1,0 +1,571 @@
+"""The least translation that takes a convex shape out of a surface of triangles, per region of overlap.
+
+Contacts of single triangles do not tell how far a shape must move to be free of all of them. Once the contacts of a pair
+are known and some overlap, the deepest is verified: the shape, moved along its normal, must be free where the contact
+says so, and a point of one body inside the other proves that no translation much shorter can do. Otherwise directions are
+searched: normals of contacts and of triangles that are crossed, the way to the nearest surface, a fixed set; and from
+the best of these by sequential quadratic programming: each triangle that was left last along a direction gives a plane,
+and the point of all planes' half-spaces that is nearest to the origin is the next translation.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.cells import Instances
+from collidecli.engine.contact.order import swap_contacts
+from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.hulls import FACE_ROW, HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
+from collidecli.engine.geometry.support import Primitive, Vertex
+from collidecli.engine.kernel import kernel
+from collidecli.engine.narrow_phase.convex.features import feature_at
+from collidecli.engine.narrow_phase.convex.gjk import nearest_of_cores
+from collidecli.engine.narrow_phase.convex.penetration import PARTING, cores_of
+from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
+from collidecli.engine.narrow_phase.heightfield.buried import middle_of
+from collidecli.engine.narrow_phase.join import each_feature_once
+from collidecli.engine.narrow_phase.mesh.region import Region, boxes_overlap, own_half_extents
+from collidecli.engine.narrow_phase.mesh.regions import MOST_REGIONS, find_regions
+from collidecli.engine.narrow_phase.mesh.sweep import (
+    RECENT,
+    TOUCH,
+    FreeAt,
+    Sweep,
+    allowed_way,
+    begin_near,
+    corners_of,
+    depth_inside,
+    first_free,
+    named_of,
+    next_near,
+)
+from collidecli.engine.narrow_phase.query import Query, query_of
+from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
+
+# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument.
+# ruff: noqa: F811
+
+WITHIN = wp.constant(Real(1.02))
+"""A translation along a contact's normal counts where it is at most this many times a lower bound of all of them."""
+ALIKE = wp.constant(Real(0.9))
+"""Cosine of two contacts' normals below which they may belong to two regions."""
+EQUAL_DEPTH = wp.constant(Real(1.0e-6))
+"""Share of the smaller one's size: depths that differ by no more are one."""
+SPREAD = 42
+"""Directions of the fixed set, on a Fibonacci spiral."""
+CROSSED = 24
+"""Normals of crossed triangles that are tried at most."""
+FROM_CONTACTS = 16
+"""Normals of contacts that are tried at most."""
+WAYS = SPREAD + CROSSED + FROM_CONTACTS + 2
+SAME_WAY = wp.constant(Real(0.97))
+"""Cosine from which on two directions are one among those that are tried."""
+NEARBY = wp.constant(Real(1.3))
+"""How many times as far as the best a direction is followed that may be refined."""
+STARTS = wp.constant(4)
+"""Directions that are refined."""
+APART = wp.constant(Real(0.9))
+"""Cosine below which two of these are apart."""
+STEPS = wp.constant(16)
+"""Of quadratic programming, from each."""
+PLANES = 6
+"""Planes that are kept, the last of each triangle."""
+GAIN = wp.constant(Real(0.999))
+"""A refinement ends where it promises less than this share of the best."""
+
+
+@wp.struct
+class Least:
+    """The best so far. t: translation [m]; way: along which, unit, the shape's frame; number, normal, exact: as of
+    `FreeAt`."""
+
+    t: Real
+    way: Vec3
+    number: int
+    normal: Vec3
+    exact: int
+
+
+@wp.struct
+class Plane:
+    """A translation x with normal.x >= height leaves triangle `number`; both in the shape's frame."""
+
+    normal: Vec3
+    height: Real
+    number: int
+
+
+@wp.func
+def spread_way(k: int) -> Vec3:
+    """Direction k of the fixed set."""
+    z = Real(1.0) - (Real(2.0) * Real(k) + Real(1.0)) / Real(wp.static(SPREAD))
+    angle = Real(2.399963229728653) * Real(k)
+    across = wp.sqrt(wp.max(Real(0.0), Real(1.0) - z * z))
+    return Vec3(across * wp.cos(angle), across * wp.sin(angle), z)
+
+
+@wp.func
+def depth_in_shape(shape: Primitive, point: Vec3) -> Real:
+    """At most how far a point in a shape is from its surface [m]; 0 or less outside. Exact but for ellipsoids."""
+    size = shape.size
+    across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
+    if shape.type == BOX:
+        beside = size - wp.abs(point)
+        return wp.min(beside[0], wp.min(beside[1], beside[2]))
+    if shape.type == CYLINDER:
+        return wp.min(size[0] - across, size[1] - wp.abs(point[2]))
+    if shape.type == CONE:
+        slant = wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
+        to_side = (size[0] * (size[1] - point[2]) - Real(2.0) * size[1] * across) / slant
+        return wp.min(point[2] + size[1], to_side)
+    if shape.type == ELLIPSOID:
+        scaled = wp.length(wp.cw_div(point, size))
+        return (Real(1.0) - scaled) * wp.min(size[0], wp.min(size[1], size[2]))
+    if shape.type == CAPSULE:
+        on_axis = Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
+        return size[0] - wp.length(point - on_axis)
+    return size[0] - wp.length(point)
+
+
+@wp.func
+def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
+    """The same in a hull."""
+    least = Real(wp.inf)
+    for face in range(shape.face_count):
+        normal = shape.point[shape.normal + face]
+        corner = shape.point[shape.vertex + shape.table[shape.face + face * FACE_ROW + 1]]
+        least = wp.min(least, wp.dot(normal, corner - point))
+    return least
+
+
+@wp.func
+def better(before: Least, found: FreeAt, way: Vec3) -> Least:
+    """The better of the best so far and what a direction gave."""
+    best = before
+    if found.t < before.t:
+        best.t = found.t
+        best.way = way
+        best.number = found.number
+        best.normal = found.normal
+        best.exact = found.exact
+    return best
+
+
+@wp.func
+def allowed_in(surface: Any, sweep: Sweep, way: Vec3) -> Vec3:
+    """`allowed_way` of a direction of the shape's frame."""
+    return sweep.rotation * allowed_way(surface, wp.transpose(sweep.rotation) * way)
+
+
+@wp.func
+def add_way(ways: wp.array[Vec3], count: int, way: Vec3) -> int:
+    """Puts a direction to those that are tried, if none of them is near to it."""
+    for k in range(count):
+        if wp.dot(ways[k], way) > SAME_WAY:
+            return count
+    ways[count] = way
+    return count + 1
+
+
+@wp.func
+def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, way: Vec3) -> int:
+    """Keeps the plane of the triangle that was left last; of too many the oldest goes."""
+    plane = Plane()
+    plane.normal = found.normal
+    plane.height = found.t * wp.dot(found.normal, way)
+    plane.number = found.number
+    count = before
+    for k in range(before):
+        if planes[k].number == plane.number and count == before:
+            count = before - 1
+            for i in range(k, before - 1):
+                planes[i] = planes[i + 1]
+    if count == wp.static(PLANES):
+        count -= 1
+        for i in range(wp.static(PLANES - 1)):
+            planes[i] = planes[i + 1]
+    planes[count] = plane
+    return count + 1
+
+
+@wp.func
+def holds_all(planes: wp.array[Plane], count: int, x: Vec3, slack: Real) -> bool:
+    """Whether a translation is in all half-spaces."""
+    for k in range(count):
+        if wp.dot(planes[k].normal, x) < planes[k].height - slack:
+            return False
+    return True
+
+
+@wp.func(inline=False)
+def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
+    """The shortest translation in all half-spaces, by all sets of up to three planes; zero where none is found."""
+    best = Vec3()
+    square = Real(wp.inf)
+    for i in range(count):
+        x = planes[i].height * planes[i].normal
+        if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
+            best = x
+            square = wp.length_sq(x)
+        for j in range(i):
+            u = planes[i].normal
+            v = planes[j].normal
+            cosine = wp.dot(u, v)
+            sine_square = Real(1.0) - cosine * cosine
+            if sine_square < Real(1.0e-12):
+                continue
+            of_u = (planes[i].height - cosine * planes[j].height) / sine_square
+            of_v = (planes[j].height - cosine * planes[i].height) / sine_square
+            x = of_u * u + of_v * v
+            if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
+                best = x
+                square = wp.length_sq(x)
+            for k in range(j):
+                w = planes[k].normal
+                volume = wp.dot(u, wp.cross(v, w))
+                if wp.abs(volume) < Real(1.0e-9):
+                    continue
+                x = planes[i].height * wp.cross(v, w) + planes[j].height * wp.cross(w, u)
+                x = (x + planes[k].height * wp.cross(u, v)) / volume
+                if wp.length_sq(x) < square and holds_all(planes, count, x, slack):
+                    best = x
+                    square = wp.length_sq(x)
+    return best
+
+
+@wp.func(inline=False)
+def refine(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    start: Vec3,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Least:
+    """The best once a direction has been refined by sequential quadratic programming."""
+    best = before
+    planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
+    count = int(0)
+    way = start
+    limit = best.t * NEARBY
+    for _step in range(STEPS):
+        found = first_free(a, pair, surface, sweep, way, limit, recent, simplex)
+        best = better(best, found, way)
+        limit = wp.min(limit, wp.max(found.t, best.t))
+        if found.number < 0:
+            return best
+        count = add_plane(planes, count, found, way)
+        x = nearest_beyond(planes, count, sweep.touch)
+        length = wp.length(x)
+        if length <= Real(0.0) or length >= best.t * GAIN:
+            return best
+        after = allowed_in(surface, sweep, x / length)
+        if wp.dot(after, way) > Real(1.0) - Real(1.0e-12):
+            return best
+        way = after
+    return best
+
+
+@wp.func(inline=False)
+def search(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    ways: wp.array[Vec3],
+    given: int,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Least:
+    """The least translation over directions. ways: the first `given` are tried; room for WAYS."""
+    best = before
+    count = given
+    cores = pair
+    crossed = int(0)
+    cursor = begin_near(surface, sweep.lower, sweep.upper)
+    while cursor.number >= 0 and crossed < wp.static(CROSSED):
+        cores.b = corners_of(surface, cursor.number)
+        for turn in range(2 - surface.closed):
+            normal = wp.where(turn == 0, cores.b.normal, -cores.b.normal)
+            after = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * normal))
+            crossed += after - count
+            count = after
+        cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+    for k in range(wp.static(SPREAD)):
+        if count < wp.static(WAYS):
+            count = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * spread_way(k)))
+    length = wp.zeros(shape=wp.static(WAYS), dtype=Real)
+    for k in range(count):
+        found = first_free(a, pair, surface, sweep, ways[k], best.t * NEARBY, recent, simplex)
+        length[k] = found.t
+        best = better(best, found, ways[k])
+    limit = best.t * NEARBY
+    starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
+    started = int(0)
+    best = refine(a, pair, surface, sweep, best, best.way, recent, simplex)
+    while started < STARTS:
+        least = limit
+        chosen = int(-1)
+        for k in range(count):
+            apart = length[k] < least
+            for i in range(started):
+                apart = apart and wp.dot(starts[i], ways[k]) < APART
+            if apart:
+                least = length[k]
+                chosen = k
+        if chosen < 0:
+            return best
+        starts[started] = ways[chosen]
+        started += 1
+        best = refine(a, pair, surface, sweep, best, ways[chosen], recent, simplex)
+    return best
+
+
+@wp.func(inline=False)
+def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> StagedContact:
+    """The contact of a translation: where the shape, once it is moved, still touches the surface."""
+    contact = StagedContact()
+    contact.normal = -best.way
+    contact.separation = -best.t
+    cores = pair
+    triangle = named_of(surface, best.number)
+    cores.b = corners_of(surface, best.number)
+    cores.position = pair.position - best.t * best.way - PARTING * sweep.size * best.normal
+    nearest = nearest_of_cores(cores, -best.normal, Real(wp.inf), simplex)
+    contact.point = nearest.on_a + pair.radius_a * nearest.normal
+    foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.way - pair.position)
+    contact.feature_a = feature_at(a, contact.point, nearest.normal)
+    contact.feature_b = triangle_feature_at(triangle, foot)
+    return contact
+
+
+@wp.func
+def lower_bound(a: Any, pair: Any, surface: Any, contact: StagedContact) -> Real:
+    """At least how far a shape must move: how deep either witness of a contact is in the other body [m]."""
+    on_a = wp.transpose(pair.rotation) * (contact.point - pair.position)
+    of_a = depth_inside(surface, on_a)
+    return wp.max(of_a, depth_in_shape(a, contact.point + contact.separation * contact.normal))
+
+
+@wp.func
+def region_of(regions: wp.array[Region], count: int, contact: StagedContact) -> int:
+    """The region that is nearest to the middle between a contact's points."""
+    point = contact.point + Real(0.5) * contact.separation * contact.normal
+    nearest = int(0)
+    least = Real(wp.inf)
+    for k in range(count):
+        off = point - wp.max(regions[k].lower, wp.min(regions[k].upper, point))
+        if wp.length_sq(off) < least:
+            least = wp.length_sq(off)
+            nearest = k
+    return nearest
+
+
+@wp.struct
+class Written:
+    """count: contacts that a pair has now. changed: 1 where any of them is new. exact: as of `FreeAt`."""
+
+    count: int
+    changed: int
+    exact: int
+
+
+@wp.func(inline=False)
+def settle_region(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    regions: wp.array[Region],
+    region_count: int,
+    region: int,
+    contact: wp.array[StagedContact],
+    first: int,
+    before: Written,
+    room: int,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Written:
+    """Gives the deepest contact of a region the least translation, and drops those that claim more.
+
+    region: its number, of region_count; with one region at most every contact of the pair is in it. room: rows that the
+    pair has.
+    """
+    result = before
+    deepest = int(-1)
+    bound = Real(0.0)
+    for i in range(first, first + before.count):
+        if contact[i].separation < Real(0.0):
+            if region_count < 2 or region_of(regions, region_count, contact[i]) == region:
+                if deepest < 0 or contact[i].separation < contact[deepest].separation:
+                    deepest = i
+    best = Least()
+    best.t = Real(wp.inf)
+    best.exact = 1
+    if deepest >= 0:
+        depth = -contact[deepest].separation
+        for i in range(first, first + before.count):
+            if contact[i].separation * WITHIN <= -depth:
+                bound = wp.max(bound, lower_bound(a, pair, surface, contact[i]))
+        best.way = allowed_in(surface, sweep, -contact[deepest].normal)
+        best = better(best, first_free(a, pair, surface, sweep, best.way, Real(wp.inf), recent, simplex), best.way)
+        along = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+        if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
+            return result
+    if best.t > bound * WITHIN:
+        ways = wp.zeros(shape=wp.static(WAYS), dtype=Vec3)
+        given = int(0)
+        for i in range(first, first + before.count):
+            if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
+                given = add_way(ways, given, allowed_in(surface, sweep, -contact[i].normal))
+        best = search(a, pair, surface, sweep, best, ways, given, recent, simplex)
+    if best.number < 0 or best.t == Real(wp.inf):
+        result.exact = wp.min(result.exact, best.exact)
+        return result
+    result.exact = wp.min(result.exact, best.exact)
+    if deepest >= 0:
+        depth = -contact[deepest].separation
+        same = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+        if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
+            return result
+    elif before.count < room:
+        deepest = first + before.count
+        result.count += 1
+    else:
+        result.exact = 0
+        return result
+    contact[deepest] = contact_of(a, pair, surface, sweep, best, simplex)
+    result.changed = 1
+    i = first
+    while i < first + result.count:
+        drops = i != deepest and contact[i].separation < -best.t
+        if drops and region_count >= 2:
+            drops = region_of(regions, region_count, contact[i]) == region
+        if drops:
+            result.count -= 1
+            if first + result.count == deepest:
+                deepest = i
+            swap_contacts(contact, i, first + result.count)
+        else:
+            i += 1
+    return result
+
+
+@wp.func(inline=False)
+def settle_pair(
+    a: Any,
+    surface: Any,
+    query: Query,
+    size: Real,
+    scale: Real,
+    contact: wp.array[StagedContact],
+    first: int,
+    count: int,
+    room: int,
+) -> Written:
+    """Gives the deepest contact of each region of a pair the least translation.
+
+    size, scale: of the smaller and the larger of the two [m]. contact: the pair's from `first` on, `count` of `room`.
+    """
+    pair = cores_of(a, TriangleShape(), query.pose_b_to_a)
+    sweep = Sweep()
+    sweep.rotation = pair.rotation
+    sweep.position = pair.position
+    pose = wp.transform_inverse(query.pose_b_to_a)
+    box = bounding_box(a.type, a.size, pose, TOUCH * scale)
+    sweep.lower = box.lower
+    sweep.upper = box.upper
+    sweep.half = own_half_extents(a)
+    sweep.middle = wp.transform_point(pose, middle_of(a))
+    sweep.touch = TOUCH * scale
+    sweep.size = size
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
+    for k in range(wp.static(RECENT)):
+        recent[k] = -1
+    result = Written()
+    result.count = count
+    result.exact = 1
+    regions = wp.zeros(shape=wp.static(MOST_REGIONS), dtype=Region)
+    region_count = int(1)
+    deepest = first
+    for i in range(first, first + count):
+        if contact[i].separation < contact[deepest].separation:
+            deepest = i
+    for i in range(first, first + count):
+        if contact[i].separation < Real(0.0) and wp.dot(contact[i].normal, contact[deepest].normal) < ALIKE:
+            region_count = 2
+    if region_count == 2:
+        region_count = find_regions(a, pair, surface, sweep, regions, simplex)
+    if region_count < 2:
+        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, room, recent, simplex)
+    sweep.in_region = 1
+    for region in range(region_count):
+        sweep.region = regions[region]
+        result = settle_region(
+            a, pair, surface, sweep, regions, region_count, region, contact, first, result, room, recent, simplex
+        )
+    return result
+
+
+def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that gives pairs of a convex shape and a surface the depths of their regions.
+
+    surface_of(rows, surfaces, query): the surface of a pair. shape_a: `primitive_of` or `hull_of`.
+    """
+
+    def settle_depths(
+        rows: ShapeRows,
+        margins: Margins,
+        instances: Instances,
+        candidates: Candidates,
+        surfaces: Any,
+        order: wp.array[wp.int32],
+        start: int,
+        parts: int,
+        piece_end: wp.array[wp.int32],
+        limit: int,
+        inexact: wp.array[wp.int32],
+        contact: wp.array[StagedContact],
+        most: int,
+    ):
+        """One thread a candidate of a bucket, whose contacts have been joined, in rows for `most` a piece."""
+        thread = wp.tid()
+        candidate = order[start + thread]
+        count = candidates.found[candidate]
+        first = candidates.first[candidate]
+        nearest = Real(0.0)
+        for i in range(first, first + count):
+            nearest = wp.min(nearest, contact[i].separation)
+        if nearest < Real(0.0):
+            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            a = shape_a(rows, query.row_a)
+            surface = surface_of(rows, surfaces, query)
+            begin = int(0)
+            if thread > 0:
+                begin = piece_end[thread * parts - 1]
+            room = (piece_end[(thread + 1) * parts - 1] - begin) * most
+            size_a = wp.length(rows.size[query.row_a])
+            size_b = wp.length(rows.size[query.row_b])
+            written = settle_pair(
+                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, room
+            )
+            if written.exact == 0:
+                wp.atomic_add(inexact, 0, 1)
+            if written.changed == 1:
+                row = candidates.row[candidate]
+                swapped = rows.type[row[0]] > rows.type[row[1]]
+                count = each_feature_once(contact, first, written.count, swapped)
+                candidates.found[candidate] = count
+                candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+
+    settle_depths.__annotations__["surfaces"] = surfaces_type
+    return kernel(settle_depths)
