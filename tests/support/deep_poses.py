@@ -11,6 +11,7 @@ from scipy.spatial import ConvexHull
 
 import collidecli
 from collidecli.model.builder import ModelBuilder
+from tests.support.heightfields import Terrain
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob, bumpy, prism, torus
 from tests.support.translation_oracle import Translations, directions_on_sphere, posed
@@ -126,6 +127,26 @@ def collided(surface: Mesh, convex: Convex, poses: np.ndarray, **options: Any):
     builder.add_shape_mesh(-1, *surface, **options)
     convex.add(builder, builder.add_body())
     return collidecli.collide(builder.finalize(), poses[:, None, None], gap=0.0)
+
+
+def deep_terrain(size: float = 1.0) -> Terrain:
+    """Hills as high as they are wide, over a rectangle of half sizes 1.5 and 1.2 times `size`."""
+    x, y = np.meshgrid(np.linspace(-1.5, 1.5, 19), np.linspace(-1.2, 1.2, 16))
+    heights = 0.35 * np.sin(3.1 * x + 0.4) * np.cos(2.7 * y) + 0.1 * np.sin(7.0 * x * y)
+    return Terrain((size * heights).astype(np.float32).astype(float), 1.5 * size, 1.2 * size, 3.0 * size)
+
+
+def collided_on_terrain(terrain: Terrain, convex: Convex, poses: np.ndarray):
+    """As `collided`, of a heightfield."""
+    builder = ModelBuilder()
+    builder.add_shape_heightfield(-1, terrain.heights.astype(np.float32), terrain.hx, terrain.hy, terrain.base)
+    convex.add(builder, builder.add_body())
+    return collidecli.collide(builder.finalize(), poses[:, None, None], gap=0.0)
+
+
+def solid_without_base(terrain: Terrain) -> Mesh:
+    """The solid of a terrain whose base does not count: far below."""
+    return Terrain(terrain.heights, terrain.hx, terrain.hy, 30.0 * terrain.base).solid()
 
 
 def measure(surface: Mesh, convex: Convex, poses: np.ndarray, contacts: Any, directions: np.ndarray) -> list[Measured]:

@@ -23,6 +23,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
 from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.kernel import kernel
+from collidecli.engine.narrow_phase.convex.creases import any_tangent
 from collidecli.engine.narrow_phase.convex.features import feature_at
 from collidecli.engine.narrow_phase.convex.gjk import nearest_of_cores
 from collidecli.engine.narrow_phase.convex.penetration import PARTING, cores_of
@@ -56,9 +57,9 @@ ALIKE = wp.constant(Real(0.9))
 """Cosine of two contacts' normals below which they may belong to two regions."""
 EQUAL_DEPTH = wp.constant(Real(1.0e-6))
 """Share of the smaller one's size: depths that differ by no more are one."""
-SPREAD = 42
+SPREAD = 92
 """Directions of the fixed set, on a Fibonacci spiral."""
-CROSSED = 24
+CROSSED = 32
 """Normals of crossed triangles that are tried at most."""
 FROM_CONTACTS = 16
 """Normals of contacts that are tried at most."""
@@ -67,7 +68,7 @@ SAME_WAY = wp.constant(Real(0.97))
 """Cosine from which on two directions are one among those that are tried."""
 NEARBY = wp.constant(Real(1.3))
 """How many times as far as the best a direction is followed that may be refined."""
-STARTS = wp.constant(4)
+STARTS = wp.constant(5)
 """Directions that are refined."""
 APART = wp.constant(Real(0.9))
 """Cosine below which two of these are apart."""
@@ -75,6 +76,15 @@ STEPS = wp.constant(16)
 """Of quadratic programming, from each."""
 PLANES = 6
 """Planes that are kept, the last of each triangle."""
+WIDEST = wp.constant(Real(0.24))
+NARROWEST = wp.constant(Real(0.01))
+"""Steps of the pattern search, the first and the least [rad]."""
+AROUND = wp.constant(6)
+"""Directions around the best that each of them tries."""
+TRIES = wp.constant(72)
+"""Directions of a pattern search at most."""
+BEHIND = wp.constant(Real(1.2))
+"""A pattern search ends at half of its widest step where it is this many times as far as the best of all."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where it promises less than this share of the best."""
 
@@ -274,6 +284,48 @@ def refine(
 
 
 @wp.func(inline=False)
+def pattern_search(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    start: Vec3,
+    length: Real,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Least:
+    """The best once directions around one have been tried, ever nearer. length: what that one gives [m]."""
+    best = before
+    way = start
+    least = length
+    step = WIDEST
+    tries = int(0)
+    while step > NARROWEST and tries < TRIES:
+        first = any_tangent(way)
+        second = wp.cross(way, first)
+        after = way
+        improved = bool(False)
+        for k in range(AROUND):
+            angle = Real(1.0471975511965976) * Real(k) + Real(tries)
+            turned = wp.normalize(way + step * (wp.cos(angle) * first + wp.sin(angle) * second))
+            tried = allowed_in(surface, sweep, turned)
+            found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
+            if found.t < least:
+                least = found.t
+                after = tried
+                improved = True
+                best = better(best, found, tried)
+        tries += AROUND
+        way = after
+        if not improved:
+            step = Real(0.5) * step
+            if least > BEHIND * best.t:
+                return best
+    return best
+
+
+@wp.func(inline=False)
 def search(
     a: Any,
     pair: Any,
@@ -322,11 +374,12 @@ def search(
                 least = length[k]
                 chosen = k
         if chosen < 0:
-            return best
+            break
         starts[started] = ways[chosen]
         started += 1
         best = refine(a, pair, surface, sweep, best, ways[chosen], recent, simplex)
-    return best
+        best = pattern_search(a, pair, surface, sweep, best, ways[chosen], length[chosen], recent, simplex)
+    return pattern_search(a, pair, surface, sweep, best, best.way, best.t, recent, simplex)
 
 
 @wp.func(inline=False)

@@ -107,7 +107,7 @@ def counts(surface: FieldSurface, number: int) -> bool:
     return number < base_begins(surface.field)
 
 
-@wp.func
+@wp.func(inline=False)
 def next_near(surface: FieldSurface, before: Targets, lower: Vec3, upper: Vec3) -> Targets:
     """At the next triangle that counts."""
     cursor = next_target(surface.field, before)
@@ -116,14 +116,25 @@ def next_near(surface: FieldSurface, before: Targets, lower: Vec3, upper: Vec3) 
     return cursor
 
 
-@wp.func
+@wp.func(inline=False)
 def begin_near(surface: FieldSurface, lower: Vec3, upper: Vec3) -> Targets:
-    """At the first triangle that counts near the middle of a box."""
+    """At the first triangle that counts near to a box, which is taken as a segment that is grown on all sides."""
     half = Real(0.5) * (upper - lower)
-    middle = lower + half
+    start = lower + half
     # Walls go on beyond their ends: a box there is brought to where they are.
-    grown = wp.max(half[0], wp.max(half[1], half[2])) + surface.reach
-    cursor = begin_targets(surface.field, middle, middle, grown)
+    if surface.beneath == 1:
+        start[2] = wp.min(start[2], surface.field.bottom)
+    else:
+        start[2] = wp.max(start[2], surface.field.bottom)
+    end = start
+    longest = int(0)
+    for axis in range(1, 3):
+        if half[axis] > half[longest]:
+            longest = axis
+    grown = wp.max(half[(longest + 1) % 3], half[(longest + 2) % 3])
+    start[longest] = start[longest] - (half[longest] - grown)
+    end[longest] = end[longest] + (half[longest] - grown)
+    cursor = begin_targets(surface.field, start, end, grown)
     while cursor.number >= 0 and not counts(surface, cursor.number):
         cursor = next_target(surface.field, cursor)
     return cursor
@@ -156,7 +167,7 @@ def lengthened(surface: FieldSurface, corner: Vec3) -> Vec3:
     return result
 
 
-@wp.func
+@wp.func(inline=False)
 def corners_of(surface: FieldSurface, number: int) -> TriangleShape:
     """The same on a heightfield."""
     shape = named_triangle(surface.field, number)
@@ -176,13 +187,13 @@ def named_of(surface: MeshSurface, number: int) -> TriangleShape:
     return triangle_shape(surface.meshes, surface.mesh, number)
 
 
-@wp.func
+@wp.func(inline=False)
 def named_of(surface: FieldSurface, number: int) -> TriangleShape:
     """The same on a heightfield."""
     return field_triangle(surface.field, number)
 
 
-@wp.func
+@wp.func(inline=False)
 def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     """How far a point in the solid is from the surface [m]; 0 for one that is not in it."""
     if surface.closed == 0:
@@ -197,7 +208,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     return wp.length(off)
 
 
-@wp.func
+@wp.func(inline=False)
 def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
     """The same in a heightfield, whose solid goes on where the base does not count."""
     field = surface.field
