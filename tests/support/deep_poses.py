@@ -39,7 +39,7 @@ def ball_mesh(radius: float, count: int = 150) -> Mesh:
 def capsule_mesh(radius: float, half: float, count: int = 150) -> Mesh:
     """The hull of two such polyhedra at the ends of a capsule's segment along z."""
     ball = radius * directions_on_sphere(count)
-    return hull_mesh(np.concatenate([ball + [0.0, 0.0, half], ball - [0.0, 0.0, half]]))
+    return hull_mesh(np.concatenate([ball + np.array([0.0, 0.0, z]) for z in (half, -half)]))
 
 
 def random_hull(seed: int, size: float, count: int = 24) -> Mesh:

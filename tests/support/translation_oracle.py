@@ -93,7 +93,7 @@ class Translations:
         )
 
     def _ranges(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of triangle pairs the axes [3, 11, P]; along each, the least and greatest movement of a that lets them overlap.
+        """Of triangle pairs the axes [3, 11, P]; along each, the least and greatest movement with which they overlap.
 
         The normals of the two triangles, and what is perpendicular to a side of each. A pair that is parallel only
         touches: it gets an empty range.

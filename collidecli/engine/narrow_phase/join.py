@@ -94,9 +94,9 @@ def sink_along(contact: wp.array[StagedContact], first: int, root: int, count: i
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
-        if child + 1 < count:
-            if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + child + 1].point, ACROSS):
-                child += 1
+        beside = wp.min(child + 1, count - 1)
+        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + beside].point, ACROSS):
+            child = beside
         if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
             return
         swap_contacts(contact, first + at, first + child)

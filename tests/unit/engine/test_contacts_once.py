@@ -1,4 +1,4 @@
-"""A convex shape that rests on a grid of triangles: one contact for each place within the pair, and all of its corners."""
+"""A convex shape on a grid of triangles: one contact for each place within the pair, and all of its corners."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The least translation that takes a convex shape out of a surface of triangles, per region of overlap.
 
-Contacts of single triangles do not tell how far a shape must move to be free of all of them. Once the contacts of a pair
-are known and some overlap, the deepest is verified: the shape, moved along its normal, must be free where the contact
-says so, and a point of one body inside the other proves that no translation much shorter can do. Otherwise directions are
-searched: normals of contacts and of triangles that are crossed, the way to the nearest surface, a fixed set; and from
-the best of these by sequential quadratic programming: each triangle that was left last along a direction gives a plane,
-and the point of all planes' half-spaces that is nearest to the origin is the next translation.
+Contacts of single triangles do not tell how far a shape must move to be free of all of them. Once the contacts of a
+pair are known and some overlap deeply, the deepest is verified: the shape, moved along its normal, must be free where
+the contact says so, and a point of one body inside the other proves that no translation much shorter can do. Otherwise
+directions are searched: normals of contacts and of triangles nearby, and a fixed set. The best are refined: by
+sequential quadratic programming, in which each triangle that was left last along a direction gives a plane, and the
+point of all planes' half-spaces that is nearest to the origin is the next translation; and by a pattern search.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from collidecli.engine.narrow_phase.convex.penetration import PARTING, cores_of
 from collidecli.engine.narrow_phase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrow_phase.heightfield.buried import middle_of
 from collidecli.engine.narrow_phase.join import each_feature_once
-from collidecli.engine.narrow_phase.mesh.region import Region, boxes_overlap, own_half_extents
+from collidecli.engine.narrow_phase.mesh.region import Region, own_half_extents
 from collidecli.engine.narrow_phase.mesh.regions import MOST_REGIONS, find_regions
 from collidecli.engine.narrow_phase.mesh.sweep import (
     RECENT,
@@ -48,8 +48,8 @@ from collidecli.engine.narrow_phase.mesh.sweep import (
 from collidecli.engine.narrow_phase.query import Query, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
-# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument.
-# ruff: noqa: F811
+# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument. Loops are plain.
+# ruff: noqa: F811, SIM110
 
 SHALLOW = wp.constant(Real(0.05))
 """Share of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper keep
@@ -71,7 +71,7 @@ SAME_WAY = wp.constant(Real(0.97))
 """Cosine from which on two directions are one among those that are tried."""
 NEARBY = wp.constant(Real(1.3))
 """How many times as far as the best a direction is followed that may be refined."""
-STARTS = wp.constant(5)
+STARTS = wp.constant(4)
 """Directions that are refined."""
 APART = wp.constant(Real(0.9))
 """Cosine below which two of these are apart."""
@@ -86,7 +86,7 @@ AROUND = wp.constant(6)
 """Directions around the best that each of them tries."""
 TRIES = wp.constant(72)
 """Directions of a pattern search at most."""
-BEHIND = wp.constant(Real(1.2))
+BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at half of its widest step where it is this many times as far as the best of all."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where it promises less than this share of the best."""
@@ -460,10 +460,11 @@ def settle_region(
     deepest = int(-1)
     bound = Real(0.0)
     for i in range(first, first + before.count):
-        if contact[i].separation < Real(0.0):
-            if region_count < 2 or region_of(regions, region_count, contact[i]) == region:
-                if deepest < 0 or contact[i].separation < contact[deepest].separation:
-                    deepest = i
+        counts = contact[i].separation < Real(0.0)
+        if counts and region_count >= 2:
+            counts = region_of(regions, region_count, contact[i]) == region
+        if counts and (deepest < 0 or contact[i].separation < contact[wp.max(deepest, 0)].separation):
+            deepest = i
     best = Least()
     best.t = Real(wp.inf)
     best.exact = 1

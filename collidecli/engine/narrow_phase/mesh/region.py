@@ -1,4 +1,4 @@
-"""A region of overlap of a convex shape and a surface: a box in the shape's frame, where the shape is before it moves."""
+"""A region of overlap of a convex shape and a surface: a box in the frame of the shape before it moves."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, SPHERE
+
+# Loops are plain.
+# ruff: noqa: SIM110
 
 CUT_ROOM = 12
 """Corners of a triangle that is cut by six planes: nine, and spare."""
@@ -82,7 +85,7 @@ def boxes_overlap(low: Vec3, high: Vec3, lower: Vec3, upper: Vec3, slack: Real) 
 
 @wp.func
 def is_in_region(region: Region, half: Vec3, p: Vec3, q: Vec3, r: Vec3, way: Vec3, t: Real, touch: Real) -> bool:
-    """Whether what a shape, moved by t along `way`, overlaps of a triangle is in what a region covers when it moves along.
+    """Whether what a shape, moved by t along `way`, overlaps of a triangle is in what a region covers moving along.
 
     p, q, r: the triangle, the frame of the shape before it moves. half: of the shape's own box [m].
     """

@@ -1,7 +1,7 @@
 """Regions of overlap of a convex shape and a surface of triangles, as boxes in the shape's frame.
 
-A region is what of the surface is in the shape and hangs together: the parts of crossed triangles, cut by the shape's own
-box, whose boxes overlap; in a closed surface also those between which the shape is in the solid.
+A region is what of the surface is in the shape and hangs together: the parts of crossed triangles, cut by the shape's
+own box, whose boxes overlap; in a closed surface also those between which the shape is in the solid.
 """
 
 from typing import Any

@@ -1,9 +1,10 @@
 """First translation along a direction at which a convex shape no longer overlaps a surface of triangles.
 
-A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a convex set, so along
-a ray it does so for one interval. `leave_triangle` gives the interval's end by conservative advancement from beyond it:
-planes that separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergh 2004, "Ray
-casting against general convex objects"). `first_free` goes from the end of one overlap to the end of the next.
+A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a convex set, so
+along a ray it does so for one interval. `leave_triangle` gives the interval's end by conservative advancement from
+beyond it: planes that separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergh
+2004, "Ray casting against general convex objects"). `first_free` goes from the end of one overlap to the end of the
+next.
 
 Directions and normals are in the shape's frame, boxes and points of the surface in the surface's.
 """
@@ -243,7 +244,7 @@ def allowed_way(surface: FieldSurface, way: Vec3) -> Vec3:
 
 @wp.struct
 class Sweep:
-    """A convex shape where it is, which is to be moved. rotation, position: the surface's frame in the shape's.
+    """A convex shape before it is moved. rotation, position: the surface's frame in the shape's.
 
     lower, upper: the shape's box, and middle: a point in it, the surface's frame [m]. half: half extents of its own box,
     its own frame [m]. touch: TOUCH of the size; size: of the smaller of the two [m]. region: where in_region is 1, what
