@@ -246,9 +246,9 @@ def allowed_way(surface: FieldSurface, way: Vec3) -> Vec3:
 class Sweep:
     """A convex shape before it is moved. rotation, position: the surface's frame in the shape's.
 
-    lower, upper: the shape's box, and middle: a point in it, the surface's frame [m]. half: half extents of its own box,
-    its own frame [m]. touch: TOUCH of the size; size: of the smaller of the two [m]. region: where in_region is 1, what
-    of the surface is overlapped elsewhere does not count.
+    lower, upper: the shape's box, and middle: a point in it, the surface's frame [m]. half: half extents of its own
+    box, its own frame [m]. touch: TOUCH of the size; size: of the smaller of the two [m]. region: where in_region is 1,
+    what of the surface is overlapped elsewhere does not count.
     """
 
     rotation: Mat33
