@@ -90,7 +90,7 @@ def test_sphere(surface, size):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("surface", SURFACES)
 def test_capsule(surface, size):
-    """The distance of its segment where it is apart; one that goes through a triangle overlaps by its radius at least."""
+    """The distance of its segment where it is apart; one that goes through a triangle is as deep as its radius."""
     body_q = poses(np.random.default_rng(2), size)
     contacts = collidecli.collide(scene(surface, size, ShapeType.CAPSULE, (0.1, 0.3)), body_q, gap=3.0 * size)
     apart = crossing = 0
