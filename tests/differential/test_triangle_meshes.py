@@ -71,16 +71,13 @@ def test_sphere(surface, size):
         if surface in CLOSED and winding(corners, center) > 0.5:
             distance, inside = -distance, inside + 1
         cell = contacts.cell(frame)
-        expected = distance - 0.2 * size
-        if expected > -0.01 * size:
-            assert cell.distance.min() == pytest.approx(expected, abs=ROUNDING * size)
-        else:  # in a groove it must move farther than away from the nearest surface
-            assert cell.distance.min() <= expected + ROUNDING * size
-        overlapping = np.flatnonzero(cell.distance < 0.0)
-        if len(overlapping) == 1:
-            moved = center - cell.distance[overlapping[0]] * cell.normal[overlapping[0]].astype(float)
-            assert point_distances(corners, moved).min() >= (0.2 - 1e-6) * size or expected > -0.01 * size
-            assert surface not in CLOSED or winding(corners, moved) < 0.5
+        # In a groove it must move farther than away from the nearest surface; then it is free, where it is in one place.
+        is_deep = distance < 0.19 * size
+        assert cell.distance.min() <= distance - 0.2 * size + ROUNDING * size
+        assert is_deep or cell.distance.min() >= distance - 0.2 * size - ROUNDING * size
+        if is_deep and (cell.distance < 0.0).sum() == 1:
+            moved = center - cell.distance.min() * cell.normal[np.argmin(cell.distance)].astype(float)
+            assert point_distances(corners, moved).min() >= (0.2 - 1e-6) * size
         check_contract(cell, size)
         for point in cell.point0:
             assert point_distances(corners, point).min() < 1e-6 * size
@@ -107,10 +104,9 @@ def test_capsule(surface, size):
             assert cell.distance.min() <= -distance - 0.1 * size + ROUNDING * size
         else:
             apart += 1
-            if distance > 0.1 * size:
-                assert cell.distance.min() == pytest.approx(distance - 0.1 * size, abs=ROUNDING * size)
-            else:  # in a groove it must move farther than away from the nearest surface
-                assert cell.distance.min() <= distance - 0.1 * size + ROUNDING * size
+            # In a groove it must move farther than away from the nearest surface.
+            assert cell.distance.min() <= distance - 0.1 * size + ROUNDING * size
+            assert distance < 0.1 * size or cell.distance.min() >= distance - 0.1 * size - ROUNDING * size
     assert apart > 10
     assert crossing > 5
 

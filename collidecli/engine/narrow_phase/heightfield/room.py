@@ -18,7 +18,7 @@ from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_tri
 from collidecli.engine.narrow_phase.in_pieces import PieceKind, piece_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.join import join_triangles
 from collidecli.engine.narrow_phase.mesh.least_translation import settle_kernel
-from collidecli.engine.narrow_phase.mesh.sweep import FieldSurface
+from collidecli.engine.narrow_phase.mesh.swept_surface import FieldSurface
 from collidecli.engine.narrow_phase.mesh.triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.query import Query, hull_of, primitive_of
 from collidecli.engine.narrow_phase.staging import Staging

@@ -11,14 +11,8 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Vertex, support_point
 from collidecli.engine.narrow_phase.mesh.region import Region, box_of_part, boxes_overlap, own_half_extents
-from collidecli.engine.narrow_phase.mesh.sweep import (
-    Sweep,
-    begin_near,
-    corners_of,
-    depth_inside,
-    leave_triangle,
-    next_near,
-)
+from collidecli.engine.narrow_phase.mesh.sweep import Sweep, leave_triangle
+from collidecli.engine.narrow_phase.mesh.swept_surface import begin_near, corners_of, depth_inside, next_near
 
 MOST_REGIONS = 8
 """Of more, the two nearest are one: none is lost."""

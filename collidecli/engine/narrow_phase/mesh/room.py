@@ -16,7 +16,7 @@ from collidecli.engine.narrow_phase.mesh.buried import contact_buried
 from collidecli.engine.narrow_phase.mesh.join import join_triangles
 from collidecli.engine.narrow_phase.mesh.least_translation import settle_kernel
 from collidecli.engine.narrow_phase.mesh.mid_phase import triangles_near
-from collidecli.engine.narrow_phase.mesh.sweep import MeshSurface
+from collidecli.engine.narrow_phase.mesh.swept_surface import MeshSurface
 from collidecli.engine.narrow_phase.mesh.triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.pairs import plane_mesh
 from collidecli.engine.narrow_phase.query import Query, hull_of, primitive_of
