@@ -143,6 +143,7 @@ class CollisionPipeline:
         if self.reduction is not None:
             shared += self.reduction.kernels()
         shared += dict.fromkeys(room.naming for room in self.table.rooms if room.naming is not None)
+        shared += dict.fromkeys(room.settle for room in self.table.rooms if room.settle is not None)
         rooms = sorted(self.table.rooms, key=lambda room: room.may_be_inexact)
         return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in rooms)]
 

@@ -26,6 +26,7 @@ BENCHES = (
     "fields",
     "heightfield",
     "meshes",
+    "depths",
 )
 
 

@@ -19,6 +19,8 @@ ROUNDING = 1e-12
 """Share of the size: shorter overlaps are touches, and intervals nearer to each other are one."""
 BATCH = 4_000_000
 """Numbers of one temporary array."""
+FIRST = 8
+"""Directions that are tried before the pairs are known that are near enough to count for the others."""
 
 
 def directions_on_sphere(count: int) -> np.ndarray:
@@ -90,45 +92,59 @@ class Translations:
             max(np.ptp(self.corners_a.reshape(-1, 3), 0).max(), np.ptp(self.corners_b.reshape(-1, 3), 0).max())
         )
 
-    def _axes(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """float64[P, 17, 3]: separating axes of triangle pairs; zero where one is not defined."""
-        a, b = self.corners_a[i], self.corners_b[j]
-        side_a, side_b = np.roll(a, -1, 1) - a, np.roll(b, -1, 1) - b
-        normal_a, normal_b = np.cross(side_a[:, 0], side_a[:, 1]), np.cross(side_b[:, 0], side_b[:, 1])
-        across = np.cross(side_a[:, :, None], side_b[:, None]).reshape(-1, 9, 3)
-        long = np.linalg.norm(side_a, axis=2)[:, :, None] * np.linalg.norm(side_b, axis=2)[:, None]
-        across = np.where(np.linalg.norm(across, axis=2, keepdims=True) > 1e-9 * long.reshape(-1, 9, 1), across, 0.0)
-        within_a, within_b = np.cross(normal_a[:, None], side_a), np.cross(normal_b[:, None], side_b)
-        axes = np.concatenate([normal_a[:, None], normal_b[:, None], across, within_a, within_b], axis=1)
-        length = np.linalg.norm(axes, axis=2, keepdims=True)
-        return axes / np.where(length > 0.0, length, 1.0)
-
     def _ranges(self, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Axes [P, 17, 3] and, along each, the least and greatest movement of a that lets the pair overlap."""
-        axes = self._axes(i, j)
-        on_a = np.einsum("pki,pni->pkn", axes, self.corners_a[i])
-        on_b = np.einsum("pki,pni->pkn", axes, self.corners_b[j])
-        low = on_b.min(2) - on_a.max(2)
-        high = on_b.max(2) - on_a.min(2)
-        undefined = ~np.any(axes != 0.0, axis=2)
-        return axes, np.where(undefined, -np.inf, low), np.where(undefined, np.inf, high)
+        """Of triangle pairs the axes [3, 11, P]; along each, the least and greatest movement with which they overlap.
+
+        The normals of the two triangles, and what is perpendicular to a side of each. A pair that is parallel only
+        touches: it gets an empty range.
+        """
+        a, b = self.corners_a[i].transpose(2, 1, 0), self.corners_b[j].transpose(2, 1, 0)
+        side_a, side_b = np.roll(a, -1, 1) - a, np.roll(b, -1, 1) - b
+        normal_a, normal_b = _cross(side_a[:, 0], side_a[:, 1]), _cross(side_b[:, 0], side_b[:, 1])
+        axes = np.empty((3, 11, len(i)))
+        axes[:, 0], axes[:, 1] = normal_a, normal_b
+        for k in range(9):
+            axes[:, 2 + k] = _cross(side_a[:, k // 3], side_b[:, k % 3])
+        length = np.sqrt((axes * axes).sum(0))
+        long_a, long_b = np.sqrt((side_a * side_a).sum(0)), np.sqrt((side_b * side_b).sum(0))
+        least = 1e-9 * np.repeat(long_a, 3, axis=0) * np.tile(long_b, (3, 1))
+        defined = np.ones(length.shape, bool)
+        defined[2:] = length[2:] > least
+        axes /= np.where(defined, length, 1.0)
+        on_a = [axes[0] * a[0, k] + axes[1] * a[1, k] + axes[2] * a[2, k] for k in range(3)]
+        on_b = [axes[0] * b[0, k] + axes[1] * b[1, k] + axes[2] * b[2, k] for k in range(3)]
+        low = np.minimum(np.minimum(on_b[0], on_b[1]), on_b[2]) - np.maximum(np.maximum(on_a[0], on_a[1]), on_a[2])
+        high = np.maximum(np.maximum(on_b[0], on_b[1]), on_b[2]) - np.minimum(np.minimum(on_a[0], on_a[1]), on_a[2])
+        low, high = np.where(defined, low, -np.inf), np.where(defined, high, np.inf)
+        parallel = (_cross(axes[:, 0], axes[:, 1]) ** 2).sum(0) < 1e-24
+        low[:, parallel], high[:, parallel] = np.inf, -np.inf
+        axes[:, ~defined] = 0.0
+        return axes, low, high
+
+    def _along(self, ranges: tuple[np.ndarray, np.ndarray, np.ndarray], d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """float64[P] twice: where pairs begin and end to overlap along a direction; inf, -inf where they never do."""
+        axes, low, high = ranges
+        rate = axes[0] * d[0] + axes[1] * d[1] + axes[2] * d[2]
+        still = np.abs(rate) < 1e-14
+        touch = ROUNDING * self.scale
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one, other = low / rate, high / rate
+        first, last = np.minimum(one, other), np.maximum(one, other)
+        never = np.zeros(rate.shape[1], bool)
+        if still.any():
+            first, last = np.where(still, -np.inf, first), np.where(still, np.inf, last)
+            never = (still & ((low > -touch) | (high < touch))).any(0)
+        begins, ends = first.max(0), last.min(0)
+        never |= ~(ends - begins > touch)
+        return np.where(never, np.inf, begins), np.where(never, -np.inf, ends)
 
     def _intervals(self, i: np.ndarray, j: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """float64[D, P] twice: where pairs begin and end to overlap along d [D, 3]; inf, -inf where never."""
-        begins, ends = np.empty((len(d), len(i))), np.empty((len(d), len(i)))
-        touch = ROUNDING * self.scale
-        step = max(1, BATCH // (17 * len(d)))
+        """As `_along`, of pairs whose ranges are not known yet."""
+        begins, ends = np.empty(len(i)), np.empty(len(i))
+        step = BATCH // 11
         for at in range(0, len(i), step):
-            axes, low, high = self._ranges(i[at : at + step], j[at : at + step])
-            rate = np.einsum("pki,di->dpk", axes, d)
-            still = np.abs(rate) < 1e-14
-            with np.errstate(divide="ignore", invalid="ignore"):
-                one, other = low / rate, high / rate
-            first = np.where(still, -np.inf, np.minimum(one, other)).max(2)
-            last = np.where(still, np.inf, np.maximum(one, other)).min(2)
-            never = (still & ((low > -touch) | (high < touch))).any(2) | (last - first <= touch)
-            begins[:, at : at + step] = np.where(never, np.inf, first)
-            ends[:, at : at + step] = np.where(never, -np.inf, last)
+            ranges = self._ranges(i[at : at + step], j[at : at + step])
+            begins[at : at + step], ends[at : at + step] = self._along(ranges, d)
         return begins, ends
 
     def crossing_pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -138,8 +154,23 @@ class Translations:
             return i, j
         _, low, high = self._ranges(i, j)
         touch = ROUNDING * self.scale
-        overlap = ((low < -touch) & (high > touch)).all(1)
+        overlap = ((low < -touch) & (high > touch)).all(0)
         return i[overlap], j[overlap]
+
+    def _within(self, most: float) -> tuple[np.ndarray, np.ndarray]:
+        """Triangle pairs whose boxes are no farther apart than this."""
+        found = [np.zeros((0, 2), int)]
+        low_a, high_a = self.corners_a.min(1) - most, self.corners_a.max(1) + most
+        low_b, high_b = self.corners_b.min(1), self.corners_b.max(1)
+        step = max(1, BATCH // max(1, len(low_b)))
+        for at in range(0, len(low_a), step):
+            near = np.ones((len(low_a[at : at + step]), len(low_b)), bool)
+            for k in range(3):
+                near &= low_a[at : at + step, None, k] <= high_b[None, :, k]
+                near &= low_b[None, :, k] <= high_a[at : at + step, None, k]
+            found.append(np.argwhere(near) + np.array([at, 0]))
+        pairs = np.concatenate(found)
+        return pairs[:, 0], pairs[:, 1]
 
     def _near(self, d: np.ndarray, most: float) -> tuple[np.ndarray, np.ndarray]:
         """Triangle pairs whose boxes overlap once a is moved along unit d by something between 0 and `most`.
@@ -189,7 +220,11 @@ class Translations:
         """
         far = self.scale * 4.0 if np.isinf(most) else most
         i, j = self._near(d, far)
-        begins, ends = (one[0] for one in self._intervals(i, j, d[None])) if len(i) else (np.zeros(0), np.zeros(0))
+        begins, ends = self._intervals(i, j, d)
+        return self._first_free(i, j, d, begins, ends, most, region)
+
+    def _first_free(self, i, j, d, begins, ends, most: float, region: np.ndarray | None) -> float:
+        """As `first_free`, of pairs that begin and end to overlap at known translations; others do not up to `most`."""
         counts = ends > 0.0
         begins, ends, i, j = np.maximum(begins[counts], 0.0), ends[counts], i[counts], j[counts]
         if region is not None:
@@ -272,17 +307,34 @@ class Translations:
                 zero = np.zeros(len(i))
                 inside = self._in_region(i, j, directions[0], zero, region[0], region[1])
                 i, j = i[inside], j[inside]
-            step = max(1, BATCH // (17 * max(1, len(i))))
-            for at in range(0, len(directions), step):
-                bound[at : at + step] = self._intervals(i, j, directions[at : at + step])[1].max(1, initial=0.0)
+            ranges = self._ranges(i, j)
+            for k, d in enumerate(directions):
+                bound[k] = self._along(ranges, d)[1].max(initial=0.0)
         best, where = most, directions[0]
-        for k in np.argsort(bound, kind="stable"):
-            if bound[k] >= best:
-                break
+        order = np.argsort(bound, kind="stable")
+        for k in order[:FIRST]:
             t = self.first_free(directions[k], best, region)
             if t < best:
                 best, where = t, directions[k]
+        if np.isinf(best):
+            best = 4.0 * self.scale
+        i, j = self._within(best)
+        ranges = self._ranges(i, j) if 11 * len(i) <= 2 * BATCH else None
+        for k in order[FIRST:]:
+            if bound[k] >= best:
+                break
+            begins, ends = (
+                self._intervals(i, j, directions[k]) if ranges is None else self._along(ranges, directions[k])
+            )
+            t = self._first_free(i, j, directions[k], begins, ends, best, region)
+            if t < best:
+                best, where = t, directions[k]
         return best, where
+
+
+def _cross(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Of vectors along the first axis."""
+    return np.stack([u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
 
 
 def posed(vertices: np.ndarray, pose: np.ndarray) -> np.ndarray:

@@ -142,7 +142,7 @@ class Room:
 
     kind: of rooms whose pairs are tested in pieces, see IN_PIECES; `max_contacts` and the kernel are then of a piece,
     0 where contacts are counted. naming: where a mesh meets as its hull, what gives the features their names, see
-    `mesh.as_hull`.
+    `mesh.as_hull`. settle: what gives joined contacts the depths of their regions, see `mesh.least_translation`.
     """
 
     name: str
@@ -151,6 +151,7 @@ class Room:
     may_be_inexact: bool = False
     kind: PieceKind | None = None
     naming: wp.Kernel | None = None
+    settle: wp.Kernel | None = None
 
 
 @dataclass(frozen=True)

@@ -378,3 +378,6 @@ class PieceKind:
         rows, _, _, candidates = shared
         arguments = [rows, candidates, bucket.order, bucket.start, limit, pieces.parts, pieces.end, found]
         workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])
+        if room.settle is not None:
+            arguments = [*shared, surfaces, bucket.order, bucket.start, pieces.parts, pieces.end, limit, inexact]
+            workspace.launch(room.settle, bucket.size, [*arguments, contact, most])

@@ -7,8 +7,9 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact.order import features_before, swap_contacts
+from collidecli.engine.contact.order import features_before, is_deeper, swap_contacts
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.kernel import kernel
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
@@ -69,11 +70,83 @@ def each_feature_once(contact: wp.array[StagedContact], first: int, count: int, 
     return kept
 
 
-def join_kernel(those_that_count: Callable[..., Any]) -> wp.Kernel:
+SAME_POINT = wp.constant(Real(1.0e-9))
+"""Share of the smaller shape's size: contacts both of whose points are this near to another's are one."""
+SAME_NORMAL = wp.constant(Real(1.0e-12))
+"""Squared distance of two unit normals up to which they are one: 1e-6 rad."""
+ACROSS = wp.constant(Vec3(0.5773, 0.6029, 0.5506))
+"""A direction that no row of a grid is perpendicular to: along it few contacts of a pair stand beside each other."""
+FEW_CONTACTS = wp.constant(32)
+"""Contacts of a pair that are compared each with each; more are put in order along ACROSS first."""
+
+
+@wp.func
+def are_one(x: StagedContact, y: StagedContact, near: Real) -> bool:
+    """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
+    if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
+        return False
+    return wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal) <= near * near
+
+
+@wp.func
+def sink_along(contact: wp.array[StagedContact], first: int, root: int, count: int):
+    """Restores a heap along ACROSS, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        beside = wp.min(child + 1, count - 1)
+        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + beside].point, ACROSS):
+            child = beside
+        if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
+            return
+        swap_contacts(contact, first + at, first + child)
+        at = child
+
+
+@wp.func(inline=False)
+def each_place_once(contact: wp.array[StagedContact], first: int, before: int, near: Real, swapped: bool) -> int:
+    """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
+
+    near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
+    """
+    count = before
+    along = count > FEW_CONTACTS
+    if along:
+        for i in range(count / 2):
+            sink_along(contact, first, count / 2 - 1 - i, count)
+        for i in range(count - 1):
+            last = count - 1 - i
+            swap_contacts(contact, first, first + last)
+            sink_along(contact, first, 0, last)
+    kept = int(0)
+    for i in range(count):
+        here = contact[first + i]
+        level = wp.dot(here.point, ACROSS) - Real(2.0) * near
+        k = kept - 1
+        found = int(-1)
+        while k >= 0:
+            if along and wp.dot(contact[first + k].point, ACROSS) < level:
+                break
+            if are_one(contact[first + k], here, near):
+                found = k
+                break
+            k -= 1
+        if found < 0:
+            contact[first + kept] = here
+            kept += 1
+        elif is_deeper(here, contact[first + found], swapped):
+            contact[first + found] = here
+    if along:
+        sort_contacts(contact, first, kept, swapped)
+    return kept
+
+
+def join_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """The kernel that makes the contacts of pieces those of their pairs.
 
     those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
-    stay. row: of the two shapes; swapped: where the second is the pair's a.
+    stay. row: of the two shapes; swapped: where the second is the pair's a. merges: whether contacts that coincide are
+    one.
     """
 
     @kernel
@@ -119,6 +192,9 @@ def join_kernel(those_that_count: Callable[..., Any]) -> wp.Kernel:
             swapped = rows.type[row[0]] > rows.type[row[1]]
             count = those_that_count(rows, row, swapped, contact, first, count)
             count = each_feature_once(contact, first, count, swapped)
+            if wp.static(merges):
+                near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
+                count = each_place_once(contact, first, count, near, swapped)
         candidates.found[candidate] = count
         candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
         candidates.first[candidate] = first

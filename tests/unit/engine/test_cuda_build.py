@@ -37,6 +37,8 @@ KERNELS = {
     "reduce_contacts": reduce_contacts,
     "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,
+    "settle_of_mesh": room(ShapeType.BOX, ShapeType.MESH, "gjk").settle,
+    "settle_of_hull_in_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").settle,
     "find_of_sdf": SDF.search,
     "sdf": room(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel,
     "join_sdf": SDF.join,
@@ -82,6 +84,8 @@ HEAVY = {
     "ground",
     "deepen_meshes",
     "deepen_on_ground",
+    "settle_of_mesh",
+    "settle_of_hull_in_field",
 }
 """Take a core ten seconds to half a minute each: `make test-slow`."""
 

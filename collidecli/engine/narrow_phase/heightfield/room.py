@@ -10,12 +10,15 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import Heightfields, field_of, field_triangle
+from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrow_phase.dispatch import Room
-from collidecli.engine.narrow_phase.heightfield.buried import collide_buried
+from collidecli.engine.narrow_phase.heightfield.buried import collide_buried, middle_of
 from collidecli.engine.narrow_phase.heightfield.mid_phase import triangles_near
 from collidecli.engine.narrow_phase.heightfield.sphere import collide_sphere_triangle
 from collidecli.engine.narrow_phase.in_pieces import PieceKind, piece_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.join import join_triangles
+from collidecli.engine.narrow_phase.mesh.least_translation import settle_kernel
+from collidecli.engine.narrow_phase.mesh.swept_surface import FieldSurface
 from collidecli.engine.narrow_phase.mesh.triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.query import Query, hull_of, primitive_of
 from collidecli.engine.narrow_phase.staging import Staging
@@ -41,6 +44,22 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
     return piece_kernel(Heightfields, collide_triangle)
 
 
+def field_surface(shape_a: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives the heightfield of a pair as a surface. shape_a: `primitive_of` or `hull_of`."""
+
+    @wp.func(inline=True)
+    def surface_of(rows: ShapeRows, fields: Heightfields, query: Query) -> FieldSurface:
+        surface = FieldSurface()
+        surface.field = field_of(fields, rows.heightfield[query.row_b])
+        surface.closed = 1
+        middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(shape_a(rows, query.row_a)))
+        surface.beneath = wp.where(middle[2] < surface.field.bottom, 1, 0)
+        surface.reach = Real(4.0) * Real(rows.radius[query.row_a])
+        return surface
+
+    return surface_of
+
+
 def room_of(type_a: ShapeType) -> Room:
     """The room of a type against heightfields."""
     if type_a == ShapeType.SPHERE:
@@ -52,6 +71,14 @@ def room_of(type_a: ShapeType) -> Room:
 def _room(name: str) -> Room:
     if name == "sphere":
         kernel = triangle_kernel(collide_sphere_triangle, primitive_of)
-        return Room("sphere_field", 1, kernel, kind=HEIGHTFIELD)
-    kernel = triangle_kernel(collide_convex_triangle, hull_of if name == "hull" else primitive_of)
-    return Room(f"{name}_field", MAX_CONTACTS, kernel, may_be_inexact=True, kind=HEIGHTFIELD)
+        return Room("sphere_field", 1, kernel, may_be_inexact=True, kind=HEIGHTFIELD, settle=_settle("primitive"))
+    shape_a = hull_of if name == "hull" else primitive_of
+    kernel = triangle_kernel(collide_convex_triangle, shape_a)
+    settle = _settle("hull" if name == "hull" else "primitive")
+    return Room(f"{name}_field", MAX_CONTACTS, kernel, may_be_inexact=True, kind=HEIGHTFIELD, settle=settle)
+
+
+@cache
+def _settle(name: str) -> wp.Kernel:
+    shape_a = hull_of if name == "hull" else primitive_of
+    return settle_kernel(Heightfields, field_surface(shape_a), shape_a)

@@ -70,5 +70,5 @@ def those_of_surfaces(
     return without_last_resorts(contact, first, count, -Real(wp.inf), Real(0.0))
 
 
-join_triangles = join_kernel(those_of_triangles)
+join_triangles = join_kernel(those_of_triangles, merges=True)
 join_surfaces = join_kernel(those_of_surfaces)

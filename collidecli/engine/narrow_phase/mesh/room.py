@@ -14,7 +14,9 @@ from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.in_pieces import PieceKind, piece_kernel, search_kernel
 from collidecli.engine.narrow_phase.mesh.buried import contact_buried
 from collidecli.engine.narrow_phase.mesh.join import join_triangles
+from collidecli.engine.narrow_phase.mesh.least_translation import settle_kernel
 from collidecli.engine.narrow_phase.mesh.mid_phase import triangles_near
+from collidecli.engine.narrow_phase.mesh.swept_surface import MeshSurface
 from collidecli.engine.narrow_phase.mesh.triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrow_phase.pairs import plane_mesh
 from collidecli.engine.narrow_phase.query import Query, hull_of, primitive_of
@@ -40,6 +42,16 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
     return piece_kernel(Meshes, collide_triangle)
 
 
+@wp.func(inline=True)
+def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
+    """The mesh of a pair."""
+    surface = MeshSurface()
+    surface.meshes = meshes
+    surface.mesh = rows.mesh[query.row_b]
+    surface.closed = meshes.header[wp.static(HEADER) * surface.mesh + 6]
+    return surface
+
+
 def room_of(type_a: ShapeType) -> Room:
     """The room of a type against meshes."""
     if type_a == ShapeType.PLANE:
@@ -52,5 +64,7 @@ def _room(name: str) -> Room:
     if name == "plane":
         kernel = triangle_kernel(plane_mesh.collide_plane_triangle, primitive_of)
         return Room("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, kind=MESH)
-    kernel = triangle_kernel(collide_convex_triangle, hull_of if name == "hull" else primitive_of)
-    return Room(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH)
+    shape_a = hull_of if name == "hull" else primitive_of
+    kernel = triangle_kernel(collide_convex_triangle, shape_a)
+    settle = settle_kernel(Meshes, surface_of, shape_a)
+    return Room(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH, settle=settle)
