@@ -71,7 +71,7 @@ def test_sphere(surface, size):
         if surface in CLOSED and winding(corners, center) > 0.5:
             distance, inside = -distance, inside + 1
         cell = contacts.cell(frame)
-        # In a groove it must move farther than away from the nearest surface; then it is free, where it is in one place.
+        # In a groove it must move farther than away from the nearest surface.
         is_deep = distance < 0.19 * size
         assert cell.distance.min() <= distance - 0.2 * size + ROUNDING * size
         assert is_deep or cell.distance.min() >= distance - 0.2 * size - ROUNDING * size
