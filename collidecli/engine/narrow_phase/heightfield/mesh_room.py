@@ -8,7 +8,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.meshes import HEADER
-from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrow_phase.dispatch import Room
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.mesh_pieces import Surfaces, triangles_of_both
@@ -23,7 +23,7 @@ from collidecli.engine.narrow_phase.in_pieces import (
 )
 from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.join import join_surfaces
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle, surface_pair_of
+from collidecli.engine.narrow_phase.mesh.mesh_mesh import contacts_of_triangle, longest_of, surface_pair_of
 from collidecli.engine.narrow_phase.mesh.overlap_region import CAPACITY
 from collidecli.engine.narrow_phase.mesh.pieces import SPARE_ROWS
 from collidecli.engine.narrow_phase.mesh.region_depth import measure_regions
@@ -109,7 +109,12 @@ def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRow
     ground = ground_of(rows, surfaces, query)
     view = view_of_pair(rows, ground, query, True)
     span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
-    return measure_regions(ground, surface_pair_of(view, query.pose_b_to_a, span), out)
+    pair = surface_pair_of(view, query.pose_b_to_a, span)
+    pair.size = wp.min(longest_of(rows.size[query.row_a]), longest_of(rows.size[query.row_b]))
+    if ground.beneath == 0:
+        # The ground would rise: its base lets nothing out.
+        pair.blocked = wp.transform_vector(query.pose_b_to_a, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    return measure_regions(ground, pair, out)
 
 
 GROUND = PieceKind(

@@ -10,10 +10,10 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.heightfield.inside import Ground, chord_in_field, deepest_of_part
 from collidecli.engine.narrow_phase.in_pieces import ContactRows
 from collidecli.engine.narrow_phase.join import RANK
+from collidecli.engine.narrow_phase.mesh.interior import is_within_by
 from collidecli.engine.narrow_phase.mesh.questions import (
     corner_on,
     feature_on,
-    is_within_by,
     nearest_on,
     normal_on,
     outward_on,

@@ -47,7 +47,7 @@ from collidecli.engine.narrow_phase.mesh.questions import (
     upper_of,
 )
 from collidecli.engine.narrow_phase.mesh.region_depth import measure_meshes
-from collidecli.engine.narrow_phase.mesh.separating_translation import SurfacePair
+from collidecli.engine.narrow_phase.mesh.surface_pair import SurfacePair
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.mesh.vertex import vertex_behind, vertex_on_triangle
 from collidecli.engine.narrow_phase.mesh.view import View, view_of
@@ -272,6 +272,12 @@ def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int
 
 
 @wp.func
+def longest_of(extent: Vec3) -> Real:
+    """The longest of a box's half sides."""
+    return wp.max(extent[0], wp.max(extent[1], extent[2]))
+
+
+@wp.func
 def surface_pair_of(view_a: View, pose_b_to_a: Pose, span: Real) -> SurfacePair:
     """The two surfaces of a pair, of which a is `own` of its view. span: as of `SurfacePair` [m]."""
     pair = SurfacePair()
@@ -294,7 +300,9 @@ def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: PairRows) -
     view = view_of_pair(rows, meshes, query, True)
     # Whatever the poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
     span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
-    return measure_meshes(meshes, surface_pair_of(view, query.pose_b_to_a, span), out)
+    pair = surface_pair_of(view, query.pose_b_to_a, span)
+    pair.size = wp.min(longest_of(rows.size[query.row_a]), longest_of(rows.size[query.row_b]))
+    return measure_meshes(meshes, pair, out)
 
 
 MESHES = PieceKind(

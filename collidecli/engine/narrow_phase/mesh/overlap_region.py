@@ -13,8 +13,9 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import crossing_segment, overlap_of_projections
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
-from collidecli.engine.narrow_phase.mesh.questions import mesh_arrays, surface_clearance
-from collidecli.engine.narrow_phase.mesh.separating_translation import (
+from collidecli.engine.narrow_phase.mesh.interior import surface_clearance
+from collidecli.engine.narrow_phase.mesh.questions import mesh_arrays
+from collidecli.engine.narrow_phase.mesh.surface_pair import (
     OverlapRegion,
     SurfacePair,
     box_in_b,

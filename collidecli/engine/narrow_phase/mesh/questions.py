@@ -14,7 +14,6 @@ from collidecli.engine.geometry.mesh_nearest import (
     Place,
     feature_of_place,
     goes_through,
-    is_inside_mesh,
     mesh_corner,
     nearest_place_within,
     outward_at,
@@ -239,53 +238,6 @@ def clear_of(ground: Ground, surface: int, point: Vec3) -> Real:
         beside = wp.max(wp.abs(point[0]) - field.half_x, wp.abs(point[1]) - field.half_y)
         return wp.max(beside, wp.abs(point[2]) + field.bottom)
     return clearance_at(ground.meshes, surface, point).free
-
-
-@wp.func
-def surface_clearance(meshes: Meshes, surface: int, point: Vec3) -> Real:
-    """A ball of this radius around a point meets no triangle of a surface [m], where it is above 0."""
-    return clearance_at(meshes, surface, point).empty
-
-
-@wp.func
-def surface_clearance(ground: Ground, surface: int, point: Vec3) -> Real:
-    """The same; of a heightfield by its box."""
-    if surface < 0:
-        return clear_of(ground, surface, point)
-    return clearance_at(ground.meshes, surface, point).empty
-
-
-@wp.func(inline=False)
-def is_within(meshes: Meshes, surface: int, point: Vec3) -> bool:
-    """Whether a point is inside a closed mesh."""
-    return is_inside_mesh(meshes, surface, point, nearest_on(meshes, surface, point))
-
-
-@wp.func
-def is_within(ground: Ground, surface: int, point: Vec3) -> bool:
-    """The same; of a heightfield, below its base as well where that lets nothing out."""
-    if surface >= 0:
-        return is_within(ground.meshes, surface, point)
-    field = ground.field
-    if is_inside(field, point):
-        return True
-    over_base = wp.abs(point[0]) < field.half_x and wp.abs(point[1]) < field.half_y
-    return ground.beneath == 0 and over_base and point[2] <= field.bottom
-
-
-@wp.func
-def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: Place) -> bool:
-    """Whether a point is inside a closed surface, whose nearest place is given."""
-    return is_inside_mesh(meshes, surface, point, place)
-
-
-@wp.func
-def is_within_by(ground: Ground, surface: int, point: Vec3, place: Place) -> bool:
-    """The same; of a heightfield, whose nearest place lets a point inside out."""
-    if surface < 0:
-        outward = outward_of_face(ground.field, place.face, place.part)
-        return wp.dot(point - place.point, outward) < Real(0.0)
-    return is_inside_mesh(ground.meshes, surface, point, place)
 
 
 @wp.func

@@ -13,65 +13,36 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.meshes import HEADER, Meshes
-from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.triangle_pair import Segment, TrianglePair, crossing_segment, sweep_interval
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.triangle_pair import Segment, crossing_segment, sweep_interval
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
 from collidecli.engine.narrow_phase.mesh.edge import chord_of
+from collidecli.engine.narrow_phase.mesh.interior import is_within, surface_clearance
 from collidecli.engine.narrow_phase.mesh.questions import (
-    corner_on,
-    is_within,
     mesh_arrays,
-    normal_on,
-    surface_clearance,
 )
 
 # ruff: noqa: F811
+from collidecli.engine.narrow_phase.mesh.surface_pair import (
+    OverlapRegion,
+    SurfacePair,
+    box_in_b,
+    boxes_meet,
+    triangles_of_pair,
+)
 
 MAX_ADVANCES = wp.constant(256)
 """Translations looked at along one direction; each passes at least one pair of triangles."""
 
 PROBES = wp.constant(2)
 """Translations up to the limit at which a direction is looked at before its exit is computed step by step."""
+LEVEL = wp.constant(Real(1.0e-9))
+"""Sine of the angle up to which a direction does not go the blocked way."""
+BACK = wp.constant(Real(8.0))
+"""Times `SurfacePair.touch` by which the search goes back from where a point comes out, to find the triangles there."""
 RECENT = 32
 """Pairs of triangles that are remembered, see `past_recent`."""
-
-
-@wp.struct
-class SurfacePair:
-    """Two surfaces: mesh a, and mesh b or, where b < 0, the heightfield. pose_b_to_a, and its rotation as a matrix.
-
-    closed_a, closed_b: 1 where they have an inside; front_a, front_b: 1 where only their front is left by. touch: what
-    overlaps by no more only touches [m]. span: no translation that separates them is longer [m].
-    """
-
-    a: int
-    b: int
-    pose_b_to_a: Pose
-    turn: Mat33
-    closed_a: int
-    closed_b: int
-    front_a: int
-    front_b: int
-    touch: Real
-    span: Real
-
-
-@wp.struct
-class OverlapRegion:
-    """A connected part of the overlap. low, high: its box, a's frame [m].
-
-    front: sum of the normals that front-only surfaces of it must be left by, a to b; zero where there is none.
-    inner_a, inner_b: points of a inside b and of b inside a, as deep as depth_a and depth_b [m]; depth 0 for none.
-    """
-
-    low: Vec3
-    high: Vec3
-    front: Vec3
-    inner_a: Vec3
-    depth_a: Real
-    inner_b: Vec3
-    depth_b: Real
 
 
 @wp.struct
@@ -88,29 +59,6 @@ class Exit:
     face_b: int
     axis: Vec3
     exact: int
-
-
-@wp.func
-def boxes_meet(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) -> bool:
-    """Whether two boxes have a point in common."""
-    if low[0] > other_high[0] or low[1] > other_high[1] or low[2] > other_high[2]:
-        return False
-    return high[0] >= other_low[0] and high[1] >= other_low[1] and high[2] >= other_low[2]
-
-
-@wp.func
-def triangles_of_pair(surfaces: Any, pair: SurfacePair, face_a: int, face_b: int) -> TrianglePair:
-    """A triangle of a and, as it lies before any translation, one of b."""
-    result = TrianglePair()
-    result.p = corner_on(surfaces, pair.a, face_a, 0)
-    result.q = corner_on(surfaces, pair.a, face_a, 1)
-    result.r = corner_on(surfaces, pair.a, face_a, 2)
-    result.normal_pqr = normal_on(surfaces, pair.a, face_a)
-    result.a = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 0))
-    result.b = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 1))
-    result.c = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 2))
-    result.normal_abc = pair.turn * normal_on(surfaces, pair.b, face_b)
-    return result
 
 
 @wp.func
@@ -226,16 +174,6 @@ def exits_in_box(
         latest = later_exit(ground, pair, regions, own, direction, translation, face_a, targets.number, latest)
         targets = next_target(ground.field, targets)
     return latest
-
-
-@wp.func
-def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
-    """Half extents of the box, along b's axes, around a box of a's frame."""
-    grown = Vec3(pair.touch, pair.touch, pair.touch)
-    for axis in range(3):
-        for k in range(3):
-            grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
-    return grown
 
 
 @wp.func(inline=False)
@@ -376,6 +314,13 @@ def is_separated(
     return latest_exit(surfaces, pair, regions, own, direction, translation, translation).found == 0
 
 
+@wp.func
+def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
+    """A translation at which the triangles still cross that end to at the one given, where that is beyond `least`."""
+    before = translation - BACK * pair.touch
+    return wp.where(before > least + BACK * pair.touch, before, translation)
+
+
 @wp.func(inline=False)
 def exit_along(
     surfaces: Any,
@@ -398,10 +343,12 @@ def exit_along(
     region = regions[own[0]]
     if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
         return last
+    if wp.dot(direction, pair.blocked) > LEVEL:
+        return last
     inner = inner_exit(surfaces, pair, region, direction, Real(0.0))
     if inner >= limit:
         return last
-    last = past_recent(surfaces, pair, regions, own, direction, inner, limit, recent)
+    last = past_recent(surfaces, pair, regions, own, direction, just_before(pair, inner, Real(0.0)), limit, recent)
     translation = last.translation
     if translation >= limit:
         last.found = 0
@@ -430,7 +377,7 @@ def exit_along(
                 last.found = wp.where(last.face_a >= 0, 1, 0)
                 last.translation = translation
                 return last
-            translation = beyond
+            translation = just_before(pair, beyond, translation)
             last.face_a = -1
         if translation >= limit:
             last.found = 0

@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, field_triangle, named_triangle
-from collidecli.engine.geometry.mesh_nearest import nearest_place, outward_at, square_to_box
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place, square_to_box
 from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
@@ -181,7 +181,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
         return Real(0.0)
     place = nearest_place(surface.meshes, surface.mesh, point)
     off = point - place.point
-    if wp.dot(off, outward_at(surface.meshes, place.face, place.part)) >= Real(0.0):
+    if not is_inside_mesh(surface.meshes, surface.mesh, point, place):
         return Real(0.0)
     return wp.length(off)
 
