@@ -21,6 +21,7 @@ OUTGROWN = {
     "collidecli/engine/narrow_phase/convex/descent.py: descend",
     "collidecli/engine/narrow_phase/convex/epa.py: grow",
     "collidecli/engine/narrow_phase/convex/polytope.py: add_vertex",
+    "collidecli/engine/narrow_phase/convex/manifold.py: manifold_along",
     "collidecli/engine/narrow_phase/mesh/least_translation.py: settle_region",
     "collidecli/engine/narrow_phase/mesh/sweep.py: first_free",
 }

@@ -89,17 +89,22 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
 @pytest.mark.parametrize("name", CASES)
 def test_a_sphere_knows_how_deep_it_is(name, size):
     mesh, truth = CASES[name]
-    found = {center: distance_at(mesh, size, center) + RADIUS for center in truth}
-    assert found == pytest.approx(truth, abs=ROUNDING)
+    """How far its centre is inside, or more where it must go farther to be free of a corner that points inwards."""
+    for center, inside in truth.items():
+        found = distance_at(mesh, size, center) + RADIUS
+        assert (
+            1.05 * inside - ROUNDING <= found <= inside + ROUNDING if inside < 0.0 else found == pytest.approx(inside)
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_left_where_a_body_crosses_itself(size):
-    """A triangle that is hidden in part is an exit all over: the depth may be too small there, never on the wrong side.
+def test_where_a_body_crosses_itself(size):
+    """The nearest way out of the knot's crossing is 0.28 to the side; a triangle of the way down begins at z = 0.1.
 
-    The nearest way out of the knot's crossing is 0.28 to the side; a triangle of the way down begins at z = 0.1.
+    A triangle that is hidden in part is in the tree as a whole: a point's nearest place may be on its hidden part, but
+    the translation along it ends inside, and the search goes on.
     """
-    assert distance_at(knot(), size, (1.0, 0.02, 0.0)) + RADIUS == pytest.approx(-np.hypot(0.18, 0.1), abs=ROUNDING)
+    assert distance_at(knot(), size, (1.0, 0.02, 0.0)) + RADIUS == pytest.approx(-0.28, abs=0.01)
 
 
 def wrong_points(mesh: TriangleMesh, triangles: np.ndarray, seed: int) -> int:

@@ -18,6 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "shape-matrix.md"
 POSES = 9
 HULL_BOUND = 1e-5
 """Of the size. Columns of float32 are good to 1e-7."""
+GROOVES = 0.05
+"""Of the size."""
 LEAST_SHARE = 0.5
 """Of how deep the deepest place is: what leaves a triangle sideways counts only where it is twice as deep as others."""
 
@@ -46,7 +48,9 @@ def test_cell(cell, errors, refused):
     assert facts.overlapping > 0
     assert facts.apart_error <= bound
     if facts.depth_error is not None:
-        assert facts.depth_error <= bound
+        # The least translation of a sphere is no less than its centre's distance; in a groove it is more.
+        in_grooves = {form.name for form in cell} & {"triangle mesh", "heightfield"}
+        assert facts.depth_error <= (GROOVES if in_grooves else bound)
     elif facts.short is not None and voxel is not None:
         assert facts.short <= bound
     elif facts.least_share is not None:

@@ -195,12 +195,14 @@ def test_the_limit_comes_last(poses, reference):
         np.testing.assert_array_equal(cut.feature1[of_cut[key]], reference.feature1[np.sort(rows[order])])
 
 
-def test_options_add_what_they_say(poses, reference):
+def test_options_add_what_they_say(poses):
     anchored = collidecli.collide(crowd(), poses, reduce_contacts=True, moment_matching=True)
     anchors = anchored.feature0 == -2
     assert anchors.sum() >= 5
     assert (anchored.kind[anchors] == 3).all()
-    assert anchored.rigid_contact_count == reference.rigid_contact_count + anchors.sum()
+    # Poses that `collide` normalizes round differently from those that a pipeline is given.
+    reduced = collidecli.collide(crowd(), poses, reduce_contacts=True)
+    assert anchored.rigid_contact_count == reduced.rigid_contact_count + anchors.sum()
     scale = anchored.columns["friction_scale"]
     assert scale.dtype == np.float32
     assert (scale >= 0.0).all()

@@ -37,8 +37,7 @@ FLAT_CORNER = wp.constant(Real(1.0e-5))
 """Corners that bulge by less than this share of the narrower face's half width are left out. Turning one of two equal
 faces by an angle t makes corners that bulge by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
 AT_CORNER = wp.constant(Real(0.4))
-"""A line's end nearer to a face's corner than this share of the shortest part that has two ends is at the corner; below
-a half, so that the two are never at one."""
+"""A line's end nearer to a face's corner than this share of the shortest part with two ends is at it; below a half."""
 PARALLEL_SINE = wp.constant(Real(0.05))
 """Lines at a larger angle cross in one place; at a smaller one (3 degrees), both ends of their overlap are contacts."""
 END_MARGIN = wp.constant(Real(0.7))
@@ -260,9 +259,7 @@ def _beside(p: Vec3, q: Vec3) -> Real:
 @wp.func
 def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real) -> int:
     """Number of a face's edge that footprint p is on, or of the end that is `near` [m], as `feature_at` names it."""
-    following = edge + 1
-    if following == face.count:
-        following = 0
+    following = (edge + 1) % face.count
     if _beside(corner[edge], p) < near:
         return code[edge]
     if _beside(corner[following], p) < near:
@@ -304,12 +301,11 @@ def _line_on_line(
     high = wp.min(start_a + rate_a, high_b)
     margin_low = END_MARGIN * _apart(end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b)
     margin_high = END_MARGIN * _apart(end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b)
-    if high - margin_high - low - margin_low <= ON_BORDER * wp.min(length_a, length_b):
+    long = high - margin_high - low - margin_low
+    if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
-    ends = int(2)
-    if high - margin_high - low - margin_low <= meeting.same_place:
-        ends = 1
+    ends = wp.where(long <= meeting.same_place, 1, 2)
     for k in range(ends):
         s = low + margin_low
         ends_a = low == start_a
@@ -381,8 +377,7 @@ def _crossed(line: Feature, code: wp.array[int], share: Real) -> int:
 @wp.func
 def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b: Real) -> Real:
     """Distance of the footprints of a point of each line [m]."""
-    gap = end_a[0] + share_a * (end_a[1] - end_a[0]) - end_b[0] - share_b * (end_b[1] - end_b[0])
-    return wp.sqrt(gap[0] * gap[0] + gap[1] * gap[1])
+    return _beside(end_a[0] + share_a * (end_a[1] - end_a[0]), end_b[0] + share_b * (end_b[1] - end_b[0]))
 
 
 @wp.func(inline=False)

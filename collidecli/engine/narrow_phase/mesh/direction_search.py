@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrow_phase.convex.creases import any_tangent
 from collidecli.engine.narrow_phase.mesh.sweep import FreeAt, Sweep, first_free
@@ -15,6 +15,8 @@ from collidecli.engine.narrow_phase.mesh.swept_surface import allowed_way, begin
 
 SPREAD = 92
 """Directions of the fixed set, on a Fibonacci spiral."""
+GOLDEN = wp.constant(Real(0.3819660112501051))
+"""Turns from one point of that spiral to the next."""
 CROSSED = 32
 """Normals of crossed triangles that are tried at most."""
 FROM_CONTACTS = 16
@@ -37,6 +39,9 @@ NARROWEST = wp.constant(Real(0.01))
 """Steps of the pattern search, the first and the least [rad]."""
 AROUND = wp.constant(6)
 """Directions around the best that each of them tries."""
+SIXTH = wp.constant(Real(1.0 / 6.0))
+RADIAN = wp.constant(Real(0.15915494309189535))
+"""Turns between these directions, and by which they are turned with each try."""
 TRIES = wp.constant(72)
 """Directions of a pattern search at most."""
 BEHIND = wp.constant(Real(1.1))
@@ -67,12 +72,32 @@ class Plane:
 
 
 @wp.func
+def on_circle(turns: Real) -> Vec2:
+    """A point of the unit circle after so many turns, which go a little faster in the middle of each quarter.
+
+    Without sine and cosine, whose last bit depends on the processor's library.
+    """
+    quarters = Real(4.0) * (turns - wp.floor(turns))
+    whole = int(quarters)
+    part = quarters - Real(whole)
+    x = (Real(1.0) - part * part) / (Real(1.0) + part * part)
+    y = Real(2.0) * part / (Real(1.0) + part * part)
+    if whole % 4 == 1:
+        return Vec2(-y, x)
+    if whole % 4 == 2:
+        return Vec2(-x, -y)
+    if whole % 4 == 3:
+        return Vec2(y, -x)
+    return Vec2(x, y)
+
+
+@wp.func
 def spread_way(k: int) -> Vec3:
     """Direction k of the fixed set."""
     z = Real(1.0) - (Real(2.0) * Real(k) + Real(1.0)) / Real(wp.static(SPREAD))
-    angle = Real(2.399963229728653) * Real(k)
     across = wp.sqrt(wp.max(Real(0.0), Real(1.0) - z * z))
-    return Vec3(across * wp.cos(angle), across * wp.sin(angle), z)
+    point = on_circle(GOLDEN * Real(k))
+    return Vec3(across * point[0], across * point[1], z)
 
 
 @wp.func
@@ -229,8 +254,8 @@ def pattern_search(
         after = way
         improved = bool(False)
         for k in range(AROUND):
-            angle = Real(1.0471975511965976) * Real(k) + Real(tries)
-            turned = wp.normalize(way + step * (wp.cos(angle) * first + wp.sin(angle) * second))
+            point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
+            turned = wp.normalize(way + step * (point[0] * first + point[1] * second))
             tried = allowed_in(surface, sweep, turned)
             found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
             if found.t < least:

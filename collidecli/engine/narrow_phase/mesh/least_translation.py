@@ -41,7 +41,7 @@ from collidecli.engine.narrow_phase.mesh.direction_search import (
 from collidecli.engine.narrow_phase.mesh.region import Region, own_half_extents
 from collidecli.engine.narrow_phase.mesh.regions import MOST_REGIONS, find_regions
 from collidecli.engine.narrow_phase.mesh.sweep import RECENT, TOUCH, Sweep, first_free
-from collidecli.engine.narrow_phase.mesh.swept_surface import corners_of, depth_inside, named_of
+from collidecli.engine.narrow_phase.mesh.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.narrow_phase.query import Query, query_of
 from collidecli.engine.narrow_phase.staging import Candidates, StagedContact
 
@@ -270,6 +270,9 @@ def settle_pair(
     result = Written()
     result.count = count
     result.exact = 1
+    if is_one_sided(surface):
+        # Its contacts leave by the front, each along the normal of its triangle.
+        return result
     regions = wp.zeros(shape=wp.static(MOST_REGIONS), dtype=Region)
     region_count = int(1)
     # What hangs together with the middle of a shape in the solid is taken to be all of the overlap.

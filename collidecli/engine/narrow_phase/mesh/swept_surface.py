@@ -38,6 +38,19 @@ class FieldSurface:
     reach: Real
 
 
+@wp.func
+def is_one_sided(surface: MeshSurface) -> bool:
+    """Whether a surface is open and is left by its front only."""
+    front = surface.meshes.header[surface.mesh * wp.static(HEADER) + 5]
+    return surface.closed == 0 and front == 1
+
+
+@wp.func
+def is_one_sided(surface: FieldSurface) -> bool:
+    """The same; a heightfield is a solid."""
+    return False
+
+
 @wp.struct
 class TreeCursor:
     """The triangle in hand, -1 behind the last, and the box of the tree that comes next."""
