@@ -178,7 +178,8 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     is_end = wp.abs(on_segment) >= capsule.half_length
     scale = capsule.radius + capsule.half_length + wp.length(capsule.half)
     falls_short = wp.min(first.separation, second.separation) > nearest.separation + SLACK * scale
-    if falls_short or ((is_end or not two) and _is_over_face(capsule, face)):
+    # Where nothing of the line is over the face, its ends may be beyond those of the capsule.
+    if falls_short or low > high or ((is_end or not two) and _is_over_face(capsule, face)):
         if on_segment > Real(0.0):
             second = first
         first = nearest
