@@ -77,4 +77,5 @@ def friction_scales(
     of_anchor = depth_of(anchor, margin)
     together = force + of_anchor
     scale = wp.min(moment_all / force_all * together / moment, together / force)
-    return wp.vec2f(wp.float32(scale), wp.float32((together - scale * force) / of_anchor))
+    # Rounding would leave an anchor that gets none a little below.
+    return wp.vec2f(wp.float32(scale), wp.float32(wp.max(together - scale * force, Real(0.0)) / of_anchor))
