@@ -22,9 +22,16 @@ def bvh(mesh: Mesh) -> fcl.BVHModel:
 
 
 class FclPair:
-    """Meshes a and b at poses (position, quaternion xyzw) [7]."""
+    """Meshes a and b at poses (position, quaternion xyzw) [7]. closed: whether each is a solid; None to find out."""
 
-    def __init__(self, mesh_a: Mesh, mesh_b: Mesh, pose_a: np.ndarray, pose_b: np.ndarray) -> None:
+    def __init__(
+        self,
+        mesh_a: Mesh,
+        mesh_b: Mesh,
+        pose_a: np.ndarray,
+        pose_b: np.ndarray,
+        closed: tuple[bool, bool] | None = None,
+    ) -> None:
         self._at_b = np.asarray(pose_b[:3], np.float64)
         rotations = [rotation_of(np.asarray(pose)[None])[0] for pose in (pose_a, pose_b)]
         self._a = fcl.CollisionObject(bvh(mesh_a), fcl.Transform(rotations[0], np.asarray(pose_a[:3], np.float64)))
@@ -34,7 +41,7 @@ class FclPair:
             for (vertices, _), rotation, pose in zip((mesh_a, mesh_b), rotations, (pose_a, pose_b), strict=True)
         ]
         self._corners = [vertices[mesh[1]] for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)]
-        self._closed = [is_closed(np.asarray(mesh[1])) for mesh in (mesh_a, mesh_b)]
+        self._closed = closed or [is_closed(np.asarray(mesh[1])) for mesh in (mesh_a, mesh_b)]
         self._parts = [
             part_vertices(vertices, mesh[1]) for vertices, mesh in zip(placed, (mesh_a, mesh_b), strict=True)
         ]

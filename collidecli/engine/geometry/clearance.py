@@ -24,8 +24,6 @@ CELLS = 16
 than they pass over."""
 ROUNDING = wp.constant(Real(1.0e-6))
 """Share by which bounds are widened: float32 keeps distances to 6e-8."""
-STEPS = wp.constant(12)
-"""Steps of a walk along a line before it is left as not known to be free."""
 
 
 @wp.struct
@@ -68,25 +66,6 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
     result.free = wp.max(value - slack, beyond)
     result.empty = wp.max(wp.abs(value) - slack, beyond)
     return result
-
-
-@wp.func(inline=False)
-def is_free(meshes: Meshes, mesh: int, start: Vec3, radius: Real, end: Vec3) -> bool:
-    """Whether the surface is known not to meet the cone from a ball around `start` to the point `end`."""
-    length = wp.length(end - start)
-    gone = Real(0.0)
-    for _step in range(STEPS):
-        share = Real(0.0)
-        if length > Real(0.0):
-            share = gone / length
-        wide = radius * (Real(1.0) - share)
-        ahead = clearance_at(meshes, mesh, start + share * (end - start)).free - wide
-        if ahead <= Real(0.0):
-            return False
-        gone += ahead
-        if gone >= length:
-            return True
-    return False
 
 
 @kernel

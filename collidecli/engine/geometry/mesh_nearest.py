@@ -196,8 +196,8 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
     Exact but within rounding of the surface. Source: as `model.mesh_crossings.winding_at`.
     """
-    node = meshes.header[mesh * wp.static(HEADER) + 8]
-    stop = meshes.header[mesh * wp.static(HEADER) + 9]
+    node = meshes.header[mesh * wp.static(HEADER) + 7]
+    stop = meshes.header[mesh * wp.static(HEADER) + 8]
     number = int(0)
     while node < stop:
         lower = meshes.lower[node]
@@ -229,7 +229,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool
     By the winding number where the nearest triangle may not tell, else by the outward vector there.
     Source of that: Baerentzen and Aanaes 2005.
     """
-    if meshes.header[mesh * wp.static(HEADER) + 8] >= 0:
+    if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
         return winding_number(meshes, mesh, point) != 0
     return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
 
@@ -274,26 +274,3 @@ def goes_through(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
         return False
     left = goes_left_of(meshes, face, 0, start, end)
     return left == goes_left_of(meshes, face, 1, start, end) and left == goes_left_of(meshes, face, 2, start, end)
-
-
-@wp.func(inline=False)
-def is_parted(meshes: Meshes, mesh: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a segment goes through a mesh's surface an odd number of times; the mesh's frame."""
-    low = wp.min(start, end)
-    high = wp.max(start, end)
-    node = meshes.header[mesh * wp.static(HEADER) + 3]
-    stop = meshes.header[mesh * wp.static(HEADER) + 4]
-    odd = bool(False)
-    while node < stop:
-        lower = meshes.lower[node]
-        upper = meshes.upper[node]
-        apart = bool(False)
-        for axis in range(3):
-            apart = apart or lower[axis] > high[axis] or upper[axis] < low[axis]
-        if apart:
-            node = meshes.skip[node]
-            continue
-        if meshes.leaf[node] >= 0 and goes_through(meshes, meshes.leaf[node], start, end):
-            odd = not odd
-        node += 1
-    return odd

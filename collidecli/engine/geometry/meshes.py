@@ -14,13 +14,9 @@ from collidecli.model.triangle_mesh import TriangleMesh
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 
-HEADER = 10
+HEADER = 9
 SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
-
-
-WIDE = 1.0 / 12.0
-"""Share of a mesh's longest extent, from which on a triangle's side is long: see `Meshes.owned`."""
 
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
@@ -33,13 +29,12 @@ class Meshes:
     point: vertices. vertex_normal, edge_normal, face_normal: outward (the first two are sums, not unit).
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
     owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
-    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface. 12 where it may hide a place
-    that is deeper than its corners tell: it has a long side, or a corner inside a flat part, which is not asked.
+    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface.
     rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
     each vertex in `around`.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
     header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
-    it is closed, 1 where a triangle may hide such a place; first box and end of the tree of all its triangles where the
+    it is closed; first box and end of the tree of all its triangles where the
     winding number tells inside from outside, -1 where the nearest triangle does. The other tree leaves out triangles
     that are hidden, see `TriangleMesh.hidden`: nothing finds them.
     clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
@@ -174,9 +169,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
         arrays, whole = _arrays(mesh)
         nodes = len(arrays["skip"])
         begins = (at["vertex"], at["edge"], at["face"], at["node"], at["node"] + (whole or nodes))
-        hides = bool((arrays["owned"] >> 12).any())
         winding = (at["node"] + whole, at["node"] + nodes) if mesh.needs_winding else (-1, -1)
-        header.append((*begins, int(mesh.has_front), int(mesh.is_closed), int(hides), *winding))
+        header.append((*begins, int(mesh.has_front), int(mesh.is_closed), *winding))
         shift = {
             "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
@@ -236,7 +230,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
-    salient, flat_edge = _salient(mesh, by_edge, rim, before)
+    salient = _salient(mesh, by_edge, rim, before)
     sticks_out = np.zeros(len(mesh.vertex), bool)
     for ends_of_side in (flat, following):
         sticks_out[ends_of_side[salient[edge.reshape(-1)]]] = True
@@ -246,12 +240,6 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     owned[0, order[np.unique(flat[order], return_index=True)[1]]] = True
     owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
     owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
-    corners = mesh.vertex[face]
-    longest = norm(corners - np.roll(corners, -1, axis=1)).max(axis=1)
-    inside_flat = np.zeros(len(mesh.vertex), bool)
-    for ends_of_side in (flat, following):
-        inside_flat[ends_of_side[flat_edge[edge.reshape(-1)]]] = True
-    hides = (longest > 2.0 * WIDE * mesh.half_extents.max()) | (inside_flat & ~sticks_out)[face].any(axis=1)
     arrays = {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,
@@ -259,7 +247,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
         "face_normal": mesh.face_normal,
         "corner": flat,
         "side": edge.reshape(-1),
-        "owned": (owned.reshape(4, -1, 3) << np.arange(12).reshape(4, 1, 3)).sum(axis=(0, 2)) + (hides << 12),
+        "owned": (owned.reshape(4, -1, 3) << np.arange(12).reshape(4, 1, 3)).sum(axis=(0, 2)),
         "rim": rim,
         "across": before[by_edge],
         "ring": np.searchsorted(ends[:, 0], np.arange(len(mesh.vertex))),
@@ -272,12 +260,8 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     return arrays, whole
 
 
-def _salient(
-    mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray) -> np.ndarray:
     """bool[E]: edges whose two triangles make a ridge, on the front where there is one; and all that have not just two.
-
-    And those whose two triangles are coplanar.
 
     by_edge: sides in the order of their edges. rim: where each edge's begin. before: vertex across from each side.
     """
@@ -296,6 +280,4 @@ def _salient(
     salient[pair] = (rise < -SALIENT) | same_way | folded_back
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
-    flat_edge = np.zeros(len(salient), bool)
-    flat_edge[pair] = np.abs(rise) <= SALIENT
-    return salient, flat_edge
+    return salient

@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field
 from collidecli.engine.geometry.mesh_nearest import mesh_corner
-from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
+from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrow_phase.convex.feature import AT_BORDER
 from collidecli.engine.narrow_phase.convex.triangle_features import corner_of
@@ -85,6 +85,18 @@ def spot_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3
 def spot_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
     """The same on a heightfield."""
     return spot_of_field_vertex(field, shape, k, direction)
+
+
+@wp.func
+def has_inside(meshes: Meshes, mesh: int) -> bool:
+    """Whether a mesh is closed."""
+    return meshes.header[mesh * wp.static(HEADER) + 6] == 1
+
+
+@wp.func
+def has_inside(field: Field, mesh: int) -> bool:
+    """The same; a heightfield is a solid."""
+    return True
 
 
 @wp.func

@@ -8,7 +8,8 @@ fastest sideways, over an edge that others go on from. Such a one is left along 
 it counts, unless another triangle is nearer to that. The side is the triangle's front for closed meshes, and for open
 ones that on which the shape's origin is.
 
-Behind: what lies wholly within a closed mesh is pushed out through the triangle nearest to it.
+Behind: what lies wholly within a closed mesh is pushed out through the triangle nearest to it. Of an open one with a
+front, what is behind a triangle without crossing it has no contact with it.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ from collidecli.engine.narrow_phase.convex.triangle_features import corner_of, t
 from collidecli.engine.narrow_phase.in_pieces import INEXACT
 from collidecli.engine.narrow_phase.join import RANK
 from collidecli.engine.narrow_phase.mesh.spot import RISE
-from collidecli.engine.narrow_phase.mesh.surface import has_nearer, spot_at, spot_of_edge
+from collidecli.engine.narrow_phase.mesh.surface import has_inside, has_nearer, spot_at, spot_of_edge
 from collidecli.engine.narrow_phase.staging import Staging, place_of, stage
 
 MAX_CONTACTS = 20
@@ -353,6 +354,9 @@ def collide_convex_triangle(
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
         return contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, False, out, row)
     if closed == 1 and wp.dot(way, spot.outward) < Real(0.0):
+        if nearest.distance >= cores.radius_a and not has_inside(meshes, mesh):
+            # Behind a sheet with a front, and not through it.
+            return 0
         return contacts_behind(a, b, meshes, mesh, pose_b_to_a, reach, way, nearest.distance, nearest.on_a, out, row)
     found = Crossing()
     found.depth = -nearest.distance

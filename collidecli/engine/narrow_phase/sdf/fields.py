@@ -145,7 +145,7 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
     else:
         result.gradient = wp.normalize(found.outward)
     inside = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 6] == 1
-    if inside and fields[0].meshes[0].header[mesh * wp.static(HEADER) + 8] >= 0:
+    if inside and fields[0].meshes[0].header[mesh * wp.static(HEADER) + 7] >= 0:
         inside = winding_number(fields[0].meshes[0], mesh, point) != 0
     elif inside:
         inside = wp.dot(found.off, found.outward) < Real(0.0)
