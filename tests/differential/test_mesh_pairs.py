@@ -337,3 +337,25 @@ def test_one_answer():
     )
     for options in variants:
         assert columns(collidecli.collide(model, body_q, **options)) == expected, options
+
+
+def test_a_sheet_with_two_faces_is_as_far_as_it_is():
+    """Its triangles lie back to back, so that the normals at its corners cancel: no side of it looks away."""
+    vertices, faces = box(0.5, 0.4, 0.3)
+    flap = np.array([vertices[6], vertices[7], [0.5, 0.9, 0.0]])
+    both = np.array([[8, 9, 10], [10, 9, 8]])
+    builder = ModelBuilder()
+    builder.add_shape_mesh(builder.add_body(), np.concatenate([vertices, flap]), np.concatenate([faces, both]))
+    builder.add_shape_mesh(builder.add_body(), *MESHES["blob"])
+    body_q = poses(np.random.default_rng(15), 2.2)
+    body_q[:, 0, 1, :3] += 0.8
+    contacts = collidecli.collide(builder.finalize(), body_q, gap=4.0)
+    surface = (np.concatenate([vertices, flap]), np.concatenate([faces, both[:1]]))
+    apart = 0
+    for frame in range(FRAMES):
+        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))]
+        distance = mesh_distance(*corners)
+        if distance > 0.0 and contacts.cell(frame).distance.min() > 0.0:
+            apart += 1
+            assert contacts.cell(frame).distance.min() == pytest.approx(distance, abs=ROUNDING)
+    assert apart > 5

@@ -18,6 +18,9 @@ HEADER = 9
 SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
+CANCELLED = 1e-9
+"""Sums of normals this short are zero: triangles back to back, as of a sheet with two faces, look all ways."""
+
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
 
@@ -26,7 +29,8 @@ GRIDS = ("clear", "grid_box", "grid")
 class Meshes:
     """Every mesh of a model; all numbers of vertices, edges and triangles count through all meshes.
 
-    point: vertices. vertex_normal, edge_normal, face_normal: outward (the first two are sums, not unit).
+    point: vertices. vertex_normal, edge_normal, face_normal: outward; the first two are sums, not unit, zero where they
+    cancel.
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
     owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
     where corner k, 9 + k where side k is salient: it sticks out, or borders the surface.
@@ -227,6 +231,8 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     # Weighted by angle, the sum's sign tells inside from outside at a vertex: Baerentzen and Aanaes 2005.
     np.add.at(vertex_normal, flat, angle[:, None] * spread)
     np.add.at(edge_normal, edge.reshape(-1), spread)
+    for normal in (vertex_normal, edge_normal):
+        normal[norm(normal) < CANCELLED] = 0.0
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)

@@ -14,6 +14,7 @@ from collidecli.engine.narrow_phase.mesh.interior import is_within_by
 from collidecli.engine.narrow_phase.mesh.questions import (
     corner_on,
     feature_on,
+    looks_toward,
     nearest_on,
     normal_on,
     outward_on,
@@ -44,7 +45,8 @@ def edges_face(view: View, meshes: Any, face: int, k: int, target: int, side: in
     """Whether a direction from own's edge to other's belongs to both, on their fronts."""
     if not faces(view, meshes, face, EDGE_PLACE + k, way):
         return False
-    if view.other_front == 1 and wp.dot(outward_on(meshes, view.other, target, EDGE_PLACE + side), way) >= Real(0.0):
+    outward = outward_on(meshes, view.other, target, EDGE_PLACE + side)
+    if view.other_front == 1 and not looks_toward(outward, -way):
         return False
     return takes_on_edge(meshes, view.other, target, side, -way) and takes_on_edge(
         meshes, view.own, face, k, own_direction(view, way)

@@ -129,6 +129,12 @@ def outward_on(ground: Ground, surface: int, face: int, part: int) -> Vec3:
 
 
 @wp.func
+def looks_toward(outward: Vec3, way: Vec3) -> bool:
+    """Whether what has an outward vector faces a direction; what has none, as an edge of a flat sheet, faces all."""
+    return wp.dot(outward, way) > Real(0.0) or wp.length_sq(outward) == Real(0.0)
+
+
+@wp.func
 def takes_on_edge(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction belongs to the inside of side k of a triangle."""
     return edge_takes(meshes, face, k, direction)

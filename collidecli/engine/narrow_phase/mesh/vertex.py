@@ -13,6 +13,7 @@ from collidecli.engine.narrow_phase.mesh.questions import (
     corner_on,
     feature_on,
     is_owned,
+    looks_toward,
     normal_on,
     outward_on,
     place_on,
@@ -85,9 +86,9 @@ def vertex_on_triangle(
             is_level = wp.length(wp.cross(way, normal)) < RISE
             if not takes_on_place(meshes, view.other, target, part, -way):
                 return count
-            if view.other_front == 1 and wp.dot(way, outward_on(meshes, view.other, target, part)) >= Real(0.0):
+            if view.other_front == 1 and not looks_toward(outward_on(meshes, view.other, target, part), -way):
                 return count
-        elif view.other_front == 1:
+        elif view.other_front == 1 and wp.length_sq(outward_on(meshes, view.other, target, part)) > Real(0.0):
             way = -wp.normalize(outward_on(meshes, view.other, target, part))
     elif side * height < -view.touch:
         return count

@@ -15,7 +15,7 @@ from collidecli.engine.narrow_phase.heightfield.inside import Ground, depth_in_f
 from collidecli.engine.narrow_phase.heightfield.nearest import is_inside
 from collidecli.engine.narrow_phase.in_pieces import ContactRows
 from collidecli.engine.narrow_phase.join import RANK
-from collidecli.engine.narrow_phase.mesh.questions import feature_on, origin_on, outward_on
+from collidecli.engine.narrow_phase.mesh.questions import feature_on, looks_toward, origin_on, outward_on
 from collidecli.engine.narrow_phase.mesh.triangle import LAST_RESORT
 from collidecli.engine.narrow_phase.staging import CROSSING_A, CROSSING_B, INNER_A, INNER_B, StagedContact
 
@@ -140,7 +140,7 @@ def faces(view: View, meshes: Any, face: int, part: int, way: Vec3) -> bool:
     """Whether a place of own's surface looks along a direction; all of a surface without a front does."""
     if view.own_front == 0:
         return True
-    return wp.dot(outward_on(meshes, view.own, face, part), own_direction(view, way)) > Real(0.0)
+    return looks_toward(outward_on(meshes, view.own, face, part), own_direction(view, way))
 
 
 @wp.func
