@@ -150,6 +150,20 @@ def test_the_points_of_a_region_are_on_the_surfaces():
                     assert point_distances(corners, point).min() < 1e-6
 
 
+def test_a_box_is_not_pushed_from_one_wall_into_the_other():
+    """A slot of 0.4 between walls 2 m thick, and a box in one of them: moved by 0.9 it would be inside the other."""
+    outline = [(-2.2, -0.5), (2.2, -0.5), (2.2, 1.5), (0.2, 1.5), (0.2, 0.05), (-0.2, 0.05), (-0.2, 1.5), (-2.2, 1.5)]
+    slot, solid = prism(outline, 1.0), box(0.3, 0.3, 0.3)
+    body_q = above(0.0)
+    for place in ((0.4, 0.0, 0.75), (0.45, 0.1, 1.0), (-0.38, 0.15, 0.8)):
+        body_q[0, 0, 1, :3] = place
+        cell = collidecli.collide(scene(slot, solid), body_q, gap=0.0).cell(0)
+        deepest = int(np.argmin(cell.distance))
+        moved = (-float(cell.distance[deepest]) + 1e-5) * cell.normal[deepest].astype(np.float64)
+        assert not FclPair(slot, solid, body_q[0, 0, 0], body_q[0, 0, 1]).overlaps(moved)
+        assert -cell.distance[deepest] <= (1.5 - (place[2] - 0.3)) * WITHIN
+
+
 def test_two_feet_of_one_body_are_two_regions():
     """A table stands 0.1 deep in one floor and 0.2 in another: each foot has its own depth."""
     table = prism([(-1, 0), (-0.8, 0), (-0.8, 0.9), (0.8, 0.9), (0.8, 0), (1, 0), (1, 1), (-1, 1)], 0.3)

@@ -59,3 +59,15 @@ def is_within_by(ground: Ground, surface: int, point: Vec3, place: Place) -> boo
         outward = outward_of_face(ground.field, place.face, place.part)
         return wp.dot(point - place.point, outward) < Real(0.0)
     return is_inside_mesh(ground.meshes, surface, point, place)
+
+
+@wp.func
+def nearest_square(meshes: Meshes, surface: int, point: Vec3) -> Real:
+    """Squared distance of a point from a mesh [m^2]."""
+    return nearest_on(meshes, surface, point).square
+
+
+@wp.func
+def nearest_square(ground: Ground, surface: int, point: Vec3) -> Real:
+    """The same; of a heightfield from the way out of a point inside it, and 0 outside."""
+    return nearest_on(ground, surface, point).square

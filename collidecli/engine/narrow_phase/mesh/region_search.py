@@ -26,6 +26,8 @@ PROJECTIONS = wp.constant(32)
 SPREAD = wp.constant(3)
 """Directions to the points of a grid on a cube, of 2 SPREAD + 1 points a side: 218, some 14 degrees apart."""
 FIRST_TURN = wp.constant(Real(0.3))
+MAX_TURNS = wp.constant(64)
+"""Times that all turns by one angle are tried."""
 LAST_TURN = wp.constant(Real(0.004))
 """Angles [rad] by which the best direction is turned at first and at last: an error e of the angle lengthens a
 translation of slope s by e s."""
@@ -86,7 +88,9 @@ def refined(
     """The search after its best direction has been turned by ever smaller angles as long as that shortens it."""
     best = before
     angle = FIRST_TURN
-    while angle >= LAST_TURN:
+    turns = int(0)
+    while angle >= LAST_TURN and turns < MAX_TURNS:
+        turns += 1
         u = across(best.direction)
         v = wp.cross(best.direction, u)
         length = best.exit.translation

@@ -17,8 +17,8 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import Segment, crossing_segment, sweep_interval
 from collidecli.engine.narrow_phase.heightfield.inside import Ground
 from collidecli.engine.narrow_phase.heightfield.targets import begin_targets, next_target
-from collidecli.engine.narrow_phase.mesh.edge import chord_of
-from collidecli.engine.narrow_phase.mesh.interior import is_within, surface_clearance
+from collidecli.engine.narrow_phase.mesh.containment import engulfed_exit, inner_exit
+from collidecli.engine.narrow_phase.mesh.interior import surface_clearance
 from collidecli.engine.narrow_phase.mesh.questions import (
     mesh_arrays,
 )
@@ -227,29 +227,6 @@ def latest_exit(
 
 
 @wp.func(inline=False)
-def inner_exit(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> Real:
-    """The translation at which the region's inner points come out, if one is still inside; else `translation`.
-
-    Until then that point is inside, whatever crosses.
-    """
-    result = translation
-    length = Real(2.0) * pair.span
-    if region.depth_b > Real(0.0) and pair.closed_a == 1:
-        point = region.inner_b + translation * direction
-        if is_within(surfaces, pair.a, point):
-            leaves = chord_of(surfaces, pair.a, point, point + length * direction, Real(0.0))[1]
-            result = wp.max(result, translation + leaves * length)
-    if region.depth_a > Real(0.0) and pair.closed_b == 1:
-        into_b = wp.transform_inverse(pair.pose_b_to_a)
-        point = wp.transform_point(into_b, region.inner_a - translation * direction)
-        if is_within(surfaces, pair.b, point):
-            end = point - length * wp.transform_vector(into_b, direction)
-            leaves = chord_of(surfaces, pair.b, point, end, Real(0.0))[1]
-            result = wp.max(result, translation + leaves * length)
-    return result
-
-
-@wp.func(inline=False)
 def past_recent(
     surfaces: Any,
     pair: SurfacePair,
@@ -311,7 +288,9 @@ def is_separated(
     """Whether nothing crosses or is inside once b is moved, but for other regions."""
     if inner_exit(surfaces, pair, regions[own[0]], direction, translation) > translation + pair.touch:
         return False
-    return latest_exit(surfaces, pair, regions, own, direction, translation, translation).found == 0
+    if latest_exit(surfaces, pair, regions, own, direction, translation, translation).found == 1:
+        return False
+    return own[1] > 1 or engulfed_exit(surfaces, pair, direction, translation) <= translation + pair.touch
 
 
 @wp.func
@@ -373,6 +352,8 @@ def exit_along(
             translation = latest.translation
         else:
             beyond = inner_exit(surfaces, pair, region, direction, translation)
+            if beyond <= translation + pair.touch and own[1] == 1:
+                beyond = engulfed_exit(surfaces, pair, direction, translation)
             if beyond <= translation + pair.touch:
                 last.found = wp.where(last.face_a >= 0, 1, 0)
                 last.translation = translation
