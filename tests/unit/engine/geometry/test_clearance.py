@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.build import find_device
-from collidecli.engine.geometry.clearance import clearance_at, is_free, measure_clearance
+from collidecli.engine.geometry.clearance import clearance_at, measure_clearance
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.kernel import kernel
@@ -24,17 +24,15 @@ def ask(
     meshes: Meshes,
     mesh: int,
     point: wp.array[Vec3],
-    radius: Real,
-    end: Vec3,
     square: wp.array[Real],
     free: wp.array[Real],
-    open_way: wp.array[int],
+    empty: wp.array[Real],
 ):
     k = wp.tid()
     clearance = clearance_at(meshes, mesh, point[k])
     square[k] = clearance.square
     free[k] = clearance.free
-    open_way[k] = wp.where(is_free(meshes, mesh, point[k], radius, end), 1, 0)
+    empty[k] = clearance.empty
 
 
 def joined(*meshes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -76,18 +74,16 @@ def known() -> dict[tuple[str, float], dict[str, np.ndarray]]:
     for number, (name, size) in enumerate(names):
         solid = shapes[number]
         points = rng.uniform(-1.6, 1.6, (POINTS, 3))
-        square, free = (wp.zeros(POINTS, dtype=Real, device=device) for _ in range(2))
-        way = wp.zeros(POINTS, dtype=int, device=device)
-        end = Vec3(*(size * np.array([1.5, 0.2, 0.9])))
-        inputs = [meshes, number, wp.array(size * points, dtype=Vec3, device=device), Real(0.1 * size), end]
-        wp.launch(ask, POINTS, [*inputs, square, free, way], device=device)
+        square, free, empty = (wp.zeros(POINTS, dtype=Real, device=device) for _ in range(3))
+        inputs = [meshes, number, wp.array(size * points, dtype=Vec3, device=device)]
+        wp.launch(ask, POINTS, [*inputs, square, free, empty], device=device)
         corners = solid.vertex[solid.face] / size
         result[name, size] = {
             "points": points,
             "corners": corners,
             "bound": np.sqrt(square.numpy()) / size,
             "free": free.numpy() / size,
-            "way": way.numpy() == 1,
+            "empty": empty.numpy() / size,
             "distance": points_to_triangles(points, corners),
             "inside": np.array([winding(corners, p) > 0.5 for p in points]) & (name != "sheet"),
         }
@@ -113,11 +109,10 @@ def test_what_is_known_is_true(known, name, size):
 
 
 @pytest.mark.parametrize("name", list(MESHES))
-def test_a_way_that_is_free_meets_no_surface(known, name):
-    """The cone from a ball of radius 0.1 to a point, sampled densely: nowhere nearer to the surface than it is wide."""
+def test_what_is_empty_has_no_triangle(known, name):
+    """The ball meets no triangle, on either side of the surface; inside of solids too some are known to be empty."""
     facts = known[name, 1.0]
-    end, found = np.array([1.5, 0.2, 0.9]), np.flatnonzero(facts["way"])
-    assert 20 < len(found) < POINTS - 20
-    for share in np.linspace(0.0, 1.0, 9):
-        places = facts["points"][found] + share * (end - facts["points"][found])
-        assert np.all(points_to_triangles(places, facts["corners"]) > 0.1 * (1.0 - share))
+    assert np.all(facts["empty"] <= facts["distance"])
+    far = facts["distance"] > 2.0 * np.sqrt(3.0) * 2.4 / 16
+    assert far.sum() > 20
+    assert np.all(facts["empty"][far] > 0.0)
