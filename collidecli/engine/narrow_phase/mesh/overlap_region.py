@@ -45,9 +45,9 @@ def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
     return result
 
 
-@wp.func(inline=False)
-def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """Merges a region with those that it meets; returns how many there are then."""
+@wp.func
+def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
+    """Merges a region with those that it meets and stores the result last; returns how many there are then."""
     held = added
     kept = int(count)
     i = int(0)
@@ -60,38 +60,30 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
             i = 0
         else:
             i += 1
-    if kept == wp.static(CAPACITY):
-        nearest = int(0)
-        least = Real(wp.inf)
-        for k in range(kept):
-            size = wp.length_sq(wp.max(held.high, regions[k].high) - wp.min(held.low, regions[k].low))
-            if size < least:
-                least = size
-                nearest = k
-        held = _merged(held, regions[nearest])
-        regions[nearest] = regions[kept - 1]
-        # One place is free now, so that this goes no deeper.
-        return add_region_to_free(regions, kept - 1, held)
     regions[kept] = held
     return kept + 1
 
 
-@wp.func
-def add_region_to_free(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """As `add_region`, where a place is free."""
-    held = added
-    kept = int(count)
-    i = int(0)
-    while i < kept:
-        if boxes_meet(held.low, held.high, regions[i].low, regions[i].high):
-            held = _merged(held, regions[i])
-            kept -= 1
-            regions[i] = regions[kept]
-            i = 0
-        else:
-            i += 1
-    regions[kept] = held
-    return kept + 1
+@wp.func(inline=False)
+def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
+    """Merges a region with those that it meets, and with the nearest if there are too many; returns how many there are.
+
+    regions: CAPACITY of them, and one element more.
+    """
+    kept = _added(regions, count, added)
+    if kept <= wp.static(CAPACITY):
+        return kept
+    held = regions[wp.static(CAPACITY)]
+    nearest = int(0)
+    least = Real(wp.inf)
+    for k in range(wp.static(CAPACITY)):
+        size = wp.length_sq(wp.max(held.high, regions[k].high) - wp.min(held.low, regions[k].low))
+        if size < least:
+            least = size
+            nearest = k
+    held = _merged(held, regions[nearest])
+    regions[nearest] = regions[wp.static(CAPACITY - 1)]
+    return _added(regions, wp.static(CAPACITY - 1), held)
 
 
 @wp.func(inline=False)

@@ -246,7 +246,7 @@ def exchanged_pair(pair: SurfacePair) -> SurfacePair:
 @wp.func(inline=False)
 def measure_regions(surfaces: Any, pair: SurfacePair, rows: PairRows) -> int:
     """Makes a pair's contacts those of its regions of overlap; returns 0 where a bound on the search was hit."""
-    regions = wp.zeros(shape=wp.static(CAPACITY), dtype=OverlapRegion)
+    regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     count = add_crossings(surfaces, pair, regions, 0)
     count = inner_regions(rows, regions, count)
     exact = int(1)
