@@ -26,28 +26,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collidecli.app.api import Contacts, ModelBuilder, collide, open_contacts
-    from collidecli.app.contact_set import ContactSet
+    from collidecli.commands.contact_set import ContactSet
+    from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
     from collidecli.errors import CollideError, InputError, OutputError
-    from collidecli.files.meshes.read import read_mesh
-    from collidecli.model.material import Material, PairMaterial
-    from collidecli.model.shape_config import ShapeConfig
-    from collidecli.model.shape_types import ShapeType
+    from collidecli.importers.meshes.read import read_mesh
+    from collidecli.scene.material import Material, PairMaterial
+    from collidecli.scene.shape_config import ShapeConfig
+    from collidecli.scene.shape_types import ShapeType
 
 _HOME = {
-    "ContactSet": "collidecli.app.contact_set",
-    "Contacts": "collidecli.app.api",
-    "ModelBuilder": "collidecli.app.api",
-    "collide": "collidecli.app.api",
-    "open_contacts": "collidecli.app.api",
+    "ContactSet": "collidecli.commands.contact_set",
+    "Contacts": "collidecli.commands.python_api",
+    "ModelBuilder": "collidecli.commands.python_api",
+    "collide": "collidecli.commands.python_api",
+    "open_contacts": "collidecli.commands.python_api",
     "CollideError": "collidecli.errors",
     "InputError": "collidecli.errors",
     "OutputError": "collidecli.errors",
-    "Material": "collidecli.model.material",
-    "PairMaterial": "collidecli.model.material",
-    "ShapeConfig": "collidecli.model.shape_config",
-    "ShapeType": "collidecli.model.shape_types",
-    "read_mesh": "collidecli.files.meshes.read",
+    "Material": "collidecli.scene.material",
+    "PairMaterial": "collidecli.scene.material",
+    "ShapeConfig": "collidecli.scene.shape_config",
+    "ShapeType": "collidecli.scene.shape_types",
+    "read_mesh": "collidecli.importers.meshes.read",
 }
 
 __all__ = [

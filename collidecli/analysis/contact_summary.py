@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.touching import Touches
-from collidecli.model.contacts import ContactBlock
+from collidecli.scene.contacts import ContactBlock
 
 LEAST_DECADE, MOST_DECADE = -9, 2
 """Depths from 1 nm to 100 m have bins of their own [powers of ten, m]."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collidecli.model.contacts import CONTACT_ID, ContactBlock
-from collidecli.model.model import Model
-from collidecli.model.placement import compose
 from collidecli.numerics.matrices import norm
+from collidecli.scene.contacts import CONTACT_ID, ContactBlock
+from collidecli.scene.model import Model
+from collidecli.scene.placement import compose
 
 STRIP = 1 << 20
 """Ways to match that are weighed at a time."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.contacts import ContactBlock
+from collidecli.scene.contacts import ContactBlock
 
 
 @dataclass(frozen=True)

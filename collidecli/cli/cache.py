@@ -21,10 +21,10 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
 
     Either is made when a scene first asks for it. Those used longest ago go where the limit has no room for more.
     """
-    from collidecli.app.cache import cache_facts, clear_cache
-    from collidecli.files.field_cache import FieldCache
-    from collidecli.model.options import DEFAULT_CACHE_LIMIT
+    from collidecli.commands.cache import cache_facts, clear_cache
     from collidecli.report.cache_table import cache_table
+    from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
+    from collidecli.storage.field_cache import FieldCache
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
     facts = clear_cache(cache) if action == "clear" else cache_facts(cache)

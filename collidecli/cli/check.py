@@ -16,7 +16,7 @@ Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be rea
 @click.pass_context
 def verb(ctx: click.Context, file: str) -> int:
     """Check that a contact set or a trajectory is well formed, complete and unchanged since it was written."""
-    from collidecli.app.check import check
+    from collidecli.commands.check import check
     from collidecli.report.check_table import check_table
 
     facts = check(file)

@@ -12,7 +12,7 @@ from collidecli.cli.option_types import Metres, Share, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
-from collidecli.model.choices import FRAME_MATCHES
+from collidecli.scene.option_choices import FRAME_MATCHES
 
 LOOKED_AT, ALLOWED, OUTPUT = "What is compared", "What is allowed", "Output"
 EPILOG = """\b
@@ -73,8 +73,8 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
 
     Shapes are matched by path, frames by step or time, contacts by features or else by position.
     """
-    from collidecli.app.diff import DiffRequest, diff
-    from collidecli.app.outputs import check_output, write_output
+    from collidecli.commands.diff import DiffRequest, diff
+    from collidecli.commands.output_paths import check_output, write_output
     from collidecli.report.diff_pages import github_annotations, junit_xml, markdown
     from collidecli.report.diff_table import diff_table
 

@@ -11,7 +11,7 @@ from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
-from collidecli.model.choices import EVENT_ORDERS, EVENT_THINGS
+from collidecli.scene.option_choices import EVENT_ORDERS, EVENT_THINGS
 
 TOUCH, LOOKED_AT, OUTPUT = "What a touch is", "What is looked at", "Output"
 FILES = ("csv", "parquet", "dot")
@@ -81,9 +81,9 @@ collide events out.h5 --graph --dot touches.dot
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """List when pairs of shapes begin and stop touching, how long they touch, and how deep."""
     from collidecli.analysis.touch_intervals import MergeGap
-    from collidecli.app.event_stream import EventOptions
-    from collidecli.app.events import EventsRequest, events
-    from collidecli.app.outputs import check_output, write_output
+    from collidecli.commands.event_stream import EventOptions
+    from collidecli.commands.events import EventsRequest, events
+    from collidecli.commands.output_paths import check_output, write_output
     from collidecli.report.events_table import events_table
     from collidecli.report.touch_dot import touch_dot
 

@@ -10,7 +10,7 @@ from collidecli.cli.option_types import Metres, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
-from collidecli.model.choices import EXPORT_FORMATS
+from collidecli.scene.option_choices import EXPORT_FORMATS
 
 CHOSEN, OUTPUT = "What is exported", "Output"
 EPILOG = """\b
@@ -44,7 +44,7 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
 
     What a layout has and a contact set does not is left out by name.
     """
-    from collidecli.app.export import ExportRequest, export
+    from collidecli.commands.export import ExportRequest, export
     from collidecli.report.export_table import export_table
 
     streams = streams_of(ctx)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from collidecli.cli.stop import INTERRUPTED, STOP_SIGNALS, StopHandler
-from collidecli.files.activity import Board, show_on
+from collidecli.storage.process_activity import Board, show_on
 
 UNUSABLE_INPUT, INTERNAL_ERROR = 2, 70
 CRASHES = tuple(getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL") if hasattr(signal, n))

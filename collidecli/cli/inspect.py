@@ -31,11 +31,11 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """
     from functools import partial
 
-    from collidecli.app.inspect import inspect_file
-    from collidecli.files.activity import reading
-    from collidecli.files.meshes.kept_parts import parts_kept_in
-    from collidecli.model.options import DEFAULT_CACHE_LIMIT, SceneOptions
+    from collidecli.commands.inspect import inspect_file
+    from collidecli.importers.meshes.kept_parts import parts_kept_in
     from collidecli.report.inspect_tables import inspect_table
+    from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, SceneOptions
+    from collidecli.storage.process_activity import reading
 
     streams = streams_of(ctx)
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}

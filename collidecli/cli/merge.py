@@ -36,7 +36,7 @@ def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
 
     The content hash is that of one run. Sets of other models or options, and frames that two of them have, are refused.
     """
-    from collidecli.app.merge import MergeRequest, merge
+    from collidecli.commands.merge import MergeRequest, merge
     from collidecli.report.merge_table import merge_table
 
     streams = streams_of(ctx)

@@ -24,7 +24,7 @@ from collidecli.cli.settings import (
     verbs_of,
 )
 from collidecli.cli.streams import Streams
-from collidecli.model.choices import (
+from collidecli.scene.option_choices import (
     BROAD_PHASES,
     COMPRESSIONS,
     DEFAULT_BETAS,

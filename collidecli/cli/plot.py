@@ -12,7 +12,7 @@ from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
 from collidecli.errors import InputError
-from collidecli.model.choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
+from collidecli.scene.option_choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
 
 AGAINST, OUTPUT = "Compared with a baseline", "Output"
 LEAST_WIDTH, MOST_WIDTH = 240, 4000
@@ -48,8 +48,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.app.outputs import check_output, write_output
-    from collidecli.app.report import PLOT_SCHEMA, ReportRequest, report_facts
+    from collidecli.commands.output_paths import check_output, write_output
+    from collidecli.commands.report import PLOT_SCHEMA, ReportRequest, report_facts
     from collidecli.report.chart_kinds import KINDS, chart_file
     from collidecli.report.chart_style import require_matplotlib
     from collidecli.report.report_table import plot_table

@@ -60,12 +60,12 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     Loading and compiling are not counted. All must find the same contacts, bit for bit; if they do not, the exit code
     is 1.
     """
-    from collidecli.app.outputs import check_output
-    from collidecli.app.profile import ProfileRequest, profile
-    from collidecli.app.profile_facts import profile_facts
-    from collidecli.files.profile_files import write_json, write_profile_h5
-    from collidecli.model.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.profile import ProfileRequest, profile
+    from collidecli.commands.profile_facts import profile_facts
     from collidecli.report.profile_table import profile_table
+    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.storage.profile_files import write_json, write_profile_h5
 
     streams = streams_of(ctx)
     output = values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.profile.h5"

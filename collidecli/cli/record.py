@@ -11,7 +11,7 @@ import click
 from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import Verb, asset_map_option, force_option, streams_of
 from collidecli.cli.settings import option
-from collidecli.model.choices import COMPRESSIONS
+from collidecli.scene.option_choices import COMPRESSIONS
 
 EPILOG = """\b
 collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7
@@ -61,9 +61,9 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     The same scene and options record the same motion.
     """
-    from collidecli.app.outputs import check_output
-    from collidecli.app.record import record
-    from collidecli.app.record_facts import record_facts
+    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.record import record
+    from collidecli.commands.record_facts import record_facts
     from collidecli.report.record_table import record_table
 
     streams = streams_of(ctx)

@@ -35,8 +35,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.app.outputs import check_output, write_output
-    from collidecli.app.report import ReportRequest, report_facts
+    from collidecli.commands.output_paths import check_output, write_output
+    from collidecli.commands.report import ReportRequest, report_facts
     from collidecli.report.chart_style import require_matplotlib
     from collidecli.report.report_page import report_page
     from collidecli.report.report_table import report_table

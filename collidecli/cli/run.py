@@ -57,10 +57,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     own. Without a trajectory the scene's own animation or keyframes move it, or it rests. Without SCENE the trajectory
     must carry its scene, as robosuite's demonstrations do.
     """
-    from collidecli.app.run import RunRequest, run
-    from collidecli.app.run_facts import run_facts
-    from collidecli.model.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+    from collidecli.commands.run import RunRequest, run
+    from collidecli.commands.run_facts import run_facts
     from collidecli.report.run_table import run_table
+    from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
     request = RunRequest(

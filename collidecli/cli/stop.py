@@ -82,7 +82,7 @@ def _watch(read_end: int, ended: threading.Event) -> None:
     if ended.wait(GRACE_SECONDS):
         return
     # Imported already if any file is open; importing here could wait for the main thread.
-    outputs = sys.modules.get("collidecli.files.atomic_output")
+    outputs = sys.modules.get("collidecli.storage.atomic_output")
     if outputs is not None:
         outputs.remove_partial_files()
     with contextlib.suppress(OSError):

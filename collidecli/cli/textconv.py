@@ -31,8 +31,8 @@ MOST_DECIMALS = 17
 @click.pass_context
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
     """Print a contact set as text that changes only where the contacts do, so that `git diff` shows what changed."""
-    from collidecli.app.contact_text import contact_text, contact_text_facts
     from collidecli.cli.streams import unbroken_pipe
+    from collidecli.commands.contact_text import contact_text, contact_text_facts
 
     if decimals > MOST_DECIMALS:
         raise click.BadParameter(f"{decimals} is more than {MOST_DECIMALS}.", ctx, param_hint="'--decimals'")

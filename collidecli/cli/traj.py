@@ -69,10 +69,10 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
 
     What kind RECORDING is, its content says. One that carries no scene needs --scene.
     """
-    from collidecli.app.convert import convert as convert_recording
-    from collidecli.app.scenes import SceneRequest
-    from collidecli.model.options import RecordingOptions, SceneOptions
+    from collidecli.commands.convert import convert as convert_recording
+    from collidecli.commands.scenes import SceneRequest
     from collidecli.report.convert_table import convert_table
+    from collidecli.scene.run_options import RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
     output = output or f"{Path(recording).stem}.motion.h5"

@@ -45,8 +45,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[view]'`.
     """
-    from collidecli.app.outputs import check_output
-    from collidecli.app.view import ViewRequest, export_view, opened_view, serve_view, wait
+    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view, wait
     from collidecli.report.view.server import require_viser
     from collidecli.report.view_table import view_table
 

@@ -10,8 +10,8 @@ import warp as wp
 from collidecli.engine.device_model import LANES, PLACED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.kernel import kernel
-from collidecli.engine.workspace import Workspace
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
 
 LANE_COUNT = wp.constant(LANES)
 SHIFTED = wp.constant(PLACED_BY_WORLD)

@@ -14,10 +14,10 @@ import warp as wp
 
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.model.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.model.placement import is_identity
-from collidecli.model.shape_types import ShapeType
 from collidecli.numerics.matrices import norm
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.placement import is_identity
+from collidecli.scene.shape_types import ShapeType
 
 LANES = 8
 """Places that are tested at once, see broad_phase.blocks."""

@@ -11,17 +11,17 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
-from collidecli.engine.contact.compact import COMPACT, compact_contacts, count_cells
+from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging, new_candidates
+from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.launch_queue import make_steps
-from collidecli.engine.narrow_phase.dispatch import Bucket, RoomBucket, RoomTable
-from collidecli.engine.narrow_phase.partition import count_buckets, partition, write_buckets
-from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging, new_candidates
-from collidecli.engine.workspace import Workspace
-from collidecli.model.contacts import ContactBlock
+from collidecli.engine.narrowphase.dispatch import Bucket, RoomBucket, RoomTable
+from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
+from collidecli.engine.runtime.launch_queue import make_steps
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
-    from collidecli.engine.contact.reduction import Reduction
+    from collidecli.engine.contacts.reduction import Reduction
 
 ALWAYS = (write_buckets, count_cells, count_buckets, place_shapes)
 """Kernels that every pipeline launches; on the CPU `make_steps` besides."""

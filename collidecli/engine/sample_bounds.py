@@ -6,9 +6,9 @@ import numpy as np
 
 from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, place_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
-from collidecli.engine.workspace import Workspace
-from collidecli.model.model import Model
-from collidecli.model.placement import compose, first_worlds
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.model import Model
+from collidecli.scene.placement import compose, first_worlds
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

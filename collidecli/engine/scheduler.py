@@ -15,10 +15,10 @@ import psutil
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
-from collidecli.engine.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
-from collidecli.model.contacts import ContactBlock
-from collidecli.model.wording import memory
+from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.text_format import memory
 
 CPU_CHUNK_INSTANCES = 49152
 """Shapes of all cells of a chunk: enough to hide the cost of launches, few enough to stay near a core's cache."""

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from collidecli.app.regression import (
+from collidecli.cli.streams import console, spoken
+from collidecli.commands.regression import (
     MARKER,
     Comparison,
     compare_with_baseline,
@@ -22,12 +23,11 @@ from collidecli.app.regression import (
     run_request,
     tolerance_options,
 )
-from collidecli.cli.streams import console, spoken
 from collidecli.errors import CollideError, OutputError
-from collidecli.files.atomic_output import AtomicOutput
 from collidecli.pytest_plugin import REGENERATE, ContactsWarning
 from collidecli.report.diff_pages import markdown
 from collidecli.report.diff_table import diff_table
+from collidecli.storage.atomic_output import AtomicOutput
 
 PathLike = str | os.PathLike[str]
 WIDTH = 110
@@ -68,7 +68,7 @@ class ContactsRegression:
                 device is "cpu" unless given, and with pytest-xdist there is one thread unless given.
         """
         __tracebackhide__ = True
-        from collidecli.app.run import run
+        from collidecli.commands.run import run
 
         name = self._name(basename)
         obtained = self._folder / f"{name}.obtained.h5"
@@ -195,7 +195,7 @@ def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[st
     """The page of `collide report`, where the packages for it are installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         return None
-    from collidecli.app.report import ReportRequest, report_facts
+    from collidecli.commands.report import ReportRequest, report_facts
     from collidecli.report.report_page import report_page
 
     kept = {name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")}

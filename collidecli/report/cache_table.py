@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.model.wording import memory
 from collidecli.report.words import listing
+from collidecli.scene.text_format import memory
 
 KEY_DIGITS = 12
 WORDS = {"field": "field", "parts": "convex parts"}

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collidecli.model.wording import count, plural
 from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing, file_bytes, page_svg
 from collidecli.report.words import length, seconds
+from collidecli.scene.text_format import count, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.model.wording import count
 from collidecli.report.words import facts_table, seconds
+from collidecli.scene.text_format import count
 
 
 def convert_table(facts: Mapping[str, Any]) -> RenderableType:

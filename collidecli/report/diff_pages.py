@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from collidecli.model.wording import count, plural
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
+from collidecli.scene.text_format import count, plural
 
 MOST_ANNOTATIONS = 5
 """GitHub shows ten of a step; other steps want some too."""

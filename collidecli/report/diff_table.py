@@ -10,10 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.model.wording import count, plural
 from collidecli.report.diff_words import KINDS, bins, deviation, field_kind, frame_lines, model_line, place, verdict
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.words import facts_table, listing
+from collidecli.scene.text_format import count, plural
 
 
 def diff_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collidecli.model.wording import count, plural
 from collidecli.report.words import length
+from collidecli.scene.text_format import count, plural
 
 KINDS = ("missing", "extra", "changed")
 

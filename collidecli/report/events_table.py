@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.model.wording import count, plural
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.words import facts_table, length, listing, seconds
+from collidecli.scene.text_format import count, plural
 
 BEFORE, BEYOND = "<", ">"
 """Marks of a frame before or behind which there is nothing to look at: the touch may be longer."""

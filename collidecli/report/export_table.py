@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.model.wording import count, memory, plural
 from collidecli.report.words import facts_table
+from collidecli.scene.text_format import count, memory, plural
 
 
 def export_table(facts: Mapping[str, Any]) -> RenderableType:

@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.model.options import changed_options
-from collidecli.model.wording import count, plural
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
 from collidecli.report.words import facts_table, listing, seconds
+from collidecli.scene.run_options import changed_options
+from collidecli.scene.text_format import count, plural
 
 SHOWN_ROWS = 40
 """Rows of a table that is not asked for in full."""

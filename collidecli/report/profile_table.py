@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.model.wording import count, plural
 from collidecli.report.fitting import Fitting
 from collidecli.report.words import facts_table, listing, percent, rate, seconds
+from collidecli.scene.text_format import count, plural
 
 
 def profile_table(facts: Mapping[str, Any]) -> RenderableType:

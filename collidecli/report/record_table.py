@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.model.wording import plural
 from collidecli.report.words import facts_table, seconds
+from collidecli.scene.text_format import plural
 
 
 def record_table(facts: Mapping[str, Any]) -> RenderableType:

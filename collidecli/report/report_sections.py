@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from collidecli.model.options import changed_options
-from collidecli.model.wording import count, memory, plural
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import phases_of
 from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
 from collidecli.report.words import length, percent, rate, seconds
+from collidecli.scene.run_options import changed_options
+from collidecli.scene.text_format import count, memory, plural
 
 Facts = Mapping[str, Any]
 MOST_ROWS = 60

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from collidecli.model.wording import count, plural
 from collidecli.report.diff_words import verdict
 from collidecli.report.words import facts_table, length
+from collidecli.scene.text_format import count, plural
 
 
 def report_table(facts: Mapping[str, Any]) -> RenderableType:

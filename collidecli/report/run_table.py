@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from collidecli.model.wording import count, memory, plural
 from collidecli.report.words import facts_table, length, listing, percent, rate, seconds
+from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
 

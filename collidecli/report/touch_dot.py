@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from collidecli.model.wording import plural
 from collidecli.report.words import seconds
+from collidecli.scene.text_format import plural
 
 
 def touch_dot(facts: Mapping[str, Any]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from collidecli.model.wording import count, memory, plural
 from collidecli.report.words import facts_table
+from collidecli.scene.text_format import count, memory, plural
 
 
 def view_table(facts: Mapping[str, Any]) -> Table:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 
-from collidecli.model.wording import count
+from collidecli.scene.text_format import count
 
 FEWEST_LETTERS = 8
 """A column of names is no narrower, where its names are not."""

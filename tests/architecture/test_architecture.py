@@ -18,12 +18,12 @@ PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
 TEXT = (".py", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
 FOLDERS = ("collidecli", "tests", "samples", "docs", ".github")
 OUTGROWN = {
-    "collidecli/engine/narrow_phase/convex/descent.py: descend",
-    "collidecli/engine/narrow_phase/convex/epa.py: grow",
-    "collidecli/engine/narrow_phase/convex/polytope.py: add_vertex",
-    "collidecli/engine/narrow_phase/convex/manifold.py: manifold_along",
-    "collidecli/engine/narrow_phase/mesh/least_translation.py: settle_region",
-    "collidecli/engine/narrow_phase/mesh/sweep.py: first_free",
+    "collidecli/engine/narrowphase/convex/newton.py: descend",
+    "collidecli/engine/narrowphase/convex/epa.py: grow",
+    "collidecli/engine/narrowphase/convex/polytope.py: add_vertex",
+    "collidecli/engine/narrowphase/convex/manifold.py: manifold_along",
+    "collidecli/engine/narrowphase/triangles/convex_least_translation.py: settle_region",
+    "collidecli/engine/narrowphase/triangles/convex_sweep.py: first_free",
 }
 """Functions that are two things and still stand as one: find the seam, and take them off this list."""
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)

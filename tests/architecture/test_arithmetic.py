@@ -12,7 +12,12 @@ ROOT = Path(__file__).parents[2]
 PATH = ("files", "model", "engine", "numerics")
 """Packages of collidecli that decide a contact; besides, of analysis, what changes contact sets while they are made."""
 TRACKING = ("analysis/contact_tracking.py",)
-NOT_ON_THE_PATH = ("files/exports/", "files/profile_files.py", "files/contacts/check.py", "files/contacts/rules.py")
+NOT_ON_THE_PATH = (
+    "exporters/",
+    "storage/profile_files.py",
+    "storage/contact_sets/check.py",
+    "storage/contact_sets/rules.py",
+)
 """What reads finished contact sets."""
 
 # Python's, NumPy's and Warp's functions that call the C library or select an implementation by the processor.
@@ -33,10 +38,10 @@ PXR = {"XformCache", "GetLocalToWorldTransform", "ComputeLocalToWorldTransform",
 MUJOCO = {"mju_axisAngle2Quat", "mju_euler2Quat", "mju_quatIntegrate", "resolve_orientation"}
 
 ALLOWED = {
-    "files/loops.py: @": "products of integers, which NumPy computes without BLAS",
-    "files/mujoco/scene.py: mj_kinematics": "of the scene at rest: hinges at 0, whose sine MuJoCo does not take",
+    "storage/array_loops.py: @": "products of integers, which NumPy computes without BLAS",
+    "importers/mujoco/scene.py: mj_kinematics": "of the scene at rest: hinges at 0, whose sine MuJoCo does not take",
     "numerics/matrices.py: **": "of a fraction, infinity and NaN: exact",
-    "model/filter_rules.py: @": "sums of 0 and 1 compared with 0: exact in any order",
+    "scene/filter_rules.py: @": "sums of 0 and 1 compared with 0: exact in any order",
 }
 
 
@@ -102,7 +107,7 @@ def found_in(path: Path) -> list[str]:
 
 def test_the_modules_are_found():
     names = {name_of(path) for path in sources()}
-    assert {"files/usd/scene.py", "engine/contact/reduction.py", "model/convex_hull.py", *TRACKING} <= names
+    assert {"importers/usd/scene.py", "engine/contacts/reduction.py", "scene/convex_hull.py", *TRACKING} <= names
     assert len(names) > 200
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.model.wording import memory
+from collidecli.scene.text_format import memory
 from tests.bench.result import BenchTable, spread_time
 from tests.support.environments import write_environments, write_robot
 
@@ -26,9 +26,9 @@ MOST_REPEATS = 3
 
 MEASURED = """
 import json, re, sys, time
-from collidecli.app.scenes import load_scene
-from collidecli.model.options import SceneOptions
-import collidecli.files.usd.scene
+from collidecli.commands.scenes import load_scene
+from collidecli.scene.run_options import SceneOptions
+import collidecli.importers.usd.scene
 start = time.perf_counter()
 scene = load_scene([sys.argv[1]], None, options=SceneOptions(environments=sys.argv[2]))
 seconds = time.perf_counter() - start

@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 
-from collidecli.engine.build import find_device
-from collidecli.engine.signed_distance.source import field_of
-from collidecli.files.field_cache import FieldCache
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.geometry.signed_distance.source import field_of
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.field_cache import FieldCache
 from tests.bench.result import BenchTable, spread_time
 from tests.support import fields
 

@@ -7,8 +7,8 @@ import tracemalloc
 
 import numpy as np
 
-from collidecli.files.mujoco.compile import compile_mjcf
-from collidecli.model.builder import ModelBuilder
+from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.scene.builder import ModelBuilder
 from tests.bench.peers import stage_shares
 from tests.bench.result import BenchTable, interleaved, ratio, spread_time
 from tests.bench.scenes import FOLDER, BenchScene

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.files.trajectories.writer import TrajectoryWriter
+from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.bench.scenes import BenchScene
 from tests.bench.timing import model_and_poses
 

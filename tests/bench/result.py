@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from collidecli.app.timing import processor_name, versions
+from collidecli.commands.timing import processor_name, versions
 from tests.bench.scenes import FOLDER
 
 UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))

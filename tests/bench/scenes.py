@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.files.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.compile import compile_mjcf
 from tests.support.piles import pile_xml
 
 FOLDER = Path("out/bench")

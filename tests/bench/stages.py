@@ -25,8 +25,8 @@ MOST_REPEATS = 3
 
 MEASURED = """
 import json, sys, time
-from collidecli.files.usd.scene import add_usd
-from collidecli.model.builder import ModelBuilder
+from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.builder import ModelBuilder
 builder = ModelBuilder()
 start = time.process_time()
 add_usd(builder, sys.argv[1])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 from tests.bench.result import BenchTable, interleaved, spread_time
 from tests.bench.timing import CLOCKS, Ours
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from collidecli.app.collision import pose_batches, prepare_collision
-from collidecli.app.timing import TimingReport
-from collidecli.engine.build import find_device
+from collidecli.commands.collision import pose_batches, prepare_collision
+from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.scheduler import Workers
-from collidecli.files.mujoco.scene import add_mjcf
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions, EngineOptions
 from tests.bench.scenes import BenchScene
 from tests.support.motions import ArrayMotion
 

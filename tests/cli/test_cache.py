@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.files.field_cache import FieldCache
+from collidecli.storage.field_cache import FieldCache
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_files_that_are_neither(here, collide):
 
 
 def test_every_block_is_read_and_counted(here, collide, monkeypatch):
-    monkeypatch.setattr("collidecli.files.trajectories.check.BLOCK_BYTES", 1)
+    monkeypatch.setattr("collidecli.storage.trajectories.check.BLOCK_BYTES", 1)
     with h5py.File(here / "motion.h5", "r+") as file:
         file["body_q"][[11, 17], 0, 0, 0] = np.nan
     answer = collide("check", "motion.h5")

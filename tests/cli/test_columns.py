@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.files.contacts.reader import ContactSet
-from collidecli.model.contacts import OPTIONAL_COLUMNS
-from collidecli.model.mixing import BROUGHT_BY
+from collidecli.scene.contacts import OPTIONAL_COLUMNS
+from collidecli.scene.mixing import BROUGHT_BY
+from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import SCENE
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "--force", "-q")

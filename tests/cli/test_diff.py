@@ -11,9 +11,9 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app.diff import DiffRequest
-from collidecli.app.diff import diff as compare
-from collidecli.files.contacts.reader import ContactSet
+from collidecli.commands.diff import DiffRequest
+from collidecli.commands.diff import diff as compare
+from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_edits import made_up
 from tests.support.diff_facts import counts, nothing_but_contacts, pair, where
 
@@ -219,7 +219,7 @@ def test_blocks_do_not_show(diff, monkeypatch):
     b = a.with_shape_order([4, 3, 2, 1, 0])
     b.columns["distance"][::5] += np.float32(0.25)
     whole = diff(a, b, "--first", "1000")
-    monkeypatch.setattr("collidecli.app.diff_blocks.CELL_WINDOW", 2)
+    monkeypatch.setattr("collidecli.commands.diff_blocks.CELL_WINDOW", 2)
     small = compare(DiffRequest("a.h5", "b.h5", first=1000, block_rows=3))
     assert json.loads(json.dumps(small)) == whole
     cells = [(one["frame_a"], one["world"]) for one in whole["differences"]]

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.model.options import REDUCTION_DEFAULTS
+from collidecli.scene.run_options import REDUCTION_DEFAULTS
 from tests.support.contact_edits import Edited, made_up
 from tests.support.diff_facts import counts, nothing_but_contacts, where
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 import pytest
 
-from collidecli.app.run import RunRequest, run
+from collidecli.commands.run import RunRequest, run
 from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
 
 SAMPLES = Path(__file__).parents[2] / "samples"

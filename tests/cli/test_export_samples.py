@@ -9,7 +9,7 @@ import pytest
 from pxr import Usd, UsdGeom
 
 from collidecli.cli.main import main
-from collidecli.files.contacts.reader import ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 PILE = SAMPLES / "01_usd_pile" / "pile.usda"

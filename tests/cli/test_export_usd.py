@@ -10,7 +10,7 @@ import pytest
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.cli.main import main
-from collidecli.files.contacts.reader import ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
 
 # Centimetres and y up. The ball sinks into the floor from frame 2 on, at time codes of 25 a second.
 SCENE = """#usda 1.0
@@ -135,7 +135,7 @@ def test_frames_at_one_time_are_refused(here, collide):
 
 
 def test_a_layer_that_memory_would_not_hold_is_refused(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("collidecli.files.exports.usd_layer.CONTACT_BYTES", 1 << 60)
+    monkeypatch.setattr("collidecli.exporters.usd_layer.CONTACT_BYTES", 1 << 60)
     words = ["--to", "usd", "-o", str(tmp_path / "a.usd"), "--scene", str(folder / "scene" / "ball.usda")]
     assert main(["export", str(folder / "out.h5"), *words]) == 2
     assert "a layer of 2 contacts needs" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.files.activity import Board, reading, show_on
+from collidecli.storage.process_activity import Board, reading, show_on
 
 CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
 LASTING = """
@@ -31,7 +31,7 @@ PATIENCE = 60.0
 def script(work: str, before: str = "") -> list[str]:
     """A process whose guarded work is `work`."""
     start = "import os, signal, sys, time\nfrom collidecli.cli.guard import guarded\n"
-    start += "from collidecli.files.activity import reading\nfrom collidecli.files.atomic_output import AtomicOutput\n"
+    start += "from collidecli.storage.process_activity import reading\nfrom collidecli.storage.atomic_output import AtomicOutput\n"
     body = textwrap.indent(textwrap.dedent(work).strip() + "\nreturn 0", "    ")
     return [sys.executable, "-c", f"{start}{before}\ndef work():\n{body}\nsys.exit(guarded(work))"]
 
@@ -116,8 +116,8 @@ with reading('recording', 'b.h5'), structure(), structure():
         pass
 """
 LIMIT = """
-from collidecli.files import activity
-from collidecli.files.activity import structure, structure_step
+from collidecli.storage import process_activity as activity
+from collidecli.storage.process_activity import structure, structure_step
 activity.STRUCTURE_SECONDS = 0.4
 """
 

@@ -8,10 +8,10 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app import profile as app
-from collidecli.app.timing import TimingReport
-from collidecli.engine.build import BroadPhaseChoice
+from collidecli.commands import profile as app
+from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.pipeline_builder import BroadPhaseChoice
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
 
@@ -85,7 +85,7 @@ def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
 
 
 def test_the_digest_sees_every_column(here):
-    from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
+    from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 
     def block(changed: str = "") -> ContactBlock:
         columns = {

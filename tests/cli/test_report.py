@@ -13,12 +13,12 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app.report import ReportRequest, report_facts
-from collidecli.files.profile_files import write_json, write_profile_h5
-from collidecli.model.choices import CHART_KINDS, CHART_THEMES
+from collidecli.commands.report import ReportRequest, report_facts
 from collidecli.report.chart_kinds import KINDS
 from collidecli.report.chart_style import PAGE, THEMES
 from collidecli.report.report_page import report_page
+from collidecli.scene.option_choices import CHART_KINDS, CHART_THEMES
+from collidecli.storage.profile_files import write_json, write_profile_h5
 from tests.support.contact_edits import made_up
 
 HOSTILE = '<script>alert("x")</script>&amp;'

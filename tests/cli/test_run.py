@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from collidecli.files.contacts.reader import ContactSet
+from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import FRAMES, distances
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
@@ -230,7 +230,7 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch
     def fail(*_: object) -> None:
         raise ZeroDivisionError("of no interest")
 
-    monkeypatch.setattr("collidecli.app.run.run", fail)
+    monkeypatch.setattr("collidecli.commands.run.run", fail)
     answer = collide(*RUN)
     assert answer.code == 70
     assert "internal error: ZeroDivisionError: of no interest" in answer.err
@@ -241,7 +241,7 @@ def test_memory_that_runs_out_is_said(here, collide, monkeypatch):
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("collidecli.app.run.run", fail)
+    monkeypatch.setattr("collidecli.commands.run.run", fail)
     answer = collide(*RUN)
     assert answer.code == 2
     assert "--memory-limit" in answer.err

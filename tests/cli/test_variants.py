@@ -5,7 +5,7 @@ import json
 import h5py
 import pytest
 
-from collidecli.app.api import open_contacts
+from collidecli.commands.python_api import open_contacts
 
 SCENE = """#usda 1.0
 (

@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app.view import ViewRequest, opened_view
+from collidecli.commands.view import ViewRequest, opened_view
 from collidecli.errors import InputError
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import Look, Stage

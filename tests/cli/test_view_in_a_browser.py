@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app.view import ViewRequest, export_view, opened_view, serve_view
 from collidecli.cli.main import main
+from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view
 from tests.support.browser import chromium, needs_chromium
 
 pytest.importorskip("viser")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
-from collidecli.model.allowed_pairs import allowed_pairs
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.options import ContactOptions
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.bounds_oracle import apart, pair_reach, placed, wanted_pairs
 from tests.support.engine_runs import PHASES, candidates_of, cells_of, contacts_of, pipeline_of
 from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses

@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of
 from tests.support.supports import support_height
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_types import ShapeType
 from tests.support.certificates import (
     EVERY,
     Report,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.convex_surface import convex_surface
-from collidecli.model.triangle_mesh import triangle_mesh
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.convex_surface import convex_surface
+from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.contact_contract import check_contract
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob

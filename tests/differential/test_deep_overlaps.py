@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
+from collidecli.scene.builder import ModelBuilder
 from tests.support.deep_poses import (
     collided,
     collided_on_terrain,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.exports.layouts import newton as layout_of_newton
-from collidecli.files.exports.selection import SelectedContacts
+from collidecli.exporters.layouts import newton as layout_of_newton
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.storage.contact_sets.reader import ContactSet
 
 ROOT = Path(__file__).parents[2]
 GAP = 0.05

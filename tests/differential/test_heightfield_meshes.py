@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.heightfields import Terrain, rough, smooth
 from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_types import ShapeType
 from tests.support.contact_contract import ROUNDING, check_contract
 from tests.support.heightfields import Terrain, rough, smooth
 from tests.support.mesh_pairs import box

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
+from collidecli.scene.builder import ModelBuilder
 from tests.support.contact_contract import check_contract, columns
 from tests.support.fcl_pairs import FclPair
 from tests.support.heightfields import Terrain

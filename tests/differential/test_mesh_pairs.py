@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
+from collidecli.scene.builder import ModelBuilder
 from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.mesh_pairs import box, crosses, deepest_vertex, mesh_distance, placed
 from tests.support.meshes import blob, grid, point_distances, torus

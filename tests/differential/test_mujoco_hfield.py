@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.files.mujoco.scene import add_mjcf
-from collidecli.model.builder import ModelBuilder
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.scene.builder import ModelBuilder
 
 BAND = 2e-4
 """Pairs nearer to touching than this [m] may be on either side."""

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.model import Model
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
 from tests.differential.test_mujoco_scenes import stepped
 from tests.support.hull_oracle import POLYTOPES, core, polytope_distance, proven
 from tests.support.mujoco_contacts import load, mujoco_distances, our_distances

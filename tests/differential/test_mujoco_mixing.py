@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.app.api import Contacts
-from collidecli.files.mujoco.messages import collected_messages
-from collidecli.files.mujoco.scene import add_mjcf
-from collidecli.model.mixing import ContactMixing
+from collidecli.commands.python_api import Contacts
+from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.scene.mixing import ContactMixing
 
 COLUMNS = ("friction", "torsional_friction", "rolling_friction", "condim", "friction5", "solref", "solimp")
 GEOMS = 24

@@ -10,11 +10,11 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from collidecli.files.mujoco.compile import compile_mjcf
-from collidecli.files.mujoco.messages import collected_messages
-from collidecli.files.mujoco.scene import add_compiled, add_mjcf
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.options import SceneOptions
+from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import SceneOptions
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 
 SUITE = [

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.files.trajectories.motion import open_trajectory
+from collidecli.storage.trajectories.motion import open_trajectory
 from tests.support.mujoco_contacts import (
     LoadedScene,
     PairDistances,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
+from collidecli.scene.builder import ModelBuilder
 from tests.support.contact_contract import check_contract
 from tests.support.fcl_pairs import FclPair
 from tests.support.mesh_pairs import crosses, mesh_distance, placed

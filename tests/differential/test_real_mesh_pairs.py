@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.files.meshes.read import read_mesh
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.importers.meshes.read import read_mesh
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.fcl_pairs import FclPair
 from tests.support.mesh_inside import robot_meshes
 

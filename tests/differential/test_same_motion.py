@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.app.api import Contacts, collide
-from collidecli.app.scenes import SceneRequest, scene_in_motion
-from collidecli.files.trajectories.writer import TrajectoryWriter
-from collidecli.model.options import RecordingOptions
+from collidecli.commands.python_api import Contacts, collide
+from collidecli.commands.scenes import SceneRequest, scene_in_motion
+from collidecli.scene.run_options import RecordingOptions
+from collidecli.storage.trajectories.writer import TrajectoryWriter
 from tests.support.twin_scene import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
 
 GAP = 0.02
@@ -32,8 +32,8 @@ def motion() -> SteppedMotion:
 @pytest.fixture(scope="module")
 def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) -> dict[Contact, float]:
     """Contacts from the poses that MuJoCo itself has in memory: no file of a motion is read."""
-    from collidecli.files.mujoco.scene import add_mjcf
-    from collidecli.model.builder import ModelBuilder
+    from collidecli.importers.mujoco.scene import add_mjcf
+    from collidecli.scene.builder import ModelBuilder
 
     path = tmp_path_factory.mktemp("expected") / "twin.xml"
     path.write_text(MJCF)

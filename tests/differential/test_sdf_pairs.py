@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from collidecli.app.api import collide
+from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
-from collidecli.files.field_cache import FieldCache
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.storage.field_cache import FieldCache
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.field_scenes import add, found, least, pair_model, random_poses
 from tests.support.meshes import torus

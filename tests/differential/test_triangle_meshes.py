@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_types import ShapeType
 from tests.support.contact_contract import ROUNDING, check_contract, columns
 from tests.support.meshes import blob, grid, point_distances, segment_distances, torus, winding
 from tests.support.oracle import rotation_of

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.heightfields import rough
 from tests.support.meshes import blob
 from tests.support.supports import HULL, hull_faces

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.matrix.forms import CONVEX_AS_TRIANGLES, FORMS, Form
 from tests.matrix.runs import GAP, SIZES, Cell, contacts_of, nearest, poses_for
 from tests.matrix.truth import Truth, truth_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.supports import HULL, surface_residual
 
 GOLDEN = 0.5 * (5**0.5 - 1)

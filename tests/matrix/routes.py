@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import collidecli
-from collidecli.engine.narrow_phase import dispatch
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase import dispatch
+from collidecli.scene.shape_types import ShapeType
 from tests.matrix.forms import CELLS, Form
 from tests.matrix.measure import field_voxel
 from tests.matrix.runs import Cell, model_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.matrix.forms import TERRAIN, Form
 from tests.matrix.nearest import field_of, least_over_triangles
 from tests.support.mesh_pairs import crosses, mesh_distance, placed, points_to_triangles

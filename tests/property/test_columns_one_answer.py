@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.material import COMBINE_MODES, Material, PairMaterial
-from collidecli.model.mixing import RULE_COLUMNS
-from collidecli.model.model import Model
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.material import COMBINE_MODES, Material, PairMaterial
+from collidecli.scene.mixing import RULE_COLUMNS
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import PHASES, assert_identical
 from tests.support.random_scenes import mixed_builder, random_poses
 

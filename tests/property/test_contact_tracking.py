@@ -9,11 +9,11 @@ import pytest
 
 import collidecli
 from collidecli.analysis.contact_tracking import _nearest_first
-from collidecli.app.api import Contacts
+from collidecli.commands.python_api import Contacts
 from collidecli.errors import InputError
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import assert_identical
 from tests.support.meshes import grid
 from tests.support.oracle import rotation_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.build import find_device
+from collidecli.engine.pipeline_builder import find_device
 from tests.support.engine_runs import PHASES, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import mixed_builder, random_poses
 

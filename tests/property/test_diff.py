@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collidecli.app.diff import DiffRequest, diff
+from collidecli.commands.diff import DiffRequest, diff
 from tests.support.contact_edits import Edited, made_up
 
 quick = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collidecli.analysis.touch_intervals import MergeGap
-from collidecli.app.event_stream import EventOptions
-from collidecli.app.events import EventsRequest, events
+from collidecli.commands.event_stream import EventOptions
+from collidecli.commands.events import EventsRequest, events
 from tests.support.touch_oracle import Touch, intervals, ordered, touching_set
 
 quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from collidecli.app.api import Contacts
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.contacts import RIGID_COLUMNS
-from collidecli.model.model import Model
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.commands.python_api import Contacts
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import cells_of, contacts_of, pipeline_of
 from tests.support.oracle import rotation_of
 from tests.support.random_scenes import SIZE_COUNTS, add_planes, add_shapes, random_poses

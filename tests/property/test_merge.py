@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collidecli.app import merge_plan
-from collidecli.app.check import check
-from collidecli.app.merge import MergeRequest, merge
-from collidecli.files.contacts.reader import ContactSet
-from collidecli.files.contacts.writer import ContactWriter
-from collidecli.model.contacts import ContactBlock
+from collidecli.commands import merge_plan
+from collidecli.commands.check import check
+from collidecli.commands.merge import MergeRequest, merge
+from collidecli.scene.contacts import ContactBlock
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.writer import ContactWriter
 from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model
 
 FRAMES, WORLDS = 9, 4

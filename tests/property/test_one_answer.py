@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.app.api import Contacts
+from collidecli.commands.python_api import Contacts
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.contacts import RIGID_COLUMNS
-from collidecli.model.options import ContactOptions
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.engine_runs import PHASES, EveryPair, assert_identical, contacts_of, pipeline_of
 from tests.support.random_scenes import ROUND_AND_FLAT, add_planes, add_shapes, mixed_builder, random_poses
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.app.api import Contacts
-from collidecli.engine.contact.reduction import Reduction
+from collidecli.commands.python_api import Contacts
+from collidecli.engine.contacts.reduction import Reduction
 from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.contacts import RIGID_COLUMNS
-from collidecli.model.model import Model
-from collidecli.model.options import ContactOptions
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
 from tests.support.reduction_oracle import kept_contacts

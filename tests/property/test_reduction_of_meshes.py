@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.app.api import Contacts
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.commands.python_api import Contacts
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
 from tests.property.test_reduction import check_reduced
 from tests.support.engine_runs import assert_identical, cells_of
 from tests.support.meshes import blob

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.allowed_pairs import allowed_pairs
-from collidecli.model.model import STATIC_BODY, Model
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of
 from tests.support.supports import support_height
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull as Qhull
 
-from collidecli.engine.narrow_phase.dispatch import room
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.dispatch import room
+from collidecli.scene.shape_types import ShapeType
 from tests.support.feature_poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
 from tests.support.oracle import rotation_of
 from tests.support.room_runner import PairContacts, launch_room

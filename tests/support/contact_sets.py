@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.files.contacts.writer import ContactWriter
-from collidecli.model.contacts import RIGID_COLUMNS, ContactBlock
-from collidecli.model.material import Material, Materials
-from collidecli.model.model import Bodies, Model, PairFilter, Shapes
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.material import Material, Materials
+from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.contact_sets.writer import ContactWriter
 
 ATTRIBUTES = {
     "scene": "made_up.xml",

@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import warp as wp
 
+from collidecli.engine.contact_buffer import StagedContact, Staging
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
-from collidecli.engine.kernel import kernel
-from collidecli.engine.narrow_phase.convex.manifold import MAX_MANIFOLD, contact_manifold
-from collidecli.engine.narrow_phase.dispatch import room
-from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
-from collidecli.engine.narrow_phase.staging import StagedContact, Staging
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold
+from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of
 from tests.support.room_runner import PairContacts, launch_room
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import collidecli
-from collidecli.model.builder import ModelBuilder
+from collidecli.scene.builder import ModelBuilder
 from tests.support.heightfields import Terrain
 from tests.support.mesh_pairs import box
 from tests.support.meshes import blob, bumpy, prism, torus

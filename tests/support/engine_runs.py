@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from collidecli.app.api import Contacts, joined_contacts
-from collidecli.engine.build import build_pipeline, find_device
+from collidecli.commands.python_api import Contacts, joined_contacts
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk
+from collidecli.engine.geometry.signed_distance.source import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_builder import build_pipeline, find_device
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
-from collidecli.engine.signed_distance.source import FieldStore
-from collidecli.engine.workspace import Workspace
-from collidecli.model.allowed_pairs import allowed_pairs
-from collidecli.model.contacts import RIGID_COLUMNS
-from collidecli.model.model import Model
-from collidecli.model.options import ContactOptions, EngineOptions
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions, EngineOptions
 
 PHASES = {
     "nxn": {"broad_phase": "nxn"},

@@ -10,9 +10,9 @@ import numpy as np
 from pxr import Sdf, Usd
 
 import collidecli
-from collidecli.files.usd.scene import add_usd
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.options import SceneOptions
+from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import SceneOptions
 from tests.support.environments import ENVIRONMENTS, write_environments, write_robot
 
 COUNT = 5

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull as Qhull
 
-from collidecli.model.convex_hull import convex_hull
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.convex_hull import convex_hull
+from collidecli.scene.shape_types import ShapeType
 from tests.support.direction_search import tangents
 from tests.support.oracle import rotation_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.app.api import Contacts, collide
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.commands.python_api import Contacts, collide
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.meshes import blob, torus
 
 BLOB = blob(np.random.default_rng(8), 8, 12, 0.25)

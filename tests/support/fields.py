@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.build import find_device
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.kernel import kernel
-from collidecli.engine.signed_distance.grid import SdfGrid, SdfGrids, sample_grid, upload_grids
-from collidecli.model.convex_hull import ConvexHull
-from collidecli.model.shape_types import ShapeType
-from collidecli.model.signed_distance import SdfOptions, SdfShape, sdf_shape
-from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.engine.geometry.signed_distance.grid import SdfGrid, SdfGrids, sample_grid, upload_grids
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.signed_distance import SdfOptions, SdfShape, sdf_shape
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.meshes import blob, point_distances, torus, winding
 
 

@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from collidecli.model.model import STATIC_BODY, Model
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of
 from tests.support.supports import support_height
 

@@ -14,8 +14,8 @@ import warp as wp
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.kernel import kernel
-from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.triangle_mesh import TriangleMesh
 
 ENDINGS = (".stl", ".obj", ".ply", ".off", ".glb", ".msh")
 MODULES = ("gymnasium_robotics", "dm_control")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from collidecli.model.polygons import triangulated
+from collidecli.scene.polygons import triangulated
 
 
 def grid(

@@ -9,15 +9,15 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.app.collision import prepare_collision
-from collidecli.app.timing import TimingReport
-from collidecli.engine.build import find_device
-from collidecli.files.mujoco.scene import MjcfImport, add_mjcf
-from collidecli.files.pose_math import XYZW_TO_WXYZ
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import STATIC_BODY, Model
-from collidecli.model.options import ContactOptions, EngineOptions, SceneOptions
-from collidecli.model.shape_types import ShapeType
+from collidecli.commands.collision import prepare_collision
+from collidecli.commands.timing import TimingReport
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
+from collidecli.numerics.pose_products import XYZW_TO_WXYZ
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.run_options import ContactOptions, EngineOptions, SceneOptions
+from collidecli.scene.shape_types import ShapeType
 from tests.support.motions import ArrayMotion
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.supports import extents

@@ -15,9 +15,9 @@ import itertools
 import mujoco
 import numpy as np
 
-from collidecli.files.mujoco.scene import MjcfImport
-from collidecli.model.allowed_pairs import allowed_pairs
-from collidecli.model.model import Model
+from collidecli.importers.mujoco.scene import MjcfImport
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.model import Model
 
 GeomPairs = set[tuple[int, int]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from collidecli.files.mujoco.scene import MjcfImport, add_mjcf
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
+from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 
 
 def load(folder: Path, text: str) -> tuple[MjcfImport, Model]:

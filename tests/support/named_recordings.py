@@ -11,10 +11,10 @@ import h5py
 import mujoco
 import numpy as np
 
-from collidecli.files.mujoco.scene import add_mjcf
-from collidecli.files.recordings.target import Target
-from collidecli.files.usd.scene import add_usd
-from collidecli.model.builder import ModelBuilder
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.importers.recordings.target import Target
+from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.builder import ModelBuilder
 from tests.support.twin_robots import Link, Twins
 
 PUCK = "puck"

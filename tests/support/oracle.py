@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from scipy.spatial import cKDTree
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.direction_search import best_on_circle, best_smooth, circle_crossings, separation, tangents, unit
 from tests.support.supports import ISOLATED, circles, extents, support_height
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import signed_distance
 from tests.support.supports import extents
 

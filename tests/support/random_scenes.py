@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.shape_config import ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.poses import random_quaternions
 
 ROUND_AND_FLAT = (

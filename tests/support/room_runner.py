@@ -9,12 +9,12 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
+from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrow_phase.dispatch import Bucket
-from collidecli.engine.narrow_phase.staging import Candidates, StagedContact, Staging
-from collidecli.model.convex_hull import ConvexHull
+from collidecli.engine.narrowphase.dispatch import Bucket
+from collidecli.scene.convex_hull import ConvexHull
 
 
 @dataclass(frozen=True)

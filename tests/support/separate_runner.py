@@ -11,9 +11,9 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
-from collidecli.engine.kernel import kernel
-from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.shape_types import ShapeType
 
 CONVEX = (
     ShapeType.SPHERE,

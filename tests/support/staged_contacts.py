@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.build import find_device
 from collidecli.engine.cells import PoseBatch, place_chunk
-from collidecli.engine.contact.reduction import Reduction, reduction_of
+from collidecli.engine.contact_buffer import StagedContact, new_candidates
+from collidecli.engine.contacts.reduction import Reduction, reduction_of
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.narrow_phase.staging import StagedContact, new_candidates
-from collidecli.engine.workspace import Workspace
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.options import ContactOptions
-from collidecli.model.shape_config import ShapeConfig
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_config import ShapeConfig
 from tests.support.meshes import torus
 
 MARGIN = 0.25

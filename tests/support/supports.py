@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 
 HULL = np.array(
     [[1.0, -0.2, -1.0], [-0.6, 1.0, -0.7], [-1.0, -0.5, -0.4], [0.1, -1.0, 0.2], [0.5, 0.7, 0.6], [-0.3, 0.1, 1.0]]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from pxr import Usd, UsdGeom
 
-from collidecli.model.model import Model
+from collidecli.scene.model import Model
 from tests.support.hull_oracle import low_and_high
 
 CUBE_POINTS = np.array(list(product([-1.0, 1.0], repeat=3)))

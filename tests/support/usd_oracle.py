@@ -8,8 +8,8 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom, Vt
 from scipy.spatial.transform import Rotation
 
-from collidecli.app.api import Contacts, collide
-from collidecli.model.model import Model
+from collidecli.commands.python_api import Contacts, collide
+from collidecli.scene.model import Model
 
 CORNERS = np.array([[x, y, z, 1.0] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 

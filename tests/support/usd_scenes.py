@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.files.usd.scene import UsdImport, add_usd
-from collidecli.model.allowed_pairs import allowed_pairs
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
+from collidecli.importers.usd.scene import UsdImport, add_usd
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 
 COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
 BODY = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'

@@ -15,13 +15,13 @@ from itertools import combinations_with_replacement
 import warp as wp
 
 from collidecli import engine
-from collidecli.engine.build import find_device
-from collidecli.engine.compiling import load_kernels
-from collidecli.engine.narrow_phase.convex.penetration import separate, separate_by_mpr
-from collidecli.engine.narrow_phase.dispatch import room
-from collidecli.engine.narrow_phase.in_pieces import PieceKind
-from collidecli.files import native_loops
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.sub_pairs import PieceKind
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage import native_array_loops as native_loops
 from tests.support import convex_runner, separate_runner
 
 NOT_ON_HEIGHTFIELDS = (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)

@@ -14,13 +14,14 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
-from collidecli.engine import build
-from collidecli.engine.narrow_phase.dispatch import CLOSED_FORM
-from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
+from collidecli.engine import pipeline_builder as build
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
-from collidecli.model import choices, filter_rules
-from collidecli.model.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
 from collidecli.pytest_plugin import REGENERATE
+from collidecli.scene import filter_rules
+from collidecli.scene import option_choices as choices
+from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -191,7 +192,7 @@ def most_contacts(row: str) -> set[int]:
         return {MAX_CONTACTS}
     pairs = [p.strip().split("–") for p in row.split(",")]
     rooms = [(a, b) for a, b in CLOSED_FORM if [a, b] in pairs or ([a, "anything"] in pairs and b in names)]
-    return {importlib.import_module(f"collidecli.engine.narrow_phase.pairs.{a}_{b}").MAX_CONTACTS for a, b in rooms}
+    return {importlib.import_module(f"collidecli.engine.narrowphase.primitive.{a}_{b}").MAX_CONTACTS for a, b in rooms}
 
 
 def test_table_of_methods():

@@ -9,8 +9,8 @@ from pathlib import Path
 import collidecli
 from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Frames, Intervals
-from collidecli.app.event_columns import interval_columns
 from collidecli.cli import main as cli
+from collidecli.commands.event_columns import interval_columns
 from tests.unit.test_docs import blocks, page, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"

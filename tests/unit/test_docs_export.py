@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.app.export import ENDINGS, NPZ_ENDING
 from collidecli.cli import main as cli
-from collidecli.model.choices import EXPORT_FORMATS
-from collidecli.model.contacts import RIGID_COLUMNS
+from collidecli.commands.export import ENDINGS, NPZ_ENDING
+from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.option_choices import EXPORT_FORMATS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from collidecli.app import report
 from collidecli.cli import main as cli
-from collidecli.model.choices import CHART_KINDS
+from collidecli.commands import report
+from collidecli.scene.option_choices import CHART_KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
 from tests.support.supports import surface_residual

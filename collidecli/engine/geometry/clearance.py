@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.kernel import kernel
-from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.triangle_mesh import TriangleMesh
 
 CELLS = 16
 """Cells along a mesh's longest side, besides one that is added at either end. Finer grids keep more out of the caches

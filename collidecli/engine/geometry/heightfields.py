@@ -21,7 +21,7 @@ import warp as wp
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
-from collidecli.model.heightfield import Heightfield
+from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2
 FIRST = wp.constant(FIRST_LEVEL)

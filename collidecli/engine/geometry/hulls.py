@@ -8,9 +8,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.model.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
-from collidecli.model.convex_surface import ConvexSurface
 from collidecli.numerics.matrices import matmul
+from collidecli.scene.convex_hull import FACE_CORNERS, ConvexHull, climbing_neighbors, half_widths, kept_corners
+from collidecli.scene.convex_surface import ConvexSurface
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
 """Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.model.triangle_mesh import TriangleMesh
+from collidecli.scene.triangle_mesh import TriangleMesh
 
 WIDENING = 1e-12
 """Share of the mesh's size by which boxes grow: more than the rounding of what is asked of them."""

@@ -10,9 +10,9 @@ import warp as wp
 from collidecli.engine.geometry.mesh_tree import MeshTree, mesh_tree
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
-from collidecli.model.triangle_mesh import TriangleMesh
 from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
+from collidecli.scene.triangle_mesh import TriangleMesh
 
 HEADER = 9
 SALIENT = 1e-7

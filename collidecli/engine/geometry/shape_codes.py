@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 
 PLANE = wp.constant(int(ShapeType.PLANE))
 SPHERE = wp.constant(int(ShapeType.SPHERE))

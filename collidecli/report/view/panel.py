@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from collidecli.model.wording import plural
 from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
 from collidecli.report.view.player import Player
 from collidecli.report.view.stage import Frames, Stage
 from collidecli.report.view.touch_list import MOST_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
 from collidecli.report.words import length
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     import viser

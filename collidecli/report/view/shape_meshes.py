@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from collidecli.model.convex_hull import ConvexHull
-from collidecli.model.heightfield import Heightfield
-from collidecli.model.model import Model
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.heightfield import Heightfield
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
 
 AROUND = 32
 """Corners of a circle that is drawn."""

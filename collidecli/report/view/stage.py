@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from collidecli.model.model import Model
-from collidecli.model.placement import compose
 from collidecli.report.view.colours import GAP, PICKED, depth_colours, shape_colours
 from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
+from collidecli.scene.model import Model
+from collidecli.scene.placement import compose
 
 if TYPE_CHECKING:
     import viser

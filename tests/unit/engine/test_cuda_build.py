@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 import warp as wp
 
-from collidecli.engine.broad_phase import all_pairs, explicit, sweep_and_prune
-from collidecli.engine.build import find_device
+from collidecli.engine.broadphase import all_pairs, explicit, sweep_and_prune
 from collidecli.engine.cells import place_shapes
-from collidecli.engine.contact.compact import COMPACT, count_cells
-from collidecli.engine.contact.reduction import reduce_contacts
+from collidecli.engine.contacts.compaction import COMPACT, count_cells
+from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
-from collidecli.engine.narrow_phase.dispatch import room
-from collidecli.engine.narrow_phase.heightfield.mesh_room import GROUND
-from collidecli.engine.narrow_phase.heightfield.room import HEIGHTFIELD
-from collidecli.engine.narrow_phase.in_pieces import copy_pieces
-from collidecli.engine.narrow_phase.mesh.mesh_mesh import MESHES
-from collidecli.engine.narrow_phase.mesh.room import MESH
-from collidecli.engine.narrow_phase.partition import count_buckets, write_buckets
-from collidecli.engine.narrow_phase.sdf.room import SDF
-from collidecli.engine.signed_distance.exact import fill_rows_of_mesh
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.geometry.signed_distance.exact import fill_rows_of_mesh
+from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.partition import count_buckets, write_buckets
+from collidecli.engine.narrowphase.sdf.colliders import SDF
+from collidecli.engine.narrowphase.sub_pairs import copy_pieces
+from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
+from collidecli.engine.narrowphase.triangles.heightfield_mesh import GROUND
+from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
+from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
 KERNELS = {

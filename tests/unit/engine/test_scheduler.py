@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.build import find_device
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import LEAST_SECONDS, PROBE_INSTANCES, WAITING_BLOCKS, Workers
-from collidecli.engine.workspace import Workspace
 from collidecli.errors import InputError
-from collidecli.model.contacts import ContactBlock
+from collidecli.scene.contacts import ContactBlock
 
 
 class Stub:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.broad_phase.sweep_and_prune import SweepAndPrune
+from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.sample_bounds import world_offset
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
 from tests.support.engine_runs import PHASES, candidates_of, pipeline_of
 
 HALF_TURN = (0.0, 0.0, 1.0, 0.0)

@@ -10,7 +10,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.geometry import elementary as of_kernels
-from collidecli.engine.kernel import kernel
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics.elementary import MODERATE, acos, atan2, cos, sin, sincos
 
 COUNT = 250_000

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from collidecli.app.run import inexact_warnings
-from collidecli.app.timing import TimingReport
+from collidecli.commands.run import inexact_warnings
+from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.narrow_phase.pairs.convex_convex import MAX_CONTACTS
+from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.engine.pipeline import ChunkReport
-from collidecli.engine.workspace import Workspace
-from collidecli.model.builder import ModelBuilder, ShapeConfig
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.builder import ModelBuilder, ShapeConfig
+from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import run_convex
 from tests.support.engine_runs import MEMORY, pipeline_of
 from tests.support.separate_runner import run_separate

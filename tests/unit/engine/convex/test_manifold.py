@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import both_points, run_manifold, same_points, swapped_pose
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import SHAPES, THIN, check_contract, scaled

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.poses import deep_poses, random_poses
 from tests.support.separate_runner import PAIRS, SIZES, run_separate
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.build import find_device
 from collidecli.engine.geometry.clearance import clearance_at, measure_clearance
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.kernel import kernel
-from collidecli.model.triangle_mesh import triangle_mesh
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.mesh_pairs import box, points_to_triangles
 from tests.support.meshes import blob, grid, torus, winding
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.box_box import MAX_CONTACTS, collide_box_box
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.box_box import MAX_CONTACTS, collide_box_box
+from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import both_points, same_points, swapped_pose
 from tests.support.oracle import rotation_of
 from tests.support.pair_runner import check_room, pair_scale, poses_for, run_room, size_cases

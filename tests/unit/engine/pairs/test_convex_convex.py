@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.model.shape_types import ShapeType
+from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import run_convex
 from tests.support.oracle import signed_distance
 from tests.support.pair_runner import check_against_oracle, check_contract, pair_scale, size_cases

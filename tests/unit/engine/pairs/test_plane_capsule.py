@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.plane_capsule import MAX_CONTACTS, collide_plane_capsule
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.plane_capsule import MAX_CONTACTS, collide_plane_capsule
+from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
 
 PAIR = (ShapeType.PLANE, ShapeType.CAPSULE)

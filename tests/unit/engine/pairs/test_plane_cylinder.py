@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.plane_cylinder import MAX_CONTACTS, collide_plane_cylinder
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.plane_cylinder import MAX_CONTACTS, collide_plane_cylinder
+from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
 
 PAIR = (ShapeType.PLANE, ShapeType.CYLINDER)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.plane_ellipsoid import MAX_CONTACTS, collide_plane_ellipsoid
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.plane_ellipsoid import MAX_CONTACTS, collide_plane_ellipsoid
+from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, size_cases
 
 PAIR = (ShapeType.PLANE, ShapeType.ELLIPSOID)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.sphere_box import MAX_CONTACTS, collide_sphere_box
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.sphere_box import MAX_CONTACTS, collide_sphere_box
+from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, size_cases
 
 PAIR = (ShapeType.SPHERE, ShapeType.BOX)

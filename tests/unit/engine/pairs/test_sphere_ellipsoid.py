@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrow_phase.pairs.sphere_ellipsoid import MAX_CONTACTS, collide_sphere_ellipsoid
-from collidecli.model.shape_types import ShapeType
+from collidecli.engine.narrowphase.primitive.sphere_ellipsoid import MAX_CONTACTS, collide_sphere_ellipsoid
+from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
 
 PAIR = (ShapeType.SPHERE, ShapeType.ELLIPSOID)

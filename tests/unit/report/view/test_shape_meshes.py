@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from collidecli.model.builder import ModelBuilder
 from collidecli.report.view.shape_meshes import AROUND, MOST_GRID, coarse_heightfields, shape_groups
+from collidecli.scene.builder import ModelBuilder
 
 CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)
 """Area of the polygon that stands for a circle of radius 1."""

@@ -1,0 +1,137 @@
+"""A model and its motion on their way through the engine: what every use case that finds contacts shares."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.analysis.contact_tracking import ContactTracker
+from collidecli.commands.memory import keep_to_limits, shared_out
+from collidecli.commands.timing import TimingReport
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
+from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.storage import native_array_loops as native_loops
+from collidecli.storage.field_cache import FieldCache
+from collidecli.storage.process_activity import reading
+
+SAMPLE_FRAMES = 8
+"""Frames, evenly spread, that a sweep is planned from."""
+
+
+@dataclass(frozen=True)
+class Collision:
+    """A pipeline that is compiled, and the motion that it is to collide in chunks of `chunk_cells` cells.
+
+    memory_limit: bytes for the scratch memory of all workers and the blocks that wait. chunk_rows: of a column in the
+    file, 0 where no limit asks for any. notes: what went wrong with the cache of signed distance fields, in words.
+    """
+
+    motion: Motion
+    pipeline: CollisionPipeline
+    choice: BroadPhaseChoice
+    workers: int
+    chunk_cells: int
+    memory_limit: int
+    contact: ContactOptions
+    chunk_rows: int = 0
+    notes: tuple[str, ...] = ()
+
+    def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
+        """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
+        model = self.pipeline.device_model.model
+        world_count = model.world_count
+        tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.follows else None
+        held: deque[PoseBatch] = deque()
+        with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
+            batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
+            if tracker is not None:
+                batches = _noted(batches, held)
+            for block, report in pool.collide(batches, len(self.motion.time) * world_count):
+                timing.add_chunk(report)
+                if tracker is not None:
+                    with timing.stage("reduction"):
+                        while block.first_cell >= held[0].first_cell + held[0].cell_count:
+                            held.popleft()
+                        block = tracker.follow(block, held[0].first_frame, held[0].body_pose)
+                yield block
+
+
+def _noted(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:
+    """The batches; they are noted in `held` too, for the blocks that come of them later."""
+    for batch in batches:
+        held.append(batch)
+        yield batch
+
+
+def prepare_collision(
+    model: Model,
+    motion: Motion,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    device: wp.Device,
+    timing: TimingReport,
+    columns: Sequence[Column] = RIGID_COLUMNS,
+) -> Collision:
+    """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory.
+
+    columns: that are to be written. Raises InputError where the memory limit is too small.
+    """
+    cache = FieldCache(engine.cache_dir, engine.cache_limit)
+    with timing.stage("compile"):
+        samples = sample_poses(motion)
+        pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
+        native_loops.use_compiled()
+    timing.move("compile", "load", pipeline.field_seconds)
+    workers = worker_count(engine.threads, device.is_cuda)
+    cells = chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    shares = None
+    if engine.memory_limit:
+        shares = shared_out(engine.memory_limit, model, motion, cells, columns)
+        keep_to_limits()
+    return Collision(
+        motion=motion,
+        pipeline=pipeline,
+        choice=choice,
+        workers=workers,
+        chunk_cells=cells if shares is None else shares.chunk_cells,
+        memory_limit=free_memory_share() if shares is None else shares.engine_bytes,
+        contact=contact,
+        chunk_rows=0 if shares is None else shares.chunk_rows,
+        notes=tuple(cache.notes),
+    )
+
+
+def sample_poses(motion: Motion) -> np.ndarray:
+    """A few frames, evenly spread: float64[samples, recorded worlds, B, 7]."""
+    picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
+    with reading("motion"):
+        return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
+
+
+def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
+    """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
+
+    The first chunk is a quarter as long, in whole frames: until it is read nothing is computed.
+    """
+    cell_count = len(motion.time) * world_count
+    held, poses = range(0), np.zeros(0)
+    in_first = min(cells // (4 * world_count) * world_count or cells, cell_count)
+    for first in (0, *range(in_first, cell_count, cells)):
+        count = in_first if first == 0 else min(cells, cell_count - first)
+        frames = range(first // world_count, (first + count - 1) // world_count + 1)
+        if frames != held:
+            before = getattr(motion, "kinematics_seconds", 0.0)
+            with timing.stage("read"), reading("motion"):
+                held, poses = frames, motion.read(frames)
+            timing.move("read", "kinematics", getattr(motion, "kinematics_seconds", 0.0) - before)
+        yield PoseBatch(first, count, frames.start, poses)

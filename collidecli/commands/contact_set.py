@@ -1,0 +1,197 @@
+"""The Python door to contact set files: cells, blocks, pairs, events, data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.analysis.pair_keys import PairKeys
+from collidecli.analysis.touch_intervals import Intervals, MergeGap, touches
+from collidecli.commands.event_columns import interval_columns
+from collidecli.commands.event_stream import EventOptions, EventStream
+from collidecli.commands.events import leading
+from collidecli.commands.motions import parse_frames
+from collidecli.commands.named_columns import NamedColumns
+from collidecli.errors import InputError, missing_extra
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.storage.contact_sets import reader
+from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+AXES = ("x", "y", "z")
+
+
+class ContactSet(reader.ContactSet):
+    """A contact set that `collide run` wrote, open for reading; a context manager.
+
+    >>> import collidecli
+    >>> with collidecli.ContactSet.open("out.h5") as contacts:  # doctest: +SKIP
+    ...     contacts.cell(frame=3).columns["distance"]
+
+    Tables (shapes, time, ...) are in memory; contacts are read as they are asked for: one `cell`, `blocks` of
+    whole cells, or a `column`. To iterate is to go over the blocks.
+    """
+
+    def __repr__(self) -> str:
+        size = f"contacts={self.contact_count} frames={self.frame_count} worlds={self.world_count}"
+        return f"<ContactSet {self.path} {size}>"
+
+    def __iter__(self) -> Iterator[ContactBlock]:
+        """All contacts, in blocks of whole cells, in order."""
+        return self.blocks()
+
+    def pairs(self) -> NamedColumns:
+        """Every pair of shapes that has contacts, in the gap too; those with most contacts first.
+
+        Columns: shape0, shape1 (rows of `shapes`), path0, path1, contacts, cells (how many have some), least_distance
+        [m], negative is penetration.
+        """
+        keys = PairKeys.of_shapes(self.shapes.path, 1)
+        whole = np.zeros(0, np.int64)
+        sums: Sums = (whole, whole, whole, np.zeros(0, np.float32))
+        for block in self.blocks(names=("shape0", "shape1", "distance")):
+            check_shape_rows(self, block)
+            cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+            key = keys.key(np.zeros(1, np.int64), block.columns["shape0"], block.columns["shape1"])
+            found = touches(key, cell, block.columns["distance"])
+            sums = _added(sums, (found.key, found.contacts, found.touching, found.distance))
+        key, contacts, cells, distance = sums
+        order = np.lexsort((key, -contacts))
+        shape0, shape1 = keys.things(key[order])
+        paths = np.array(keys.paths, object)
+        return NamedColumns(
+            {
+                "shape0": shape0.astype(np.int32),
+                "shape1": shape1.astype(np.int32),
+                "path0": paths[shape0],
+                "path1": paths[shape1],
+                "contacts": contacts[order],
+                "cells": cells[order],
+                "least_distance": distance[order],
+            }
+        )
+
+    def events(
+        self,
+        *,
+        threshold: float = 0.0,
+        merge_gap: int = 0,
+        merge_seconds: float | None = None,
+        by: str = "shapes",
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        bodies: Sequence[str] = (),
+        exclude_bodies: Sequence[str] = (),
+        between: Sequence[str] = (),
+        worlds: Sequence[int] = (),
+        frames: str = "",
+    ) -> NamedColumns:
+        """When pairs touch: a row an interval, by begin, then world and pair; the columns of docs/events.md.
+
+        Args are the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: frames
+        without touch that do not end an interval; merge_seconds: in place of it, time from touch to touch [s].
+        Raises InputError for what `collide events` refuses.
+        """
+        if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
+            raise InputError("a pause is at least 0", "merge_gap, merge_seconds")
+        gap = MergeGap(merge_gap, merge_seconds)
+        options = EventOptions(threshold, gap, by, include, exclude, bodies, exclude_bodies, between, worlds, frames)
+        stream = EventStream(self, options)
+        found = Intervals.chained(*stream.batches())
+        return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
+
+    def to_pandas(self, frames: str = "") -> pandas.DataFrame:
+        """A row a contact: frame, world, time, path0, path1 (categories), then the columns; vectors as name_x, ...
+
+        frames: A:B:S; all where empty. All of it is in memory. Raises InputError where pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise missing_extra("pandas", "tables", "to_pandas") from error
+        held = self._whole(frames)
+        names = list(dict.fromkeys(self.shapes.path))
+        number = {path: n for n, path in enumerate(names)}
+        codes = np.array([number[path] for path in self.shapes.path], np.int64)
+        data: dict[str, Any] = {name: held[name] for name in ("frame", "world", "time")}
+        for side in "01":
+            data[f"path{side}"] = pandas.Categorical.from_codes(codes[held[f"shape{side}"]], names)
+        for column in self._columns():
+            values = held[column.name]
+            if column.width == 1:
+                data[column.name] = values
+            else:
+                parts = AXES if column.width == 3 else range(column.width)
+                data |= {f"{column.name}_{part}": values[:, n] for n, part in enumerate(parts)}
+        return pandas.DataFrame(data)
+
+    def to_xarray(self, frames: str = "") -> xarray.Dataset:
+        """A dataset over the dimension `contact`, with frame, world and time as coordinates, and the table of shapes.
+
+        Vectors have the dimension `axis` (x, y, z). Units are attributes. frames: A:B:S; all where empty. All of it is
+        in memory. Raises InputError where xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError as error:
+            raise missing_extra("xarray", "tables", "to_xarray") from error
+        held = self._whole(frames)
+        variables: dict[str, Any] = {}
+        for column in self._columns():
+            more = {1: [], 3: ["axis"]}.get(column.width, [f"{column.name}_part"])
+            about = {"long_name": column.meaning} | ({"units": column.unit} if column.unit else {})
+            variables[column.name] = (["contact", *more], held[column.name], about)
+        shapes = self.shapes
+        for name in ("type", "body", "margin", "gap"):
+            variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
+        coordinates: dict[str, Any] = {name: ("contact", held[name]) for name in ("frame", "world")}
+        coordinates["time"] = ("contact", held["time"], {"units": "s"})
+        coordinates |= {"axis": list(AXES), "shape_path": ("shape", np.array(shapes.path, object))}
+        about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
+        return xarray.Dataset(variables, coordinates, about)
+
+    def _columns(self) -> list[Column]:
+        optional = [column for column in OPTIONAL_COLUMNS if column.name in self.optional_columns]
+        return [*RIGID_COLUMNS, *optional]
+
+    def _whole(self, frames: str) -> dict[str, np.ndarray]:
+        """Every column, with frame, world and time of each contact."""
+        picked = parse_frames(frames, self.frame_count) if frames else range(self.frame_count)
+        names = [column.name for column in self._columns()]
+        none = {name: self.column(name, slice(0, 0)) for name in names}
+        parts = [none | {name: np.zeros(0, np.int64) for name in ("frame", "world")}]
+        worlds = self.world_count
+        cells = (picked.start * worlds, (picked[-1] + 1) * worlds) if picked else (0, 0)
+        for block in self.blocks(names=tuple(names), first=cells[0], last=cells[1]):
+            check_shape_rows(self, block)
+            cell = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+            rows = slice(None)
+            if picked.step > 1:
+                rows = np.flatnonzero((cell // worlds - picked.start) % picked.step == 0)
+            part = {name: values[rows] for name, values in block.columns.items()}
+            parts.append(part | {"frame": cell[rows] // worlds, "world": cell[rows] % worlds})
+        whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
+        return whole | {"time": self.time[whole["frame"]]}
+
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _added(one: Sums, other: Sums) -> Sums:
+    """Sums by pair: key, contacts, cells, least distance; ordered by key."""
+    key, contacts, cells, distance = (np.concatenate(parts) for parts in zip(one, other, strict=True))
+    if not len(key):
+        return key, contacts, cells, distance
+    order = np.argsort(key, kind="stable")
+    start = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))
+    return (
+        key[order][start],
+        np.add.reduceat(contacts[order], start),
+        np.add.reduceat(cells[order], start),
+        np.minimum.reduceat(distance[order], start),
+    )

@@ -1,0 +1,185 @@
+"""A contact set as lines of text that change only where the contacts do: what `git diff` shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import h5py
+import numpy as np
+
+from collidecli.analysis.touching import Touches, touches_of
+from collidecli.commands.check import file_format
+from collidecli.scene.contacts import ContactBlock
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.h5_input import format_of, open_h5
+from collidecli.storage.process_activity import reading, structure
+
+TEXTCONV_SCHEMA = "collide.textconv/1"
+COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
+MOST_SPANS = 8
+"""Spans of frames that the line of a pair tells."""
+
+
+@dataclass
+class _Pair:
+    """What is known of two shapes, over all worlds. spans: first and last frames, in order."""
+
+    contacts: int = 0
+    touches: int = 0
+    distance: float = np.inf
+    cell: int = -1
+    spans: list[list[int]] = field(default_factory=list)
+
+    def add(self, frame: int, cell: int, contacts: int, distance: float) -> None:
+        self.contacts += contacts
+        self.touches += 1
+        if distance < self.distance:
+            self.distance, self.cell = distance, cell
+        if self.spans and frame <= self.spans[-1][1] + 1:
+            self.spans[-1][1] = frame
+        else:
+            self.spans.append([frame, frame])
+
+
+def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[str]:
+    """Lines: the file, its shapes by path, a line for each pair, and, if `cells`, for each pair in each cell.
+
+    Shapes of a pair and pairs of a cell are in the order of their paths, whatever their order in the scene; a normal
+    points from the first. Lengths [m] are rounded to `decimals`. Of another HDF5 file, as a trajectory: a line for each
+    dataset. Raises InputError for a file that is neither.
+    """
+    with reading("file", path):
+        if file_format(path) != FORMAT:
+            yield from _datasets(path)
+            return
+    with reading("contact set", path), ContactSet.open(path) as contacts:
+        yield from _head(contacts)
+        pairs: dict[tuple[str, str], _Pair] = {}
+        for touches, _ in _blocks(contacts, COLUMNS[:3]):
+            for a, b, number, count, distance in _rows(touches, contacts):
+                key = (a, b) if a <= b else (b, a)
+                pairs.setdefault(key, _Pair()).add(number // contacts.world_count, number, count, distance)
+        yield from ("", "pairs")
+        yield from (_pair_line(key, pairs[key], contacts, decimals) for key in sorted(pairs))
+        if cells:
+            for touches, block in _blocks(contacts, COLUMNS):
+                yield from _cell_lines(touches, block, contacts, decimals)
+
+
+def contact_text_facts(path: str, decimals: int = 6, cells: bool = True) -> dict[str, Any]:
+    """JSON-ready: the same lines."""
+    return {"schema": TEXTCONV_SCHEMA, "file": path, "lines": list(contact_text(path, decimals, cells))}
+
+
+def _datasets(path: str) -> Iterator[str]:
+    with open_h5(path) as file:
+        yield f"{_name(format_of(file)) or 'HDF5'}"
+        found: list[h5py.Dataset] = []
+        with structure():
+            file.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+        for dataset in sorted(found, key=lambda one: str(one.name)):
+            yield f"  {_name(str(dataset.name))}  {dataset.dtype.str} {dataset.shape}  sha256 {_digest(dataset)}"
+
+
+def _digest(dataset: h5py.Dataset) -> str:
+    """Of the values as bytes, row by row; of strings, each with a zero byte."""
+    found = hashlib.sha256()
+    if not dataset.shape:
+        return hashlib.sha256(repr(dataset[()]).encode()).hexdigest()
+    step = max(1, BLOCK_ROWS // max(1, int(np.prod(dataset.shape[1:]))))
+    for first in range(0, len(dataset), step):
+        with structure() if dataset.dtype.kind == "O" else nullcontext():
+            rows = np.asarray(dataset[first : first + step])
+        found.update(b"\0".join(map(bytes, rows.ravel())) if rows.dtype.kind == "O" else rows.tobytes())
+    return found.hexdigest()
+
+
+def _head(contacts: ContactSet) -> Iterator[str]:
+    yield f"collide-contacts {contacts.version[0]}.{contacts.version[1]}"
+    yield f"content {_name(contacts.content_sha256)}"
+    yield f"scene {_name(contacts.scene)}"
+    yield f"scene_sha256 {_name(contacts.scene_sha256)}"
+    yield f"trajectory_sha256 {_name(contacts.trajectory_sha256)}"
+    yield f"columns {' '.join(map(_name, contacts.column_names))}"
+    yield from (f"option {_name(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
+    count = contacts.frame_count
+    span = f", t = {contacts.time[0]:.9g} to {contacts.time[-1]:.9g} s" if count else ""
+    yield f"frames {count}{span}"
+    yield f"worlds {contacts.world_count}"
+    yield f"contacts {contacts.contact_count}"
+    yield from ("", "shapes")
+    shapes, lines = contacts.shapes, []
+    for row in range(len(shapes)):
+        body = int(shapes.body[row])
+        on = f"on {_name(contacts.body_path[body])}" if 0 <= body < len(contacts.body_path) else "static"
+        of = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
+        sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
+        lines.append(f"  {_name(shapes.path[row])}  {_name(shapes.type[row])}  {on}  {sizes}{of}")
+    yield from sorted(lines)
+
+
+def _blocks(contacts: ContactSet, names: tuple[str, ...]) -> Iterator[tuple[Touches, ContactBlock]]:
+    for block in contacts.blocks(names=names):
+        yield touches_of(block), block
+
+
+def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, int, int, float]]:
+    """(path, path, cell, contacts, distance) of each touch."""
+    names = [_name(path) for path in contacts.shapes.path]
+    columns = (touches.shape0, touches.shape1, touches.cell, touches.contact_count, touches.distance)
+    for a, b, cell, count, distance in zip(*(column.tolist() for column in columns), strict=True):
+        yield _of(names, a), _of(names, b), cell, count, distance
+
+
+def _of(names: list[str], row: int) -> str:
+    return names[row] if 0 <= row < len(names) else f"shape#{row}"
+
+
+def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals: int) -> str:
+    frame, world = divmod(pair.cell, contacts.world_count)
+    place = f"frame {frame}" + (f" world {world}" if contacts.world_count > 1 else "")
+    spans = " ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in pair.spans[:MOST_SPANS])
+    more = f" and {len(pair.spans) - MOST_SPANS} spans more" if len(pair.spans) > MOST_SPANS else ""
+    least = _numbers(np.array([pair.distance]), decimals)
+    return (
+        f"  {key[0]} | {key[1]}  {pair.contacts} contacts in {pair.touches} cells"
+        f"  least distance {least} in {place}  frames {spans}{more}"
+    )
+
+
+def _cell_lines(touches: Touches, block: ContactBlock, contacts: ContactSet, decimals: int) -> Iterator[str]:
+    columns = block.columns
+    middle = touches.mean((columns["point0"].astype(np.float64) + columns["point1"]) / 2.0)
+    normal = touches.mean(columns["normal"])
+    last, lines = -1, []
+    for row, (a, b, cell, count, distance) in enumerate(_rows(touches, contacts)):
+        if cell != last:
+            yield from sorted(lines)
+            last, lines = cell, []
+            frame, world = divmod(cell, contacts.world_count)
+            yield ""
+            yield f"frame {frame}, world {world}, t = {contacts.time[frame]:.9g} s"
+        turned = normal[row] if a <= b else -normal[row]
+        first, second = (a, b) if a <= b else (b, a)
+        least = _numbers(np.array([distance]), decimals)
+        lines.append(
+            f"  {first} | {second}  {count} contacts  distance {least}"
+            f"  at {_numbers(middle[row], decimals)}  normal {_numbers(turned, decimals)}"
+        )
+    yield from sorted(lines)
+
+
+def _numbers(values: np.ndarray, decimals: int) -> str:
+    """Rounded, without a minus before a zero."""
+    return " ".join(f"{value:.{decimals}f}" for value in (np.round(values.astype(np.float64), decimals) + 0.0).tolist())
+
+
+def _name(text: str) -> str:
+    """A name from a file as one word of one line."""
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -1,0 +1,151 @@
+"""Reads two contact sets side by side, cell by cell, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.analysis.contact_differences import ROOM, pairs_alone
+from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_of
+from collidecli.analysis.frame_alignment import FrameAlignment
+from collidecli.scene.contacts import ContactBlock
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.rules import pair_values
+from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.read_ahead import read_ahead
+
+CELL_WINDOW = 65536
+MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
+THREADS = min(4, os.cpu_count() or 1)
+"""That unpack columns."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two files. numbers: of its shapes, as aligned. kept: see `contacts_of`. names: columns to read.
+
+    gap: of pairs of its shapes [m], None where nobody asks. pairs_only: one row for each pair of a cell.
+    """
+
+    contacts: ContactSet
+    numbers: np.ndarray
+    kept: np.ndarray | None
+    names: tuple[str, ...]
+    gap: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
+    pairs_only: bool
+
+    @classmethod
+    def of(
+        cls,
+        contacts: ContactSet,
+        numbers: np.ndarray,
+        kept: np.ndarray | None,
+        names: tuple[str, ...],
+        shallow: bool,
+        pairs_only: bool,
+    ) -> Side:
+        if shallow and "distance" not in names:
+            names = (*names, "distance")
+        return cls(contacts, numbers, kept, names, pair_values(contacts)[1] if shallow else None, pairs_only)
+
+    def read(self, first: int, last: int) -> Contacts:
+        """The contacts of cells first to last - 1, numbered from 0. Raises InputError for a shape that is not there."""
+        return self.named(self.contacts.cells(first, last, self.names))
+
+    def named(self, block: ContactBlock) -> Contacts:
+        """The contacts of a block with the columns `names`, as `read` gives them."""
+        check_shape_rows(self.contacts, block)
+        columns = dict(block.columns)
+        if self.gap is not None:
+            columns[ROOM] = self.gap(columns["shape0"], columns["shape1"]) - columns["distance"]
+        found = contacts_of(block.cell_counts, columns, self.numbers, self.kept)
+        return pairs_alone(found) if self.pairs_only else found
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Some cells of both files. first: the first of them, counted over matched frames. same: contacts of cells that are
+    the same bit for bit, and were not unpacked; then a and b are None.
+    """
+
+    first: int
+    a: Contacts | None
+    b: Contacts | None
+    same: int = 0
+
+
+def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[Beside]:
+    """The matched frames and the worlds that both have, in order; the next block is read while one is in use.
+
+    A block has at most `max_rows` contacts of each file, or one cell that has more.
+    """
+    with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
+        yield from read_ahead(_side_by_side(a, b, frames, max_rows, pool))
+
+
+def _side_by_side(
+    a: Side, b: Side, frames: FrameAlignment, max_rows: int, pool: ThreadPoolExecutor
+) -> Iterator[Beside]:
+    for first, cell_a, cell_b, count in _spans(a.contacts, b.contacts, frames):
+        done = 0
+        while done < count:
+            window = min(CELL_WINDOW, count - done)
+            fitting = window
+            for contacts, cell in ((a.contacts, cell_a), (b.contacts, cell_b)):
+                start = contacts.cell_start(slice(cell + done, cell + done + window + 1))
+                fitting = min(fitting, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
+            step = max(1, fitting)
+            yield _beside(a, b, first + done, cell_a + done, cell_b + done, step, pool)
+            done += step
+
+
+def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, pool: ThreadPoolExecutor) -> Beside:
+    """Columns whose packed bytes are the same are unpacked once, or not at all where nothing asks for them."""
+    start_a = a.contacts.row_starts(cell_a, cell_a + count)
+    start_b = b.contacts.row_starts(cell_b, cell_b + count)
+    rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
+    same = set()
+    if np.array_equal(start_a, start_b):
+        alike = pool.map(lambda name: a.contacts.chunks(name).same_as(b.contacts.chunks(name), rows_a), a.names)
+        same = {name for name, one in zip(a.names, alike, strict=True) if one}
+    alike = np.array_equal(a.numbers, b.numbers)
+    if len(same) == len(a.names) and a.kept is None and not a.pairs_only and alike:
+        return Beside(first, None, None, rows_a.stop - rows_a.start)
+    names = [name for name in a.names if not alike or name not in _idle(same)]
+    wanted = [(a, name, rows_a) for name in names] + [(b, name, rows_b) for name in b.names if name not in same]
+    values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
+    of_a = dict(zip(names, values, strict=False))
+    of_b = {name: of_a[name] for name in names if name in same}
+    of_b |= {name: held for (side, name, _), held in zip(wanted, values, strict=True) if side is b}
+    one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
+    return Beside(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
+
+
+def _idle(same: set[str]) -> set[str]:
+    """Columns, all the same in both files, without which the others are compared as well.
+
+    Where contacts are in one order by cell, pair and features, each has its partner already: places and normals do not
+    decide. Of columns that change places with each other, both are there or neither is.
+    """
+    if not same.issuperset(MATCHED_BY):
+        return set()
+    idle = same - {*MATCHED_BY, "distance"}
+    for one, other in EXCHANGED:
+        if not {one, other} <= idle:
+            idle -= {one, other}
+    return idle
+
+
+def _spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:
+    """(cell over matched frames, cell of A, cell of B, how many): cells that follow each other in both files."""
+    worlds = min(a.world_count, b.world_count)
+    follows = (np.diff(frames.a) == 1) & (np.diff(frames.b) == 1) & (a.world_count == b.world_count)
+    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(frames.a)]])
+    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if last > first and worlds:
+            frame_a, frame_b = int(frames.a[first]), int(frames.b[first])
+            yield first * worlds, frame_a * a.world_count, frame_b * b.world_count, (last - first) * worlds

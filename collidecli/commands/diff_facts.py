@@ -1,0 +1,259 @@
+"""What a comparison found, as plain values (schema collide.diff/1), and whether that counts as a difference."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
+from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally
+from collidecli.analysis.frame_alignment import FrameAlignment
+from collidecli.scene.text_format import count, plural
+from collidecli.storage.contact_sets.reader import ContactSet
+
+if TYPE_CHECKING:
+    from collidecli.commands.diff import Comparison
+
+DIFF_SCHEMA = "collide.diff/1"
+MOST_WORLDS_LISTED = 20
+
+
+def diff_facts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+    """JSON-ready. `equal` is the verdict; `reasons` says in words what speaks against it."""
+    frames = _frames(compared, a, b)
+    worlds = min(a.world_count, b.world_count)
+    contacts = _contacts(compared, a, b)
+    reasons = _reasons(compared, frames, a, b, contacts)
+    found = compared.contacts
+    request = compared.request
+    where = _Places(a, compared.frames, worlds, compared.model.shapes.names)
+    return {
+        "schema": DIFF_SCHEMA,
+        "a": _file(a),
+        "b": _file(b),
+        "equal": not reasons,
+        "reasons": reasons,
+        "by_hash": found is None,
+        "options": {
+            "atol": dict(compared.tolerances.atol),
+            "rtol": dict(compared.tolerances.rtol),
+            "fields": list(request.fields),
+            "include": list(request.include),
+            "exclude": list(request.exclude),
+            "renames": list(request.renames),
+            "ignore_shallow": request.ignore_shallow if request.ignore_shallow >= 0.0 else None,
+            "pairs_only": request.pairs_only,
+        },
+        "model": {
+            "differences": len(compared.model.differences),
+            "listed": [
+                {
+                    "kind": one.kind,
+                    "path": one.path,
+                    "what": one.what,
+                    "a": plain(one.a),
+                    "b": plain(one.b),
+                    "world": one.world if one.world >= 0 else None,
+                }
+                for one in compared.model.differences[: request.first]
+            ],
+        },
+        "frames": frames,
+        "worlds": {"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
+        "contacts": contacts,
+        "first": where(found.first_cell) if found is not None and found.first_cell >= 0 else None,
+        "pairs": _pairs(found, where, request.first),
+        "fields": [_field(tally, compared, where) for tally in found.fields] if found is not None else [],
+        "differences": _differences(found, where),
+        "notes": [*compared.model.notes, *compared.notes, *_crowded(found)],
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON holds: numbers that are not finite are words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class _Places:
+    """Cells, counted over matched frames, in words that both files know."""
+
+    def __init__(self, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]) -> None:
+        self._a, self._frames, self._worlds, self._names = a, frames, worlds, names
+
+    def __call__(self, cell: int) -> dict[str, Any]:
+        match, world = divmod(cell, self._worlds)
+        frame = int(self._frames.a[match])
+        return {
+            "frame_a": frame,
+            "frame_b": int(self._frames.b[match]),
+            "step": int(self._a.step[frame]),
+            "time": plain(float(self._a.time[frame])),
+            "world": world,
+        }
+
+    def pair(self, pair: tuple[int, int]) -> dict[str, str]:
+        return {"shape0": self._names[pair[0]], "shape1": self._names[pair[1]]}
+
+
+def _file(contacts: ContactSet) -> dict[str, Any]:
+    return {
+        "file": contacts.path,
+        "version": ".".join(map(str, contacts.version)),
+        "creator": contacts.creator,
+        "scene": contacts.scene,
+        "content_sha256": contacts.content_sha256,
+        "frames": contacts.frame_count,
+        "worlds": contacts.world_count,
+        "contacts": contacts.contact_count,
+    }
+
+
+def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+    frames = compared.frames
+    time_a, time_b = a.time[frames.a], b.time[frames.b]
+    atol, rtol = compared.tolerances.of("time")
+    with np.errstate(invalid="ignore"):
+        apart = np.where((time_a == time_b) | (np.isnan(time_a) & np.isnan(time_b)), 0.0, np.abs(time_a - time_b))
+        changed = np.flatnonzero(~(apart <= atol + rtol * np.maximum(np.abs(time_a), np.abs(time_b))))
+
+    def alone(contacts: ContactSet, rows: np.ndarray) -> dict[str, Any] | None:
+        if not len(rows):
+            return None
+        frame = int(rows[0])
+        return {"frame": frame, "step": int(contacts.step[frame]), "time": plain(float(contacts.time[frame]))}
+
+    found = compared.contacts
+    return {
+        "by": frames.by,
+        "compared": len(frames.a),
+        "only_a": len(frames.only_a),
+        "only_b": len(frames.only_b),
+        "first_only_a": alone(a, frames.only_a),
+        "first_only_b": alone(b, frames.only_b),
+        "times_changed": len(changed),
+        "largest_time_change": plain(float(apart[changed].max(initial=0.0))),
+        "differing": found.frames_differing if found is not None else 0,
+    }
+
+
+def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
+    differing = np.flatnonzero(found.world_differs) if found is not None else np.zeros(0, int)
+    return {"differing": len(differing), "listed": differing[:MOST_WORLDS_LISTED].tolist()}
+
+
+def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+    found, request = compared.contacts, compared.request
+    if found is None:
+        found = ContactDifferences((), compared.tolerances, a.world_count, 0)
+        found.contacts_a = found.contacts_b = found.matched = a.contact_count
+    fraction = request.allow_fraction
+    allowed = {
+        MISSING: max(request.max_missing, share_of(fraction, found.contacts_a)),
+        EXTRA: max(request.max_extra, share_of(fraction, found.contacts_b)),
+        CHANGED: share_of(fraction, found.matched),
+    }
+    return {
+        "what": "pairs" if request.pairs_only else "contacts",
+        "a": found.contacts_a,
+        "b": found.contacts_b,
+        "matched": found.matched,
+        **found.counts,
+        "missing_pairs": found.pair_cells[MISSING],
+        "extra_pairs": found.pair_cells[EXTRA],
+        "ignored_shallow": found.shallow_count,
+        "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
+        "allowed": allowed,
+    }
+
+
+def share_of(fraction: float, number: int) -> int:
+    """Rounded down, but for the rounding of the product: 0.29 of 100 are 29."""
+    return math.floor(fraction * number * (1.0 + 4 * np.finfo(np.float64).eps))
+
+
+def _reasons(
+    compared: Comparison, frames: dict[str, Any], a: ContactSet, b: ContactSet, contacts: dict[str, Any]
+) -> list[str]:
+    reasons = []
+    if compared.model.differences:
+        reasons.append(f"{plural(len(compared.model.differences), 'difference')} of the model")
+    for name in ("a", "b"):
+        if frames[f"only_{name}"]:
+            reasons.append(f"{plural(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
+    if frames["times_changed"]:
+        reasons.append(f"another time in {plural(frames['times_changed'], 'frame')}")
+    if a.world_count != b.world_count:
+        reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
+    noun = "touching pair" if compared.request.pairs_only else "contact"
+    for kind in (MISSING, EXTRA, CHANGED):
+        allowed = contacts["allowed"][kind]
+        if contacts[kind] > allowed:
+            words = f"{plural(contacts[kind], noun)} {kind}"
+            reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
+    return reasons
+
+
+def _pairs(found: ContactDifferences | None, where: _Places, first: int) -> dict[str, Any]:
+    tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items()) if found is not None else []
+    tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
+    return {
+        "differing": len(tallies),
+        "listed": [
+            {
+                **where.pair(pair),
+                **tally.counts,
+                "missing_cells": tally.missing_cells,
+                "extra_cells": tally.extra_cells,
+                "first": where(tally.first_cell),
+            }
+            for pair, tally in tallies[:first]
+        ],
+    }
+
+
+def _field(tally: FieldTally, compared: Comparison, where: _Places) -> dict[str, Any]:
+    atol, rtol = (0.0, 0.0) if tally.exact else compared.tolerances.of(tally.name)
+    at = tally.largest_at
+    worst = None
+    if at is not None:
+        worst = {**where(at["cell"]), **where.pair(at["pair"]), "a": plain(at["a"]), "b": plain(at["b"])}
+    edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
+    return {
+        "name": tally.name,
+        "unit": tally.unit,
+        "atol": atol,
+        "rtol": 0.0 if tally.name == "normal" else rtol,
+        "differing": tally.differing,
+        "changed": tally.changed,
+        "largest": plain(tally.largest),
+        "worst": worst,
+        "histogram": []
+        if tally.exact
+        else [{"from": edge, "contacts": int(n)} for edge, n in zip(edges, tally.histogram, strict=True) if n],
+    }
+
+
+def _differences(found: ContactDifferences | None, where: _Places) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": one.kind,
+            **where(one.cell),
+            **where.pair(one.pair),
+            "features": list(one.features),
+            "distance": plain(one.distance),
+            "fields": {name: {"a": plain(a), "b": plain(b)} for name, (a, b) in one.values.items()},
+        }
+        for one in (found.differences if found is not None else ())
+    ]
+
+
+def _crowded(found: ContactDifferences | None) -> list[str]:
+    if found is None or not found.crowded:
+        return []
+    return [f"{found.crowded} pairs have too many contacts in a cell for the nearest ones: these were matched in order"]

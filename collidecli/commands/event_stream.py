@@ -1,0 +1,177 @@
+"""The touches of a contact set as intervals, streamed: which contacts count, which pairs are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.analysis.pair_keys import PairKeys
+from collidecli.analysis.path_patterns import meeting
+from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, touches
+from collidecli.commands.motions import parse_frames
+from collidecli.errors import InputError
+from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.option_choices import EVENT_THINGS
+from collidecli.scene.text_format import numbered
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.shape_rows import check_body_rows, check_shape_rows
+from collidecli.storage.read_ahead import read_ahead
+
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """What a touch is, and which ones are asked for; empty is all.
+
+    threshold: contacts with a distance of at most this touch [m]; infinity: every contact does. merge_gap: the longest
+    pause within a touch. by: "shapes" or "bodies", what pairs are of. include, exclude: patterns of shape paths, of
+    which a pair must have one, and may have none; bodies, exclude_bodies: likewise of body paths. between: two
+    patterns of shape or body paths, of which a pair has one each. worlds: their numbers. frames: A:B:S.
+    """
+
+    threshold: float = 0.0
+    merge_gap: MergeGap = MergeGap()  # noqa: RUF009 - frozen
+    by: str = "shapes"
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    bodies: Sequence[str] = ()
+    exclude_bodies: Sequence[str] = ()
+    between: Sequence[str] = ()
+    worlds: Sequence[int] = ()
+    frames: str = ""
+    block_rows: int = BLOCK_ROWS
+
+
+class EventStream:
+    """Intervals of a contact set, in the order of their last frames, then worlds and pairs.
+
+    keys: what an interval's key means. frames: what its places mean. worlds: the numbers of those looked at.
+    contact_count, touching_count: contacts of the pairs, worlds and frames asked for; those of them that touch.
+
+    Raises InputError for patterns, worlds and frames that are not in the set, and for times that are not in order
+    where they decide.
+    """
+
+    def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
+        if options.by not in EVENT_THINGS:
+            raise InputError(f"'{options.by}' is neither {' nor '.join(EVENT_THINGS)}", "--by")
+        if math.isnan(options.threshold):
+            raise InputError("the threshold is no number", "--threshold")
+        check_body_rows(contacts)
+        self._contacts, self._options = contacts, options
+        self._picked = parse_frames(options.frames, contacts.frame_count) if options.frames else None
+        picked = self._picked or range(contacts.frame_count)
+        self._start, self._step = picked.start, picked.step
+        number = np.arange(picked.start, picked.stop, picked.step)
+        self.frames = Frames(number, contacts.time[number])
+        self._wanted_world = _worlds(contacts, options.worlds)
+        self.worlds = np.flatnonzero(self._wanted_world)
+        shapes = contacts.shapes
+        if options.by == "bodies":
+            self.keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, contacts.world_count)
+        else:
+            self.keys = PairKeys.of_shapes(shapes.path, contacts.world_count)
+        self._choice = _PairChoice.of(contacts, options)
+        self._tracker = IntervalTracker(self.frames, options.merge_gap)
+        self.contact_count = self.touching_count = 0
+
+    def batches(self, progress: Progress = None) -> Iterator[Intervals]:
+        """The intervals, as they end; to be called once. Raises InputError for a file that turns out to be damaged."""
+        worlds, count = self._contacts.world_count, len(self.frames)
+        if count and worlds:
+            first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
+            names = ("shape0", "shape1", "distance")
+            for block in read_ahead(self._contacts.blocks(self._options.block_rows, names, first, last)):
+                following = self._place((block.first_cell + len(block.cell_counts)) // worlds)
+                yield self._tracker.add(self._touches(block), following)
+                if progress is not None:
+                    progress(min(following, count), count)
+        yield self._tracker.finish()
+
+    def _place(self, frame: int) -> int:
+        """Of the first frame looked at that is not before `frame`."""
+        return -(-(frame - self._start) // self._step)
+
+    def _touches(self, block: ContactBlock) -> Intervals:
+        check_shape_rows(self._contacts, block)
+        worlds = self._contacts.world_count
+        cells = block.first_cell + np.arange(len(block.cell_counts))
+        frame, world = cells // worlds, cells % worlds
+        place, between = np.divmod(frame - self._start, self._step)
+        cell = np.repeat(np.arange(len(cells)), block.cell_counts)
+        shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+        distance = block.columns["distance"].astype(np.float32, copy=False)
+        wanted_cell = (between == 0) & self._wanted_world[world]
+        asked = None if wanted_cell.all() else wanted_cell[cell]
+        asked = self._choice.of_rows(shape0, shape1, asked)
+        self.contact_count += len(cell) if asked is None else int(asked.sum())
+        # As the column is: 0.001 is a distance that was written as float32 from 0.001.
+        near = distance <= np.float32(self._options.threshold)
+        rows = np.flatnonzero(near if asked is None else near & asked)
+        self.touching_count += len(rows)
+        cell = cell[rows]
+        key = self.keys.key(world[cell], shape0[rows], shape1[rows])
+        return touches(key, place[cell], distance[rows])
+
+
+def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
+    """bool[W]"""
+    wanted = np.full(contacts.world_count, not len(worlds))
+    for world in worlds:
+        if not 0 <= world < contacts.world_count:
+            held = numbered(contacts.world_count, "world")
+            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
+        wanted[world] = True
+    return wanted
+
+
+@dataclass(frozen=True)
+class _PairChoice:
+    """bool[S] each, of shapes. one: a pair must have one of them. both: it may have no other. sides: one of each."""
+
+    one: list[np.ndarray]
+    both: np.ndarray | None
+    sides: tuple[np.ndarray, np.ndarray] | None
+
+    @classmethod
+    def of(cls, contacts: ContactSet, options: EventOptions) -> _PairChoice:
+        shapes, body = contacts.shapes, contacts.shapes.body
+        bodies = np.append(np.zeros(len(contacts.body_path), bool), False)
+
+        def of_shapes(patterns: Sequence[str], option: str) -> np.ndarray:
+            return meeting(shapes.path, patterns, option, f"no shape of {contacts.path}")
+
+        def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
+            bodies[:-1] = meeting(contacts.body_path, patterns, option, f"no body of {contacts.path}")
+            return bodies[body]  # the last one is that of body -1, which is none
+
+        def of_either(pattern: str) -> np.ndarray:
+            names = [*shapes.path, *contacts.body_path]
+            met = meeting(names, [pattern], "--between", f"no shape or body of {contacts.path}")
+            return met[: len(shapes)] | np.append(met[len(shapes) :], False)[body]
+
+        one = [of_shapes(options.include, "--include")] if options.include else []
+        one += [of_bodies(options.bodies, "--body")] if options.bodies else []
+        out = [of_shapes(options.exclude, "--exclude")] if options.exclude else []
+        out += [of_bodies(options.exclude_bodies, "--exclude-body")] if options.exclude_bodies else []
+        if options.between and len(options.between) != 2:
+            many = "1 pattern is" if len(options.between) == 1 else f"{len(options.between)} patterns are"
+            raise InputError(f"{many} given", "--between", "give two, as 'hand*,cup*'")
+        sides = (of_either(options.between[0]), of_either(options.between[1])) if options.between else None
+        return cls(one, ~np.logical_or.reduce(out) if out else None, sides)
+
+    def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, asked: np.ndarray | None) -> np.ndarray | None:
+        """bool[n]: `asked`, without the contacts of other pairs; None is all."""
+        masks = [mask[shape0] | mask[shape1] for mask in self.one]
+        if self.both is not None:
+            masks.append(self.both[shape0] & self.both[shape1])
+        if self.sides is not None:
+            left, right = self.sides
+            masks.append((left[shape0] & right[shape1]) | (right[shape0] & left[shape1]))
+        for mask in masks:
+            asked = mask if asked is None else asked & mask
+        return asked

@@ -1,0 +1,149 @@
+"""A contact set written for other programs: tables, arrays in their layouts, a USD layer over the scene."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collidecli.analysis.path_patterns import kept_pairs
+from collidecli.commands.export_scene import compiled_geoms, layers_under, loaded_scene
+from collidecli.commands.motions import parse_frames
+from collidecli.commands.output_paths import check_output
+from collidecli.errors import InputError, OutputError
+from collidecli.exporters.arrays import Layout
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.process_activity import reading
+
+EXPORT_SCHEMA = "collide.export/1"
+ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",)}
+"""Of an output's name, by format, the usual one first; arrays go into .npz."""
+NPZ_ENDING = (".npz",)
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What is exported, and as what. output: empty is the set's name with the format's ending, in this folder.
+
+    scene: the scene of the run, where the format needs it. frames: a slice A:B:S. worlds: numbers; () is all.
+    include, exclude: patterns of shapes' paths. normal_length: of the normals that a USD layer draws [m].
+    """
+
+    contacts: str
+    to: str
+    output: str = ""
+    scene: str = ""
+    frames: str = ""
+    worlds: Sequence[int] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    normal_length: float = 0.05
+    force: bool = False
+
+
+def export(request: ExportRequest) -> dict[str, Any]:
+    """JSON-ready, schema collide.export/1; `left_out` says what the layout has and the contact set does not.
+
+    Raises InputError for what cannot be read or does not fit the format, OutputError for what cannot be written; then
+    nothing is left at the output.
+    """
+    output = _output(request)
+    check_output(output, request.force, (request.contacts, request.scene or None))
+    with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
+        selected = _selected(contacts, request)
+        # Whatever a scene or a layout refuses, it refuses before a byte is written.
+        write, left_out = _prepared(request, selected, output)
+        with AtomicOutput(output, request.force) as stream:
+            write(stream)
+            stream.commit()
+        return {
+            "schema": EXPORT_SCHEMA,
+            "file": request.contacts,
+            "format": request.to,
+            "output": os.fspath(output),
+            "frames": selected.frame_count,
+            "worlds": selected.world_count,
+            "contacts": selected.contact_count,
+            "bytes": os.path.getsize(output),
+            "left_out": list(left_out),
+        }
+
+
+def _output(request: ExportRequest) -> str:
+    """Raises OutputError for an ending by which the format would not be known."""
+    endings = ENDINGS.get(request.to, NPZ_ENDING)
+    if not request.output:
+        middle = "" if request.to in (*ENDINGS, "npz") else f".{request.to}"
+        return f"{Path(request.contacts).stem}{middle}{endings[0]}"
+    if not request.output.lower().endswith(endings):
+        raise OutputError(
+            f"{request.to} goes into a file that ends with {' or '.join(endings)}", request.output, "name it so"
+        )
+    return request.output
+
+
+def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
+    frames = parse_frames(request.frames, contacts.frame_count) if request.frames else range(contacts.frame_count)
+    kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
+    return SelectedContacts(contacts, frames, chosen_worlds(request.worlds, contacts), kept)
+
+
+def _prepared(request: ExportRequest, selected: SelectedContacts, output: str):
+    """(what writes the export into a stream, what is left out)."""
+    if request.scene and request.to not in ("usd", "mujoco"):
+        raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
+    if request.to == "usd":
+        return _usd(request, selected, output), ()
+    if request.to in ("csv", "parquet"):
+        return _table(request, selected)
+    layout = _layout(request, selected)
+    from collidecli.exporters.npz import write_npz
+
+    return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
+
+
+def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
+    layers = layers_under(selected.contacts, request.scene, output)
+    from collidecli.exporters.usd_layer import time_codes, write_usd
+
+    time_codes(selected, layers.rate)
+    return lambda stream: write_usd(stream, selected, layers, request.normal_length)
+
+
+def _table(request: ExportRequest, selected: SelectedContacts):
+    from collidecli.exporters.layouts.columns import unknown_columns
+    from collidecli.exporters.rows import ContactRows
+    from collidecli.storage.flat_tables import csv_table, parquet_table, require_pyarrow
+
+    rows, contacts = ContactRows(selected), selected.contacts
+    about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256, "up_axis": contacts.up_axis}
+    if request.to == "parquet":
+        require_pyarrow("--to parquet")
+
+    def write(stream: AtomicOutput) -> None:
+        as_csv = request.to == "csv"
+        table = csv_table(stream, rows.columns) if as_csv else parquet_table(stream, rows.columns, about)
+        with table as append:
+            for block in rows.blocks():
+                append(block)
+
+    return write, unknown_columns(selected)
+
+
+def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
+    from collidecli.exporters.layouts import columns, dart, genesis, mujoco, newton, raisim
+
+    if request.to == "mujoco":
+        if not request.scene:
+            raise InputError(
+                "mjContact has ids of the compiled scene, which a contact set does not hold",
+                selected.contacts.path,
+                "give the scene of the run with --scene",
+            )
+        return mujoco.layout(selected, compiled_geoms(loaded_scene(selected.contacts, request.scene)))
+    layouts = {"npz": columns, "newton": newton, "genesis": genesis, "dart": dart, "raisim": raisim}
+    return layouts[request.to].layout(selected)

@@ -1,0 +1,97 @@
+"""Motions made of motions: a slice of the frames, and one world from each of several scenes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion
+
+
+def parse_frames(text: str, frame_count: int) -> range:
+    """The frames that `A:B:S` picks of `frame_count`, as Python slices do. Raises InputError when none are left."""
+    parts = text.split(":")
+    try:
+        numbers = [int(part) if part else None for part in parts]
+        if not 1 <= len(numbers) <= 3 or numbers == [None]:
+            raise ValueError
+        picked = range(frame_count)[slice(*numbers)] if len(numbers) > 1 else _one_frame(numbers[0] or 0, frame_count)
+    except ValueError as error:
+        raise InputError(f"'{text}' is no slice of frames", "--frames", "write A:B:S, as 0:100 or ::10") from error
+    if not len(picked):
+        held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
+        raise InputError(f"'{text}' picks no frames of {frame_count}", "--frames", f"{held}; write A:B:S with A < B")
+    if picked.step < 0:
+        raise InputError(f"'{text}' runs back in time", "--frames", "write A:B:S with a step S above zero")
+    return picked
+
+
+def _one_frame(index: int, frame_count: int) -> range:
+    """The frame of that number, counted from the end where it is negative; empty where there is none."""
+    index += frame_count if index < 0 else 0
+    return range(index, index + 1) if 0 <= index < frame_count else range(0)
+
+
+class SlicedMotion:
+    """Some frames of another motion, evenly spaced."""
+
+    def __init__(self, motion: Motion, frames: range) -> None:
+        self._motion, self._frames = motion, frames
+        picked = slice(frames.start, frames.stop, frames.step)
+        self.time, self.step = motion.time[picked], motion.step[picked]
+        self.world_count, self.float_type, self.sha256 = motion.world_count, motion.float_type, motion.sha256
+
+    def read(self, frames: range) -> np.ndarray:
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step == 1:
+            return self._motion.read(picked)
+        # Frame by frame: the frames between two picked ones are never in memory.
+        return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
+
+    @property
+    def kinematics_seconds(self) -> float:
+        return getattr(self._motion, "kinematics_seconds", 0.0)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return getattr(self._motion, "warnings", ())
+
+    def close(self) -> None:
+        self._motion.close()
+
+
+class MergedMotion:
+    """World k moves as motion k says; a world without one rests."""
+
+    def __init__(self, motions: Sequence[Motion | None], model: Model) -> None:
+        self._motions, self._model = motions, model
+        first = next(motion for motion in motions if motion is not None)
+        self.time, self.step = first.time, first.step
+        self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
+
+    def read(self, frames: range) -> np.ndarray:
+        rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
+        parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
+        return np.concatenate(parts, axis=1)
+
+    def close(self) -> None:
+        for motion in self._motions:
+            if motion is not None:
+                motion.close()
+
+
+def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) -> MergedMotion:
+    """Merges the scenes' own motions. Raises InputError when they are not recorded at the same times."""
+    times = [motion.time for motion in motions if motion is not None]
+    if any(not np.array_equal(times[0], time) for time in times[1:]):
+        raise InputError("the scenes move at different times", where, "record one trajectory and give it with -t")
+    return MergedMotion(motions, model)
+
+
+def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
+    """Raises InputError for a motion of neither one world nor as many as the model has."""
+    if motion.world_count not in (1, model.world_count):
+        raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)

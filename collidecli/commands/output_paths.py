@@ -1,0 +1,26 @@
+"""An output path checked at the door, before any time is spent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from collidecli.errors import OutputError
+from collidecli.storage.atomic_output import AtomicOutput
+
+
+def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> None:
+    """Writes a small file whole. Raises OutputError; nothing is left then."""
+    with AtomicOutput(path, force) as output:
+        output.write(content)
+        output.commit()
+
+
+def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Raises OutputError where `path` cannot be written, exists and not `force`, is one of the inputs, or "-"."""
+    if os.fspath(path) == "-":
+        raise OutputError("nothing is written to standard output", "-", "give a path; ./- is a file of that name")
+    for source in inputs:
+        if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
+            raise OutputError("the output is an input too", os.fspath(path), "choose another path")
+    AtomicOutput(path, force).discard()

@@ -1,0 +1,249 @@
+"""Every broad phase on the same motion, side by side: what each costs, that all agree, and which to choose."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from collidecli.commands.collision import pose_batches, sample_poses
+from collidecli.commands.run import Progress
+from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
+from collidecli.commands.timing import TimingReport
+from collidecli.engine.pipeline import STAGES, CollisionPipeline
+from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
+from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.importers.meshes.kept_parts import parts_kept_in
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.motion import Motion
+from collidecli.scene.run_options import EngineOptions
+from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.schema import CELL_START, column_path, row_shape
+from collidecli.storage.field_cache import FieldCache
+
+PHASES = {
+    "nxn": {"pipeline": "unified", "broad_phase": "nxn"},
+    "sap": {"pipeline": "unified", "broad_phase": "sap"},
+    "explicit": {"pipeline": "unified", "broad_phase": "explicit"},
+    "standard": {"pipeline": "standard", "broad_phase": "auto"},
+}
+"""What is measured, by name; standard is a pipeline of its own, whose broad phase is explicit."""
+
+MOST_PAIR_TESTS = 2_000_000_000
+"""nxn is left out where one pass would test more pairs: some ten seconds a pass on one core."""
+MOST_LISTED_PAIRS = 50_000_000
+"""explicit is left out where a template has more pairs of shapes: their list takes 2 GB."""
+SAME_SHARE = 0.02
+"""Two broad phases are as good as each other when they differ by less than this share of all computing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileRequest(SceneRequest):
+    """What to profile. engine: its pipeline and broad_phase are not looked at. repeats: measured passes of each."""
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    repeats: int = 5
+
+
+@dataclass
+class Measured:
+    """One broad phase. skipped: why it was not run; empty when it was.
+
+    passes: a report per repeat. contacts_sha256: of every contact column and cell start.
+    """
+
+    name: str
+    skipped: str = ""
+    passes: list[TimingReport] = field(default_factory=list)
+    contacts_sha256: str = ""
+
+    def compute_seconds(self) -> np.ndarray:
+        """float64[repeats]: the engine's stages, summed over its workers."""
+        return np.array([report.compute_seconds for report in self.passes])
+
+    def stage_seconds(self, stage: str) -> np.ndarray:
+        return np.array([report.seconds[stage] for report in self.passes])
+
+    def wall_seconds(self) -> np.ndarray:
+        return np.array([report.wall_seconds for report in self.passes])
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What was measured, and what follows.
+
+    identical: every broad phase found the same contacts, bit for bit. fastest: name; agrees: whether auto picks it, or
+    one as good. advice: for a person.
+    """
+
+    scene: LoadedScene
+    trajectory_sha256: str
+    frame_count: int
+    device: str
+    threads: int
+    chunk_cells: int
+    measured: tuple[Measured, ...]
+    choice: BroadPhaseChoice
+    identical: bool
+    fastest: str
+    agrees: bool
+    advice: str
+    warnings: tuple[str, ...]
+
+
+def profile(request: ProfileRequest, progress: Progress | None = None) -> Profile:
+    """Runs every broad phase `repeats` times, in turn, after one pass of each that warms up and compares contacts.
+
+    Loading, compiling and reading the motion are in no figure. Raises InputError as a run does.
+    """
+    request.contact.checked()
+    device = find_device(request.engine.device)
+    load_ahead(device)
+    with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
+        scene, motion = scene_in_motion(request)
+    try:
+        samples = sample_poses(motion)
+        cache = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
+
+        def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+            options = replace(request.engine, **engine)
+            with scene.named():
+                return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, cache)
+
+        _, choice = build(pipeline="unified", broad_phase="auto")
+        measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
+        pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
+        threads = worker_count(request.engine.threads, device.is_cuda)
+        first = next(iter(pipelines.values()))
+        cells = chunk_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
+        _measure(request, measured, pipelines, threads, cells, motion, progress)
+        fastest, agrees, advice = advise(measured, choice)
+        return Profile(
+            scene=scene,
+            trajectory_sha256=motion.sha256,
+            frame_count=len(motion.time),
+            device=device.name or device.alias,
+            threads=threads,
+            chunk_cells=cells,
+            measured=tuple(measured),
+            choice=choice,
+            identical=len({m.contacts_sha256 for m in measured if not m.skipped}) == 1,
+            fastest=fastest,
+            agrees=agrees,
+            advice=advice,
+            warnings=(*scene.warnings, *getattr(motion, "warnings", ()), *cache.notes),
+        )
+    finally:
+        motion.close()
+
+
+def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
+    """Why a broad phase would be absurd on this scene; empty when it would not."""
+    model = scene.model
+    widths = np.array([len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1)])
+    pairs = widths * (widths - 1) // 2
+    tests = frame_count * int(pairs[model.world_template].sum())
+    if name == "nxn" and tests > MOST_PAIR_TESTS:
+        return f"a pass would test {tests:.2g} pairs, over {MOST_PAIR_TESTS:.0e}"
+    if name in ("explicit", "standard") and int(pairs.max()) > MOST_LISTED_PAIRS:
+        return f"the list would have up to {int(pairs.max()):.2g} pairs, over {MOST_LISTED_PAIRS:.0e}"
+    return ""
+
+
+def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> tuple[str, bool, str]:
+    """The fastest broad phase, whether auto agrees, and advice in words.
+
+    Candidates are the same for all, and so is the work after them: the broad phase's own time decides. Only where
+    candidates differ does all computing.
+    """
+    run = [m for m in measured if not m.skipped and m.name != "standard"]
+    same_work = len({m.passes[0].candidate_count for m in run}) == 1
+    costs = {
+        m.name: float(np.median(m.stage_seconds("broad_phase") if same_work else m.compute_seconds())) for m in run
+    }
+    fastest = min(costs, key=lambda name: costs[name])
+    compute = float(np.median(next(m for m in run if m.name == fastest).compute_seconds()))
+    chosen = choice.name
+    lost = costs[chosen] - costs[fastest] if chosen in costs else 0.0
+    agrees = chosen == fastest or (chosen in costs and lost <= SAME_SHARE * compute)
+    share = costs[fastest] / compute if compute else 0.0
+    advice = (
+        f"choose {fastest}: its broad phase takes {share:.1%} of the computing" if same_work else f"choose {fastest}"
+    )
+    if chosen == fastest:
+        return fastest, True, f"{advice}; auto picks it too ({choice.reason})"
+    if agrees:
+        return fastest, True, f"{advice}; auto picks {chosen}, which is as good ({choice.reason})"
+    return fastest, False, f"{advice}; auto picks {chosen}, {lost / compute:.0%} slower in all ({choice.reason})"
+
+
+def _measure(
+    request: ProfileRequest,
+    measured: list[Measured],
+    pipelines: dict[str, CollisionPipeline],
+    threads: int,
+    cells: int,
+    motion: Motion,
+    progress: Progress | None,
+) -> None:
+    """Fills in passes and hashes. The repeats are interleaved: a slow minute of the machine meets all alike."""
+    running = [m for m in measured if not m.skipped]
+    frames = len(motion.time)
+    total, done = frames * len(running) * (request.repeats + 1), 0
+    share = (request.engine.memory_limit or free_memory_share()) // len(running)
+    with ExitStack() as stack:
+        pools = {name: stack.enter_context(Workers(pipeline, threads, share)) for name, pipeline in pipelines.items()}
+        for repeat in range(request.repeats + 1):
+            for one in running:
+                digest = ContactDigest(motion.float_type) if repeat == 0 else None
+                world_count = pipelines[one.name].device_model.model.world_count
+                report = _one_pass(pools[one.name], motion, world_count, cells, digest)
+                if digest is not None:
+                    one.contacts_sha256 = digest.value()
+                else:
+                    one.passes.append(report)
+                done += frames
+                if progress:
+                    progress(done, total)
+
+
+def _one_pass(
+    pool: Workers, motion: Motion, world_count: int, cells: int, digest: ContactDigest | None
+) -> TimingReport:
+    report = TimingReport()
+    start = time.perf_counter()
+    for block, chunk in pool.collide(pose_batches(motion, world_count, cells, report), len(motion.time) * world_count):
+        report.add_chunk(chunk)
+        if digest is not None:
+            digest.add(block)
+    report.wall_seconds = time.perf_counter() - start
+    return report
+
+
+class ContactDigest:
+    """One hash of all contacts, as a contact set's content hash takes the same columns."""
+
+    def __init__(self, float_type: np.dtype) -> None:
+        self._start = DatasetDigest(CELL_START, np.dtype(np.int64))
+        self._start.update(np.zeros(1, np.int64))
+        self._rows = 0
+        self._columns = {
+            column.name: DatasetDigest(column_path(column), column.dtype_for(float_type), row_shape(column))
+            for column in RIGID_COLUMNS
+        }
+
+    def add(self, block: ContactBlock) -> None:
+        """Takes the next block, in the order of cells."""
+        self._start.update(self._rows + np.cumsum(block.cell_counts, dtype=np.int64))
+        self._rows += block.contact_count
+        for name, digest in self._columns.items():
+            digest.update(block.columns[name])
+
+    def value(self) -> str:
+        return content_hash((digest.path, digest.line()) for digest in (self._start, *self._columns.values()))
+
+
+__all__ = ["PHASES", "STAGES", "Measured", "Profile", "ProfileRequest", "advise", "profile", "skip_reason"]

@@ -1,0 +1,245 @@
+"""The Python door: scenes built or loaded, and their contacts in memory, through the engine that `collide run` uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from collidecli.commands.collision import prepare_collision
+from collidecli.commands.motions import check_worlds
+from collidecli.commands.pose_array import PoseArray
+from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
+from collidecli.commands.timing import TimingReport
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.errors import InputError
+from collidecli.scene import builder as model_builder
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.mixing import OptionalColumns
+from collidecli.scene.model import Model
+from collidecli.scene.motion import Motion, RestingMotion
+from collidecli.scene.option_choices import DEFAULT_BETAS
+from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, ContactOptions, EngineOptions, SceneOptions
+from collidecli.scene.text_format import numbered
+
+if TYPE_CHECKING:
+    from collidecli.commands.contact_set import ContactSet
+    from collidecli.importers.mujoco.scene import MjcfImport
+    from collidecli.importers.usd.scene import UsdImport
+
+
+class ModelBuilder(model_builder.ModelBuilder):
+    """A builder that also takes scene files. What they add joins what is there already."""
+
+    def add_usd(
+        self,
+        path: str | os.PathLike[str],
+        variants: Sequence[str] = (),
+        environments: str = "",
+        strict_meshes: bool = False,
+    ) -> UsdImport:
+        """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
+
+        variants: to select, each "prim:set=value". environments: pattern of the prims that are worlds of their own;
+        "" is the usual names, "none" takes the stage as one world. strict_meshes: triangle meshes that would be
+        repaired are refused.
+        Raises InputError for a file that is no readable stage, and for what a model cannot hold.
+        """
+        from collidecli.importers.usd.scene import add_usd
+
+        _check_door(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
+        options = SceneOptions(tuple(variants), environments, strict_meshes=strict_meshes)
+        return add_usd(self, os.fspath(path), options)
+
+    def add_mjcf(
+        self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""
+    ) -> MjcfImport:
+        """Adds an MJCF or URDF scene; returns what became of its bodies and geoms, and `motion(model)`, its keyframes.
+
+        asset_map: each "OLD=NEW", the start of an asset's path and its replacement. disabled_pairs: an SRDF file.
+        Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.
+        """
+        from collidecli.importers.mujoco.scene import add_mjcf
+
+        _check_door(path, USD_ENDINGS, "OpenUSD", "add_usd")
+        return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
+
+
+@dataclass(frozen=True, repr=False)
+class Contacts:
+    """Every contact of a run as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
+
+    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the rows from
+        cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
+    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1.
+    distance: float32[n], surface distance less both margins; negative is penetration [m].
+    normal: float32[n, 3], unit, from shape0 to shape1, in world.
+    point0, point1: [n, 3], witness points on the two surfaces without margins, in world and in the motion's float
+        type [m].
+    offset0, offset1: float32[n, 3], the same points in the frames of the shapes' bodies [m].
+    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 where it has none.
+    kind: uint8[n], 0 point, 1 edge, 2 face.
+    columns: the optional columns that were asked for, by name, [n] or [n, width].
+    """
+
+    frame_count: int
+    world_count: int
+    cell_start: np.ndarray
+    shape0: np.ndarray
+    shape1: np.ndarray
+    distance: np.ndarray
+    normal: np.ndarray
+    point0: np.ndarray
+    point1: np.ndarray
+    offset0: np.ndarray
+    offset1: np.ndarray
+    feature0: np.ndarray
+    feature1: np.ndarray
+    kind: np.ndarray
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def rigid_contact_count(self) -> int:
+        """How many contacts there are, in all frames and worlds."""
+        return len(self.shape0)
+
+    def __repr__(self) -> str:
+        size = f"contacts={self.rigid_contact_count} frames={self.frame_count} worlds={self.world_count}"
+        return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
+
+    def cell(self, frame: int, world: int = 0) -> Contacts:
+        """The contacts of one frame of one world, as views. Raises InputError for one that is not there."""
+        if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
+            raise InputError(
+                f"frame {frame}, world {world} is not there",
+                "contacts",
+                f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
+            )
+        cell = frame * self.world_count + world
+        first, last = (int(row) for row in self.cell_start[cell : cell + 2])
+        columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
+        optional = {name: values[first:last] for name, values in self.columns.items()}
+        return Contacts(1, 1, np.array([0, last - first], np.int64), **columns, columns=optional)
+
+
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    narrow_phase: str = "gjk",
+    gap: float | None = None,
+    margin: float | None = None,
+    gap_rule: str | None = None,
+    max_contacts_per_pair: int = 0,
+    reduce_contacts: bool = False,
+    reduce_pairs: str = "meshes",
+    betas: Sequence[float] = DEFAULT_BETAS,
+    normal_matching: bool = False,
+    moment_matching: bool = False,
+    anchor_contact: bool = False,
+    sticky_contacts: float = 0.0,
+    contact_ids: bool = False,
+    columns: Sequence[str] | str = (),
+    pipeline: str = "unified",
+    broad_phase: str = "auto",
+    device: str = "",
+    threads: int = 0,
+    memory_limit: int = 0,
+    chunk_cells: int = 0,
+    cache_dir: str = "",
+    cache_limit: int = DEFAULT_CACHE_LIMIT,
+) -> Contacts:
+    """Every contact of a model in motion, in memory; the same contacts, bit for bit, that `collide run` writes.
+
+    Args:
+        model: what `ModelBuilder.finalize` returns.
+        body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
+            model's bodies; one world stands for all. Or a `Motion`. None is the model's one resting pose.
+        narrow_phase: "gjk" or "mpr".
+        gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
+        max_contacts_per_pair: the deepest that are kept; 0 keeps all.
+        reduce_contacts: keep of each pair the contacts that matter (docs/contact-reduction.md). reduce_pairs: "meshes",
+            hulls included, or "all". betas, normal_matching, moment_matching, anchor_contact: how.
+        sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]. contact_ids: a
+            column of ids that persist (docs/contact-tracking.md).
+        columns: names of optional columns, such as ["friction"], or one name; docs/file-formats.md lists them.
+        pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
+            empty or 0 lets the engine choose.
+        cache_dir, cache_limit [bytes]: where signed distance fields are kept between runs; 0 bytes keeps none.
+    Returns:
+        The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
+    Raises:
+        InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
+    """
+    contact = ContactOptions(
+        narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
+        reduce_contacts=reduce_contacts, reduce_pairs=reduce_pairs, betas=tuple(betas),
+        normal_matching=normal_matching, moment_matching=moment_matching, anchor_contact=anchor_contact,
+        sticky_contacts=sticky_contacts, contact_ids=contact_ids,
+    ).checked()  # fmt: skip
+    engine = EngineOptions(
+        pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
+    ).checked()
+    return _contacts_in_memory(model, body_q, contact, engine, columns)
+
+
+def _contacts_in_memory(
+    model: Model,
+    body_q: np.ndarray | Motion | None,
+    contact: ContactOptions,
+    engine: EngineOptions,
+    columns: Sequence[str] | str,
+) -> Contacts:
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}", "collide", "give what ModelBuilder.finalize() returns")
+    names = (columns,) if isinstance(columns, str) else columns
+    optional = OptionalColumns.of(contact.apply(model), names)
+    motion, timing = _motion_of(model, body_q), TimingReport()
+    collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
+    with closing(collision.blocks(timing)) as blocks:
+        return joined_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+
+
+def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
+    """A contact set file, open for reading; a context manager. The same as `ContactSet.open`.
+
+    Raises InputError for a file that is not a finished contact set of a version known here.
+    """
+    from collidecli.commands.contact_set import ContactSet
+
+    return ContactSet.open(path)
+
+
+def _check_door(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, door: str) -> None:
+    """Raises InputError for a path with one of `endings`: `door` reads such files."""
+    if os.path.splitext(path)[1].lower() in endings:
+        raise InputError(f"is {what} by its ending", os.fspath(path), f"{door} reads it")
+
+
+def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
+    if body_q is None:
+        return RestingMotion(model.bodies.pose[None])
+    if hasattr(body_q, "read"):
+        motion = cast("Motion", body_q)
+    else:
+        motion = PoseArray(np.asarray(body_q), model.bodies.path)
+    check_worlds(motion, model, "body_q", "give the poses of one world, or of each")
+    if not len(motion.time):
+        raise InputError("the motion has no frames", "body_q", "give one frame at least")
+    return motion
+
+
+def joined_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
+    """The contacts of all cells from blocks in the order of cells; the blocks are used up."""
+    held = list(blocks)
+    counts = np.concatenate([block.cell_counts for block in held])
+    columns = {}
+    for name in list(held[0].columns):
+        # Taken out of the blocks one by one, so that no more than one column is held twice.
+        columns[name] = np.concatenate([block.columns.pop(name) for block in held])
+    required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
+    return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **required, columns=columns)

@@ -1,0 +1,236 @@
+"""Recording: MuJoCo steps a scene, and its bodies' motion becomes a trajectory file."""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from collidecli.commands.record_control import Control, control_of
+from collidecli.commands.scenes import USD_ENDINGS
+from collidecli.errors import InputError, OutputError
+from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.kinematics import MujocoKinematics
+from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.scene import body_name, static_bodies
+from collidecli.numerics.pose_products import WXYZ_TO_XYZW
+from collidecli.scene.run_options import SceneOptions
+from collidecli.storage.process_activity import reading
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+
+_BLOCK_BYTES = 8 << 20
+"""How much motion is held before it is written."""
+
+_UNSTABLE = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+    mujoco.mjtWarning.mjWARN_BADCTRL,
+)
+"""MuJoCo answers these by resetting the simulation: the motion would jump back to its beginning."""
+
+
+@dataclass(frozen=True)
+class RecordSummary:
+    """What was recorded. duration: simulated time of the last frame [s]. warnings: MuJoCo's, each once."""
+
+    path: str
+    frame_count: int
+    world_count: int
+    body_count: int
+    duration: float
+    warnings: tuple[str, ...]
+
+
+def record(
+    scene: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    frames: int,
+    *,
+    control: str = "zero",
+    seed: int = 0,
+    every: int = 1,
+    worlds: int = 1,
+    keyframe: str | int | None = None,
+    noise: float = 0.0,
+    joint: bool = False,
+    asset_map: Sequence[str] = (),
+    float_type: str = "float64",
+    compression: str = "none",
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> RecordSummary:
+    """Steps a scene and writes its motion; the same arguments give the same motion.
+
+    Frame 0 is the initial state, and each later one comes `every` steps after the one before.
+
+    Args:
+        frames: how many to record, the initial one included.
+        control: "zero"; "random", uniform in each actuator's range (-1 .. 1 where it has none) and drawn anew for each
+            frame; or a .npy or .csv file with a row of nu numbers for each frame but the last, [frames - 1, nu] or, in
+            .npy, [frames - 1, worlds, nu].
+        seed: world w draws its control and noise from seed + w.
+        keyframe: name or number of the state to begin with; None is the scene's own.
+        noise: the initial configuration is moved by up to this along each degree of freedom [m or rad].
+        joint: write generalized coordinates rather than body poses.
+        asset_map: each "OLD=NEW", the start of an asset's path and what to look under instead.
+        float_type: of body poses, "float64" or "float32".
+        progress: called with the number of frames done.
+    Raises:
+        InputError: the scene or an argument cannot be used, or the simulation became unstable.
+        OutputError: the output exists and not `force`, or cannot be written.
+    """
+    place = os.fspath(scene)
+    _check_arguments(place, frames, every, worlds, seed, noise, float_type)
+    with reading("scene", place):
+        compiled = compile_mjcf(place, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
+    mj_model, messages = compiled.mj_model, compiled.warnings
+    if Path(output).exists() and Path(output).samefile(place):
+        raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
+    with collected_messages() as step_messages:
+        simulation = _Simulation(
+            mj_model, place, worlds, control_of(control, mj_model, frames, worlds, seed), seed, keyframe, noise
+        )
+        recorder = _Recorder(simulation, joint, frames)
+        with recorder.writer(output, float_type, compression, force) as writer:
+            for frame in range(frames):
+                if frame:
+                    simulation.advance(frame - 1, every)
+                recorder.take(frame, frame * every, writer)
+                if progress is not None:
+                    progress(frame + 1)
+    summary = (frames, worlds, len(recorder.body_names), float(simulation.data[0].time))
+    return RecordSummary(os.fspath(output), *summary, (*messages, *step_messages))
+
+
+def _check_arguments(
+    place: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str
+) -> None:
+    for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
+        if value < least:
+            raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
+    if not (np.isfinite(noise) and noise >= 0.0):
+        raise InputError(f"noise is {noise:g}", "record", "it must be finite and at least zero")
+    if float_type not in ("float32", "float64"):
+        raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
+    if Path(place).suffix.lower() in USD_ENDINGS:
+        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
+
+
+class _Simulation:
+    """One MuJoCo state per world, stepped side by side."""
+
+    def __init__(
+        self,
+        mj_model: mujoco.MjModel,
+        place: str,
+        worlds: int,
+        control: Control,
+        seed: int,
+        keyframe: str | int | None,
+        noise: float,
+    ) -> None:
+        self.mj_model, self.place, self._control = mj_model, place, control
+        self.data = [mujoco.MjData(mj_model) for _ in range(worlds)]
+        key = None if keyframe is None else _keyframe(mj_model, keyframe, place)
+        for world, data in enumerate(self.data):
+            if key is not None:
+                mujoco.mj_resetDataKeyframe(mj_model, data, key)
+            # A stream of its own: noise does not change the control that a seed draws.
+            amount = np.random.default_rng([seed + world, 1]).uniform(-noise, noise, mj_model.nv)
+            if noise > 0.0:
+                mujoco.mj_integratePos(mj_model, data.qpos, amount, 1.0)
+
+    def advance(self, frame: int, every: int) -> None:
+        """Steps every world from `frame` to the next."""
+        for world, data in enumerate(self.data):
+            data.ctrl[:] = self._control(frame, world)
+            mujoco.mj_step(self.mj_model, data, every)
+            for warning in _UNSTABLE:
+                given = data.warning[warning]
+                if given.number:
+                    raise InputError(
+                        f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}",
+                        f"{self.place}: on the way to frame {frame + 1}, world {world}",
+                        "take a smaller timestep in the scene's <option>, or a gentler control",
+                    )
+
+
+class _Recorder:
+    """Takes frames of a simulation and hands them to a writer in blocks."""
+
+    def __init__(self, simulation: _Simulation, joint: bool, frames: int) -> None:
+        self._simulation, self._joint, self._frames = simulation, joint, frames
+        mj_model = simulation.mj_model
+        static = static_bodies(mj_model)[1:]
+        names = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
+        self._moving = np.flatnonzero(~static)
+        self.body_names = tuple(names[row] for row in self._moving)
+        self._kinematics = MujocoKinematics(mj_model, names, static)
+        worlds = len(simulation.data)
+        row_bytes = 8 * worlds * max(1, mj_model.nq + 7 * mj_model.nmocap, 7 * len(names))
+        self._block = max(1, min(frames, _BLOCK_BYTES // row_bytes))
+        self._time = np.empty(self._block)
+        self._step = np.empty(self._block, np.int64)
+        self._qpos = np.empty((self._block, worlds, mj_model.nq))
+        self._mocap = np.empty((self._block, worlds, mj_model.nmocap, 7))
+        self._held = 0
+
+    def writer(
+        self, output: str | os.PathLike[str], float_type: str, compression: str, force: bool
+    ) -> TrajectoryWriter:
+        mj_model = self._simulation.mj_model
+        return TrajectoryWriter(
+            output,
+            world_count=len(self._simulation.data),
+            body_names=None if self._joint else self.body_names,
+            coordinate_count=mj_model.nq,
+            mocap_count=mj_model.nmocap,
+            float_type=float_type,
+            compression=compression,
+            frames_expected=self._frames,
+            creator=f"collide record (MuJoCo {mujoco.__version__})",
+            force=force,
+        )
+
+    def take(self, frame: int, step: int, writer: TrajectoryWriter) -> None:
+        """Holds the simulation's present state as `frame`; writes when the block is full or the frame is the last."""
+        row = self._held
+        self._time[row], self._step[row] = self._simulation.data[0].time, step
+        for world, data in enumerate(self._simulation.data):
+            self._qpos[row, world] = data.qpos
+            self._mocap[row, world, :, :3] = data.mocap_pos
+            self._mocap[row, world, :, 3:] = data.mocap_quat[:, WXYZ_TO_XYZW]
+        self._held += 1
+        if self._held == self._block or frame == self._frames - 1:
+            self._flush(writer)
+
+    def _flush(self, writer: TrajectoryWriter) -> None:
+        held, self._held = self._held, 0
+        time, step = self._time[:held], self._step[:held]
+        qpos, mocap = self._qpos[:held], self._mocap[:held]
+        if self._joint:
+            writer.append(time, step, joint_q=qpos, mocap_q=mocap if mocap.shape[2] else None)
+            return
+        cells = held * qpos.shape[1]
+        flat = self._kinematics.poses(qpos.reshape(cells, qpos.shape[2]), mocap.reshape(cells, *mocap.shape[2:]))
+        writer.append(time, step, body_q=flat.reshape(*qpos.shape[:2], *flat.shape[1:])[:, :, self._moving])
+
+
+def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, place: str) -> int:
+    """A keyframe's number. A name that is none but a number is taken as one."""
+    names = [mj_model.key(key).name for key in range(mj_model.nkey)]
+    if isinstance(keyframe, str) and keyframe in names:
+        return names.index(keyframe)
+    number = int(keyframe) if isinstance(keyframe, int) or keyframe.isdecimal() else -1
+    if not 0 <= number < mj_model.nkey:
+        held = ", ".join(f"{k} '{name}'" for k, name in enumerate(names)) or "none"
+        raise InputError(f"there is no keyframe '{keyframe}'", place, f"the scene's keyframes: {held}")
+    return number

@@ -1,0 +1,157 @@
+"""A scene run anew and compared with a contact set that was kept: the use case behind the pytest plugin."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from collidecli.commands.diff import DiffRequest, diff, limits
+from collidecli.errors import InputError
+from collidecli.scene.option_choices import FRAME_MATCHES
+from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+
+if TYPE_CHECKING:
+    from collidecli.commands.run import RunRequest
+
+MARKER = "contacts_tolerance"
+GROUPS = {
+    "contact": ContactOptions,
+    "engine": EngineOptions,
+    "scene_options": SceneOptions,
+    "recording": RecordingOptions,
+}
+OF_A_RUN = ("worlds", "frames", "columns")
+TOLERANCES = {
+    "atol": "--atol",
+    "rtol": "--rtol",
+    "ignore_shallow": "--ignore-shallow",
+    "max_missing": "--max-missing",
+    "max_extra": "--max-extra",
+    "allow_fraction": "--allow-fraction",
+    "fields": "--fields",
+    "include": "--include",
+    "exclude": "--exclude",
+    "renames": "--rename",
+    "pairs_only": "--pairs-only",
+    "match_frames": "--match-frames",
+}
+"""Fields of DiffRequest that a test may set, and the option of `collide diff` that does the same."""
+_LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """facts: of `diff`. allowed: the fields of DiffRequest that were set."""
+
+    facts: dict[str, Any]
+    allowed: dict[str, Any]
+
+
+def run_request(
+    scene: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    trajectory: str | os.PathLike[str] | None,
+    folder: Path,
+    output: Path,
+    options: Mapping[str, Any],
+) -> RunRequest:
+    """What `collide run` would be asked for. folder: what relative paths are relative to.
+
+    options: names of the fields of RunRequest, and of its groups of options. Raises InputError for another name.
+    """
+    from collidecli.commands.run import RunRequest
+
+    held: dict[str, dict[str, Any]] = {name: {} for name in GROUPS}
+    own: dict[str, Any] = {}
+    of_group = {field.name: group for group, kind in GROUPS.items() for field in fields(kind)}
+    del of_group["motion_layer"]
+    for name, value in options.items():
+        if name in OF_A_RUN:
+            own[name] = value
+        elif name in of_group:
+            held[of_group[name]][name] = tuple(value) if isinstance(value, list) else value
+        else:
+            raise InputError(f"'{name}' is no option of a run", "options", _advice(name, [*OF_A_RUN, *of_group]))
+    if held["scene_options"].get("disabled_pairs"):
+        held["scene_options"]["disabled_pairs"] = str(folder / held["scene_options"]["disabled_pairs"])
+    scenes = [scene] if isinstance(scene, (str, os.PathLike)) else scene
+    groups: dict[str, Any] = {name: GROUPS[name](**values) for name, values in held.items()}
+    for name in ("contact", "engine"):
+        groups[name] = groups[name].checked()
+    return RunRequest(
+        scenes=[str(folder / path) for path in scenes],
+        trajectory=None if trajectory is None else str(folder / trajectory),
+        output=str(output),
+        force=True,
+        **groups,
+        **own,
+    )
+
+
+def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of DiffRequest from what a test allows.
+
+    given: by the names of TOLERANCES, `rename` for renames too. atol and rtol: a number, a text as "normal=0.1deg", a
+    list of those, or a mapping of fields to values, "" for every other field. Raises InputError for another name.
+    """
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        name = "renames" if key == "rename" else key
+        if name not in TOLERANCES:
+            known = ["rename" if known == "renames" else known for known in TOLERANCES]
+            raise InputError(f"'{key}' is nothing that can be allowed", MARKER, _advice(key, known))
+        found[name] = _texts(value) if name in _LISTS else _checked(key, value)
+    for name in ("atol", "rtol"):
+        limits(found.get(name, ()), TOLERANCES[name])
+    return found
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value that is no list. Raises InputError for one that the option would not take."""
+    if name == "pairs_only":
+        good, wanted = isinstance(value, bool), "True or False"
+    elif name == "match_frames":
+        good, wanted = value in FRAME_MATCHES, f"one of {', '.join(FRAME_MATCHES)}"
+    else:
+        number = isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
+        most = 1.0 if name == "allow_fraction" else math.inf
+        good = number and not isinstance(value, bool) and 0 <= value <= most and value < math.inf
+        wanted = "a whole number" if name.startswith("max_") else "a share from 0 to 1" if most == 1.0 else "a length"
+    if not good:
+        raise InputError(f"{name} is {value!r}", MARKER, f"give {wanted}")
+    return value
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [f"{name}={one}" if name else str(one) for name, one in value.items()]
+    if isinstance(value, (str, int, float)):
+        return [str(value)]
+    return [str(one) for one in value]
+
+
+def _advice(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
+
+
+def compare_with_baseline(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> Comparison:
+    """The baseline is A. Raises InputError where one of the files is no contact set, or allowed means nothing."""
+    return Comparison(diff(DiffRequest(str(baseline), str(obtained), **allowed)), dict(allowed))
+
+
+def looking_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
+    """The call of `collide diff` that makes the same comparison."""
+    words = ["collide", "diff", str(baseline), str(obtained)]
+    for name, value in allowed.items():
+        option = TOLERANCES[name]
+        if value is True:
+            words.append(option)
+        elif value is not False:
+            words += [word for one in (value if name in _LISTS else [value]) for word in (option, str(one))]
+    return shlex.join(words)

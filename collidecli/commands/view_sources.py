@@ -1,0 +1,205 @@
+"""The scene and the motion that a contact set was made of, found again by name and by hash."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene
+from collidecli.errors import InputError
+from collidecli.scene.motion import Motion
+from collidecli.scene.run_options import RecordingOptions, SceneOptions
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.file_hash import file_sha256
+
+MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", *USD_ENDINGS)
+MOST_BYTES = 4 << 30
+"""Of files that are read through to find a motion by its hash."""
+ANYWAY = "or draw it all the same with --allow-mismatch"
+POINTS = "or draw the contacts alone with --points-only"
+
+Options = TypeVar("Options", SceneOptions, RecordingOptions)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a view draws besides contacts. notes: what a person has to know of it.
+
+    scene: None where there is none: then nothing but the contacts is drawn. frame_of: int[F], the motion's frame that
+    each frame of the contact set is.
+    """
+
+    scene: LoadedScene | None
+    motion: Motion | None
+    scene_files: tuple[str, ...]
+    motion_file: str
+    frame_of: Sequence[int]
+    notes: tuple[str, ...]
+
+    def close(self) -> None:
+        if self.motion is not None:
+            self.motion.close()
+
+
+def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismatch: bool, alone: bool) -> Sources:
+    """The scene and motion of a contact set: those that are given, else what is found beside it or in this folder.
+
+    scene, trajectory: files, or "" for none given. alone: neither is wanted.
+
+    Raises InputError for a scene or motion whose hash is another than the contact set's, if not `allow_mismatch`, and
+    for one that does not have the shapes, worlds or frames of the contact set at all.
+    """
+    if alone:
+        return _without(contacts, ())
+    folders = _folders(contacts.path)
+    files = (scene,) if scene else _named(contacts.scene, folders)
+    motion_file = trajectory or _recording(contacts, [*folders, *_folders(*files)[:-1]])
+    carried = Path(contacts.scene).suffix.lower() not in (*USD_ENDINGS, *MUJOCO_ENDINGS)
+    if carried and not scene:
+        if not motion_file:
+            return _without(contacts, (f"{contacts.scene}, which carries the scene, {_missing(folders)}",))
+        files = ()
+    elif not files:
+        return _without(contacts, (f"the scene {contacts.scene} {_missing(folders)}",))
+    if contacts.trajectory_sha256 and not motion_file:
+        note = f"the recording of the run {_missing(folders, 'is none of the files')}: give it with -t"
+        return _without(contacts, (note,))
+    loaded, notes = _loaded(contacts, files, motion_file, allow_mismatch)
+    motion, more = _motion(contacts, loaded, motion_file, allow_mismatch)
+    try:
+        frame_of = _frames(contacts, motion, motion_file or loaded.name)
+    except BaseException:
+        motion.close()
+        raise
+    return Sources(loaded, motion, tuple(files), motion_file, frame_of, (*loaded.warnings, *notes, *more))
+
+
+def _without(contacts: ContactSet, notes: tuple[str, ...]) -> Sources:
+    said = tuple(f"{note}; contacts are drawn without shapes" for note in notes)
+    return Sources(None, None, (), "", range(contacts.frame_count), said)
+
+
+def _missing(folders: Sequence[Path], verb: str = "is neither") -> str:
+    if verb != "is neither":
+        return f"{verb} {' and '.join(_shown(folder) for folder in folders)} holds"
+    return "is not in " + " nor in ".join(_shown(folder) for folder in folders) + ": give it with --scene"
+
+
+def _shown(folder: Path) -> str:
+    return "this folder" if str(folder) == "." else str(folder)
+
+
+def _folders(*files: str) -> list[Path]:
+    """Of the files, then the current one; each once."""
+    found: dict[str, Path] = {}
+    for folder in (*(Path(file).parent for file in files), Path()):
+        found.setdefault(os.path.realpath(folder), folder)
+    return list(found.values())
+
+
+def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
+    """The scene files that a contact set names, in the first folder that has all; names are joined by spaces."""
+    for folder in folders:
+        for names in ([name], name.split(" ")):
+            files = [folder / one for one in names if one]
+            if files and all(file.is_file() for file in files):
+                return tuple(str(file) for file in files)
+    return ()
+
+
+def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
+    """The file whose hash is that of the run's recording; "" where there was none, or it is not found."""
+    if not contacts.trajectory_sha256:
+        return ""
+    left, seen = MOST_BYTES, {os.path.realpath(contacts.path)}
+    for folder in folders:
+        # Small files first: a recording of many frames costs seconds to read through.
+        found = [file for file in folder.iterdir() if file.suffix.lower() in MOTION_ENDINGS and file.is_file()]
+        for size, file in sorted((file.stat().st_size, file) for file in found):
+            if os.path.realpath(file) in seen or size > left or not os.access(file, os.R_OK):
+                continue
+            seen.add(os.path.realpath(file))
+            left -= size
+            if file_sha256(file) == contacts.trajectory_sha256:
+                return str(file)
+    return ""
+
+
+def _loaded(
+    contacts: ContactSet, files: Sequence[str], motion_file: str, allow_mismatch: bool
+) -> tuple[LoadedScene, list[str]]:
+    config = contacts.config
+    worlds = config.get("worlds")
+    scene = load_scene(
+        files,
+        worlds if isinstance(worlds, int) and len(files) < 2 else None,
+        bool(config.get("static_pairs", False)),
+        motion_file or None,
+        _options(contacts, SceneOptions),
+        _options(contacts, RecordingOptions),
+    )
+    model, where = scene.model, " ".join(files) or motion_file
+    notes = []
+    if scene.sha256 != contacts.scene_sha256:
+        what = f"this is not the scene of {contacts.path}: its files differ"
+        if not allow_mismatch:
+            raise InputError(what, where, f"give the scene of the run with --scene, {ANYWAY}, {POINTS}")
+        notes.append(f"{where}: {what}; what is drawn may be wrong")
+    if model.shapes.path != contacts.shapes.path or model.world_count != contacts.world_count:
+        ours, theirs = f"{len(model.shapes)} shapes", f"{len(contacts.shapes)}"
+        what = f"it has {ours} in {model.world_count} worlds, and the contact set {theirs} in {contacts.world_count}"
+        if len(model.shapes) == len(contacts.shapes) and model.world_count == contacts.world_count:
+            what = "its shapes have other names than those of the contact set"
+        raise InputError(what, where, f"give the scene of the run with --scene, {POINTS}")
+    return scene, notes
+
+
+def _options(contacts: ContactSet, kind: type[Options]) -> Options:
+    """Options of the run, of one kind, as the contact set has them; a motion laid over the scene is given anew."""
+    found: dict[str, Any] = {}
+    for each in fields(kind):
+        if isinstance(each.default, bool):  # it changes no contact, and is not kept
+            continue
+        value = contacts.config.get(each.name, each.default)
+        value = tuple(value) if isinstance(value, list) else value
+        texts = value if isinstance(each.default, tuple) else (value,)
+        fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
+            what = f"the option {each.name} is {value!r}"
+            raise InputError(what, f"{contacts.path}: config", "make the contact set again")
+        found[each.name] = value
+    if "motion_layer" in found:
+        found["motion_layer"] = ""
+    return kind(**found)
+
+
+def _motion(
+    contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
+) -> tuple[Motion, list[str]]:
+    motion = scene.motion(_options(contacts, RecordingOptions))
+    found = motion.sha256 if motion_file else ""
+    if found == contacts.trajectory_sha256:
+        return motion, list(getattr(motion, "warnings", ()))
+    what = f"this is not the recording of {contacts.path}: the hashes differ"
+    if not contacts.trajectory_sha256:
+        what = f"{contacts.path} was made of the scene's own motion, not of a recording"
+    if not allow_mismatch:
+        motion.close()
+        raise InputError(what, motion_file, f"give the recording of the run with -t, {ANYWAY}, {POINTS}")
+    return motion, [*getattr(motion, "warnings", ()), f"{motion_file}: {what}; what is drawn may be wrong"]
+
+
+def _frames(contacts: ContactSet, motion: Motion, where: str) -> Sequence[int]:
+    """Frames of the motion with the steps and times of the contact set's, in its order."""
+    if len(motion.time) == contacts.frame_count and (motion.time == contacts.time).all():
+        return range(contacts.frame_count)
+    place = {step: n for n, step in reversed(list(enumerate(motion.step.tolist())))}
+    frames = [place.get(step, -1) for step in contacts.step.tolist()]
+    wrong = [n for n, at in enumerate(frames) if at < 0 or motion.time[at] != contacts.time[n]]
+    if wrong:
+        what = f"it has no frame of step {contacts.step[wrong[0]]} at {contacts.time[wrong[0]]:g} s"
+        raise InputError(what, where, f"give the recording of the run with -t, {POINTS}")
+    return frames

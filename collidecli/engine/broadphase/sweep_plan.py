@@ -1,0 +1,131 @@
+"""How to sweep a scene: the axis, the columns and the shapes left out, chosen from a sample of the recorded motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.broadphase.eight_wide_bounds import PairBlocks, upload_blocks
+from collidecli.engine.device_model import DeviceModel
+from collidecli.scene.shape_types import ShapeType
+
+COLUMN_WIDTH = 2.0
+"""Width of a column over the extent of a large but ordinary shape (the 90th percentile)."""
+LARGE = 8.0
+"""A shape longer than this many columns is listed against all others instead of being swept."""
+SHAPES_PER_COLUMN = 8.0
+"""Fewer shapes than this in a column do not pay for the duplicates at its borders."""
+
+
+@wp.struct
+class Columns:
+    """axis: swept; u, v: the two others. origin, per_metre, count: the grid of columns along u and v.
+
+    offset: per world, how far along u and v its grid stands from that of the first world of its template [m].
+    swept: per row, 0 for planes and shapes too large for columns.
+    """
+
+    axis: int
+    u: int
+    v: int
+    origin: wp.vec2f
+    per_metre: wp.vec2f
+    count: wp.vec2i
+    offset: wp.array[wp.vec2f]
+    swept: wp.array[wp.uint8]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """Columns, and the pairs with a shape that is not swept."""
+
+    columns: Columns
+    listed: PairBlocks
+    listed_per_cell: int
+
+    @property
+    def column_count(self) -> int:
+        return self.columns.count[0] * self.columns.count[1]
+
+
+def plan_sweep(
+    device_model: DeviceModel,
+    row_lower: np.ndarray,
+    row_upper: np.ndarray,
+    world_offset: np.ndarray,
+    template_pairs: list[np.ndarray] | None,
+) -> SweepPlan:
+    """Chooses the sweep for a model.
+
+    Args:
+        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row over some frames of the motion [m].
+        world_offset: float64[W, 3], how far each world stands from the first of its template [m].
+        template_pairs: allowed pairs of each template where they are at hand, else None.
+    """
+    model = device_model.model
+    shapes = model.shapes
+    finite = shapes.type != ShapeType.PLANE
+    swept = finite.copy()
+    axis, u, v = 0, 1, 2
+    origin, per_metre, count = np.zeros(2), np.zeros(2), np.ones(2, np.int32)
+    if finite.any():
+        lower, upper = row_lower[:, finite], row_upper[:, finite]
+        center, extent = 0.5 * (lower + upper), upper - lower
+        low, high = np.quantile(center, 0.01, axis=(0, 1)), np.quantile(center, 0.99, axis=(0, 1))
+        axis, u, v = (int(a) for a in np.argsort(-(high - low), kind="stable"))
+        width = COLUMN_WIDTH * np.quantile(extent[..., [u, v]], 0.9, axis=(0, 1))
+        span = (high - low)[[u, v]]
+        count = np.maximum(1, np.floor(span / np.maximum(width, 1e-30))).astype(np.int64)
+        most = max(1.0, max(len(p) for p in device_model.places) / SHAPES_PER_COLUMN)
+        if count.prod() > most:
+            count = np.maximum(1, np.floor(count * np.sqrt(most / count.prod()))).astype(np.int64)
+        origin = low[[u, v]]
+        per_metre = np.where(count > 1, count / np.maximum(span, 1e-30), 0.0)
+        if count.prod() > 1:
+            columns_long = (extent[..., [u, v]] * per_metre).max(axis=(0, 2))
+            swept[np.flatnonzero(finite)[columns_long > LARGE]] = False
+    columns = Columns()
+    columns.axis, columns.u, columns.v = axis, u, v
+    columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
+    columns.count = wp.vec2i(*(int(c) for c in count))
+    device = device_model.device
+    columns.offset = wp.array(world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device)
+    columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
+    listed = _unswept_pairs(device_model, swept, template_pairs)
+    return SweepPlan(columns, *upload_blocks(device_model, listed))
+
+
+def _unswept_pairs(
+    device_model: DeviceModel, swept: np.ndarray, template_pairs: list[np.ndarray] | None
+) -> list[np.ndarray]:
+    """Allowed pairs of each template in which at least one shape is not swept."""
+    lists = []
+    for template, rows in enumerate(device_model.places):
+        others = rows[~swept[rows]]
+        if template_pairs is not None:
+            pairs = template_pairs[template]
+            lists.append(pairs[~(swept[pairs[:, 0]] & swept[pairs[:, 1]])])
+            continue
+        first = np.repeat(others, len(rows))
+        second = np.tile(rows, len(others))
+        keep = (first < second) | ((first > second) & swept[second])
+        pairs = np.sort(np.stack([first[keep], second[keep]], axis=1), axis=1)
+        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        lists.append(pairs[allowed_mask(device_model, pairs)])
+    return lists
+
+
+def allowed_mask(device_model: DeviceModel, pairs: np.ndarray) -> np.ndarray:
+    """bool[K]: which row pairs (first < second) the filter lets touch."""
+    pair_filter = device_model.model.pair_filter
+    count = len(device_model.model.shapes)
+
+    def listed(known: np.ndarray) -> np.ndarray:
+        keys, known_keys = (p[:, 0].astype(np.int64) * count + p[:, 1] for p in (pairs, known))
+        return np.isin(keys, known_keys)
+
+    classes = pair_filter.shape_class[pairs]
+    allowed = pair_filter.class_table[classes[:, 0], classes[:, 1]] & ~listed(pair_filter.excluded)
+    return allowed | listed(pair_filter.forced)

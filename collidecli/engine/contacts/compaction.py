@@ -1,0 +1,253 @@
+"""From staged contacts to the columns of the contact set, in canonical order."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
+from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging
+from collidecli.engine.contact_order import deepest_to_front, sort_by_features
+from collidecli.engine.contacts.moments import ANCHOR
+from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
+from collidecli.engine.geometry.real import Pose, Vec3
+from collidecli.engine.pair_filter import pair_limits
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.contacts import FRICTION_SCALE, RIGID_COLUMNS, ContactBlock
+
+
+@kernel
+def count_cells(
+    width: int,
+    cell_count: int,
+    candidate_count: int,
+    candidates: wp.array[wp.vec2i],
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
+):
+    """One thread a candidate: if it is its cell's last, how many contacts there are up to each cell before the next."""
+    thread = wp.tid()
+    cell = candidates[thread][0] // width
+    next_cell = cell_count
+    if thread + 1 < candidate_count:
+        next_cell = candidates[thread + 1][0] // width
+    for c in range(cell, next_cell):
+        cell_end[c] = end[thread]
+    if thread == 0:
+        for c in range(cell):
+            cell_end[c] = 0
+
+
+@wp.func
+def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
+    """A world point in the frame of the shape's body, in world for a static shape."""
+    body = rows.body[row]
+    if body < 0:
+        return wp.vec3f(point_world)
+    pose = body_pose_of(chunk, cell, body)
+    offset = point_world - wp.transform_get_translation(pose)
+    return wp.vec3f(wp.quat_rotate_inv(wp.transform_get_rotation(pose), offset))
+
+
+@wp.struct
+class WorldContact:
+    """A contact in world, the pair in the order of rows."""
+
+    normal: Vec3
+    point0: Vec3
+    point1: Vec3
+    feature0: int
+    feature1: int
+
+
+@wp.func
+def in_world(contact: StagedContact, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
+    """A staged contact in world; `swapped` says that b is shape0."""
+    found = WorldContact()
+    found.normal = wp.transform_vector(pose_a_to_world, contact.normal)
+    found.point0 = wp.transform_point(pose_a_to_world, contact.point)
+    found.point1 = found.point0 + contact.separation * found.normal
+    found.feature0 = contact.feature_a
+    found.feature1 = contact.feature_b
+    if swapped:
+        point_b = found.point1
+        found.point1 = found.point0
+        found.point0 = point_b
+        found.normal = -found.normal
+        found.feature0 = contact.feature_b
+        found.feature1 = contact.feature_a
+    return found
+
+
+@wp.struct
+class Columns32:
+    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float32."""
+
+    shape0: wp.array[wp.int32]
+    shape1: wp.array[wp.int32]
+    distance: wp.array[wp.float32]
+    normal: wp.array[wp.vec3f]
+    point0: wp.array[wp.vec3f]
+    point1: wp.array[wp.vec3f]
+    offset0: wp.array[wp.vec3f]
+    offset1: wp.array[wp.vec3f]
+    feature0: wp.array[wp.int32]
+    feature1: wp.array[wp.int32]
+    kind: wp.array[wp.uint8]
+
+
+@wp.struct
+class Columns64:
+    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float64."""
+
+    shape0: wp.array[wp.int32]
+    shape1: wp.array[wp.int32]
+    distance: wp.array[wp.float32]
+    normal: wp.array[wp.vec3f]
+    point0: wp.array[wp.vec3d]
+    point1: wp.array[wp.vec3d]
+    offset0: wp.array[wp.vec3f]
+    offset1: wp.array[wp.vec3f]
+    feature0: wp.array[wp.int32]
+    feature1: wp.array[wp.int32]
+    kind: wp.array[wp.uint8]
+
+
+def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
+    """The kernel that writes the columns, whose points are of `point_type` as the motion was recorded."""
+
+    @kernel
+    def compact(
+        rows: ShapeRows,
+        margins: Margins,
+        layout: Layout,
+        chunk: ChunkCells,
+        instances: Instances,
+        candidates: Candidates,
+        staged: Staging,
+        columns: columns_type,
+    ):
+        """One thread a candidate: its contacts, at its own offset, in world; -0 becomes 0 by adding 0."""
+        thread = wp.tid()
+        # The counts are scanned: each is the end of its candidate's share.
+        slot = int(0)
+        if thread > 0:
+            slot = candidates.count[thread - 1]
+        count = candidates.count[thread] - slot
+        if count == 0:
+            return
+        pair = candidates.pair[thread]
+        row0 = candidates.row[thread][0]
+        row1 = candidates.row[thread][1]
+        margin = pair_limits(margins, row0, row1).margin
+        swapped = rows.type[row0] > rows.type[row1]
+        instance_a = pair[0]
+        if swapped:
+            instance_a = pair[1]
+        pose_a_to_world = instances.pose[instance_a]
+        if candidates.found[thread] > count:
+            first = candidates.first[thread]
+            deepest_to_front(staged.contact, first, candidates.stride[thread], candidates.found[thread], count, swapped)
+        if count > 1:
+            sort_by_features(staged.contact, candidates.first[thread], candidates.stride[thread], count, swapped)
+        cell = pair[0] // layout.width
+        for i in range(count):
+            contact = staged.contact[candidates.first[thread] + i * candidates.stride[thread]]
+            found = in_world(contact, pose_a_to_world, swapped)
+            at = slot + i
+            columns.shape0[at] = row0
+            columns.shape1[at] = row1
+            columns.distance[at] = wp.float32(contact.separation - margin) + wp.float32(0.0)
+            columns.normal[at] = wp.vec3f(found.normal) + wp.vec3f()
+            columns.point0[at] = point_type(found.point0) + point_type()
+            columns.point1[at] = point_type(found.point1) + point_type()
+            columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, found.point0) + wp.vec3f()
+            columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, found.point1) + wp.vec3f()
+            columns.feature0[at] = found.feature0
+            columns.feature1[at] = found.feature1
+            columns.kind[at] = wp.uint8(contact.kind)
+
+    return compact
+
+
+@kernel
+def write_scales(
+    end: wp.array[wp.int32],
+    scale: wp.array[wp.vec2f],
+    feature0: wp.array[wp.int32],
+    friction_scale: wp.array[wp.float32],
+):
+    """One thread a candidate: the scale of friction of each of its contacts."""
+    thread = wp.tid()
+    slot = int(0)
+    if thread > 0:
+        slot = end[thread - 1]
+    for at in range(slot, end[thread]):
+        friction_scale[at] = wp.where(feature0[at] == ANCHOR, scale[thread][1], scale[thread][0])
+
+
+COMPACT = {
+    np.dtype(np.float32): compaction_kernel(Columns32, wp.vec3f),
+    np.dtype(np.float64): compaction_kernel(Columns64, wp.vec3d),
+}
+_COLUMNS = {np.dtype(np.float32): Columns32, np.dtype(np.float64): Columns64}
+_VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
+
+
+def row_bytes(float_type: np.dtype) -> int:
+    """Bytes of one contact in all columns."""
+    return sum(column.width * column.dtype_for(float_type).itemsize for column in RIGID_COLUMNS)
+
+
+def compact_contacts(
+    device_model: DeviceModel,
+    chunk: Chunk,
+    candidates: Candidates,
+    candidate_count: int,
+    total: int,
+    staged: Staging,
+    float_type: np.dtype,
+    workspace: Workspace,
+    scale: wp.array | None = None,
+) -> ContactBlock:
+    """The chunk's contacts as host arrays of their own, exactly sized.
+
+    total: contacts of all candidates, whose counts are scanned. scale: of friction, vec2f a candidate, where moments
+    are matched: a column of its own.
+    """
+    layout, float_type = device_model.layout, np.dtype(float_type)
+    workspace.check(total * row_bytes(float_type))
+    cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
+    if candidate_count:
+        arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.count, cell_end]
+        workspace.launch(count_cells, candidate_count, arguments)
+    else:
+        workspace.fill(cell_end, 0)
+    columns, arrays = workspace.table("column", _COLUMNS[float_type], total, _elements(float_type))
+    rows, margins = device_model.rows, device_model.margins
+    arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, staged, columns]
+    workspace.launch(COMPACT[float_type], candidate_count, arguments)
+    if scale is not None:
+        arrays = {**arrays, FRICTION_SCALE.name: workspace.array("column_friction_scale", total, wp.float32)}
+        scales = [candidates.count, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
+        workspace.launch(write_scales, candidate_count, scales)
+    # The scratch is another chunk's next, so the columns are copied.
+    held = {name: workspace.copied(array, total) for name, array in arrays.items()}
+    ends = workspace.host(cell_end, chunk.cell_count)
+    counts = np.empty(chunk.cell_count, np.int64)
+    counts[0] = ends[0]
+    np.subtract(ends[1:], ends[:-1], out=counts[1:])
+    return ContactBlock(chunk.first_cell, counts, held)
+
+
+@cache
+def _elements(float_type: np.dtype) -> dict[str, Any]:
+    """Warp's type of an element of each column."""
+    return {
+        column.name: wp.dtype_from_numpy(column.dtype_for(float_type))
+        if column.width == 1
+        else _VECTOR[column.dtype_for(float_type)]
+        for column in RIGID_COLUMNS
+    }

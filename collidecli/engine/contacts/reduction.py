@@ -1,0 +1,302 @@
+"""Which of a pair's contacts stay when a manifold of hundreds is to be told by a few.
+
+Contacts are put into bins by their normals. In each bin stay the deepest, and for each beta those that lie farthest
+along six fixed directions, weighed by their depth. Where what stays would push another way than the whole, more stay
+(`balance`). All of it is worked out from the pair's contacts alone, in the order of their features, one thread a pair.
+
+Scores are worked out in float64 and compared in float32: what differs by rounding alone is a tie, and of equals the
+first by features stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.cells import Instances
+from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_order import sort_many_by_features
+from collidecli.engine.contacts.compaction import write_scales
+from collidecli.engine.contacts.direction_bins import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
+from collidecli.engine.contacts.force_balance import balance, direction_of_all, match_normals
+from collidecli.engine.contacts.moments import NOT_SCALED, anchor_of, friction_scales
+from collidecli.engine.contacts.reduction_marks import (
+    bin_of,
+    depth_of,
+    is_kept,
+    mark_kept,
+    middle_of,
+    put_into_bin,
+    without_marks,
+)
+from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
+from collidecli.engine.geometry.elementary import power
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.pair_filter import pair_limits
+from collidecli.engine.pair_query import Query, query_of
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.run_options import ContactOptions
+from collidecli.scene.shape_types import ShapeType
+
+BINS = wp.constant(BIN_COUNT)
+DIRECTIONS = wp.constant(DIRECTION_COUNT)
+SLOTS = wp.constant(BIN_COUNT * DIRECTION_COUNT)
+MESH_TYPES = (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+"""Shapes whose pairs `reduce_pairs = "meshes"` means."""
+
+
+@wp.struct
+class ReductionRule:
+    """How pairs are reduced. reduced: uint8[types * types], 1 for pairs of types that are. limit: contacts that a pair
+    may keep in the end, 0 all. normal, direction: see bins.
+    """
+
+    reduced: wp.array[wp.uint8]
+    type_count: int
+    normal: wp.array[Vec3]
+    direction: wp.array[Vec3]
+    beta: wp.array[Real]
+    beta_count: int
+    match_normals: int
+    anchor: int
+    match_moments: int
+    limit: int
+
+
+@wp.func
+def bin_for(rule: ReductionRule, normal: Vec3) -> int:
+    """The bin whose normal is nearest; the first of equals."""
+    found = int(0)
+    most = wp.float32(wp.dot(normal, rule.normal[0]))
+    for k in range(1, BINS):
+        along = wp.float32(wp.dot(normal, rule.normal[k]))
+        if along > most:
+            most = along
+            found = k
+    return found
+
+
+@wp.func
+def sort_into_bins(
+    rule: ReductionRule,
+    contact: wp.array[StagedContact],
+    first: int,
+    stride: int,
+    count: int,
+    margin: Real,
+    to_frame: wp.quatd,
+    center: wp.array[Vec3],
+    deepest: wp.array[int],
+):
+    """Marks each contact with its bin; notes each bin's mean place, and its deepest contact, -1 where it is empty."""
+    size = wp.zeros(shape=BINS, dtype=int)
+    for k in range(BINS):
+        deepest[k] = -1
+    for i in range(count):
+        at = first + i * stride
+        k = bin_for(rule, wp.quat_rotate(to_frame, contact[at].normal))
+        put_into_bin(contact, at, k)
+        size[k] = size[k] + 1
+        center[k] = center[k] + wp.quat_rotate(to_frame, middle_of(contact[at]))
+        least = deepest[k]
+        if least < 0:
+            least = at
+        if depth_of(contact[at], margin) > depth_of(contact[least], margin):
+            least = at
+        deepest[k] = least
+    for k in range(BINS):
+        if size[k] > 0:
+            center[k] = center[k] / Real(size[k])
+            mark_kept(contact, deepest[k])
+
+
+@wp.func
+def score_of(place: Real, depth: Real, beta: Real) -> wp.float32:
+    """What a contact counts that lies `place` along a direction [m] and is `depth` deep [m]."""
+    if beta >= Real(0.0):
+        return wp.float32(place + depth * beta)
+    if depth > Real(0.0):
+        return wp.float32(place * power(depth, -beta))
+    return wp.float32(place)
+
+
+@wp.func
+def keep_extremes(
+    rule: ReductionRule,
+    contact: wp.array[StagedContact],
+    first: int,
+    stride: int,
+    count: int,
+    margin: Real,
+    to_frame: wp.quatd,
+    center: wp.array[Vec3],
+    deepest: wp.array[int],
+    beta: Real,
+):
+    """Marks the contact of the highest score along each direction of each bin.
+
+    A negative beta has no score for what is apart: where a bin has contacts that penetrate, only these count.
+    """
+    best = wp.zeros(shape=SLOTS, dtype=int)
+    most = wp.zeros(shape=SLOTS, dtype=wp.float32)
+    for slot in range(SLOTS):
+        best[slot] = -1
+    for i in range(count):
+        at = first + i * stride
+        k = bin_of(contact[at])
+        depth = depth_of(contact[at], margin)
+        counts = beta >= Real(0.0) or depth > Real(0.0) or depth_of(contact[deepest[k]], margin) <= Real(0.0)
+        if counts:
+            offset = wp.quat_rotate(to_frame, middle_of(contact[at])) - center[k]
+            for d in range(DIRECTIONS):
+                slot = k * DIRECTIONS + d
+                score = score_of(wp.dot(offset, rule.direction[slot]), depth, beta)
+                if best[slot] < 0 or score > most[slot]:
+                    best[slot] = at
+                    most[slot] = score
+    for slot in range(SLOTS):
+        if best[slot] >= 0:
+            mark_kept(contact, best[slot])
+
+
+@wp.func
+def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
+    """Whether a pair is reduced in b's frame and by b's features first: where two shapes of one type are, the larger
+    leads, so that it does not matter which of them stands first in the scene; else a does.
+    """
+    return rows.type[query.row_a] == rows.type[query.row_b] and rows.radius[query.row_b] > rows.radius[query.row_a]
+
+
+@wp.func
+def gather_kept(contact: wp.array[StagedContact], first: int, stride: int, count: int) -> int:
+    """Puts those that stay to the front, in their order and without marks; returns how many."""
+    kept = int(0)
+    for i in range(count):
+        if is_kept(contact[first + i * stride]):
+            contact[first + kept * stride] = without_marks(contact[first + i * stride])
+            kept += 1
+    return kept
+
+
+@partial(kernel, fuse_fp=False)
+def reduce_contacts(
+    rows: ShapeRows,
+    margins: Margins,
+    instances: Instances,
+    candidates: Candidates,
+    rule: ReductionRule,
+    contact: wp.array[StagedContact],
+    scale: wp.array[wp.vec2f],
+):
+    """One thread a candidate: the contacts that stay, at the front of its rows, and the scales of their friction.
+
+    They are worked on in the order of the leading shape's features and left in canonical order, an anchor behind them.
+    """
+    thread = wp.tid()
+    count = candidates.found[thread]
+    row = candidates.row[thread]
+    if count < 2 or rule.reduced[rows.type[row[0]] * rule.type_count + rows.type[row[1]]] == wp.uint8(0):
+        return
+    first = candidates.first[thread]
+    stride = candidates.stride[thread]
+    margin = pair_limits(margins, row[0], row[1]).margin
+    query = query_of(rows, margins, instances, candidates.pair[thread], row)
+    b_leads = is_led_by_b(rows, query)
+    to_frame = wp.quat_identity(dtype=Real)
+    if b_leads:
+        to_frame = wp.quat_inverse(wp.transform_get_rotation(query.pose_b_to_a))
+    sort_many_by_features(contact, first, stride, count, b_leads)
+    center = wp.zeros(shape=BINS, dtype=Vec3)
+    deepest = wp.zeros(shape=BINS, dtype=int)
+    sort_into_bins(rule, contact, first, stride, count, margin, to_frame, center, deepest)
+    for i in range(rule.beta_count):
+        keep_extremes(rule, contact, first, stride, count, margin, to_frame, center, deepest, rule.beta[i])
+    direction = direction_of_all(contact, first, stride, count, margin)
+    has_direction = wp.length_sq(direction) > Real(0.0)
+    anchor = StagedContact()
+    if has_direction:
+        balance(contact, first, stride, count, margin, direction)
+        anchor = anchor_of(contact, first, stride, count, margin, direction)
+        if rule.match_moments != 0:
+            scale[thread] = friction_scales(contact, first, stride, count, margin, anchor)
+        if rule.match_normals != 0:
+            match_normals(contact, first, stride, count, margin, direction)
+    kept = gather_kept(contact, first, stride, count)
+    swapped = query.row_a != row[0]
+    if swapped != b_leads:
+        sort_many_by_features(contact, first, stride, kept, swapped)
+    if kept < count and has_direction and rule.anchor != 0:
+        contact[first + kept * stride] = anchor
+        kept += 1
+    elif rule.match_moments != 0:
+        scale[thread] = NOT_SCALED
+    candidates.found[thread] = kept
+    candidates.count[thread] = wp.where(rule.limit > 0, wp.min(kept, rule.limit), kept)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How a pipeline reduces the contacts of pairs, on its device. rule: None where no pair that may touch is reduced.
+
+    matches_moments: whether contacts have a scale of friction, which is 1 where nothing was reduced.
+    """
+
+    rule: ReductionRule | None
+    matches_moments: bool
+
+    def reduce(
+        self,
+        device_model: DeviceModel,
+        instances: Instances,
+        candidates: Candidates,
+        count: int,
+        contact: wp.array,
+        workspace: Workspace,
+    ) -> wp.array | None:
+        """Reduces what was found of `count` candidates in place.
+
+        Returns, where moments are matched, the scales of friction: of each candidate's contacts and of its anchor.
+        """
+        scale = workspace.array("friction_scale", count if self.matches_moments else 1, wp.vec2f)
+        if self.matches_moments:
+            workspace.fill(scale, NOT_SCALED)
+        if self.rule is not None:
+            rows, margins = device_model.rows, device_model.margins
+            arguments = [rows, margins, instances, candidates, self.rule, contact, scale]
+            workspace.launch(reduce_contacts, count, arguments)
+        return scale if self.matches_moments else None
+
+    def kernels(self) -> list[wp.Kernel]:
+        """Every kernel that reducing, and writing what it found, launches."""
+        kernels = [] if self.rule is None else [reduce_contacts]
+        return [*kernels, write_scales] if self.matches_moments else kernels
+
+
+def reduction_of(options: ContactOptions, type_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
+    """What `options`, which ask for a reduction, ask for of a model whose shapes touch in pairs of these types.
+
+    None where it is nothing.
+    """
+    types = len(ShapeType)
+    reduced = np.zeros((types, types), np.uint8)
+    for a, b in type_pairs:
+        if options.reduce_pairs == "all" or a in MESH_TYPES or b in MESH_TYPES:
+            reduced[a, b] = reduced[b, a] = 1
+    if not reduced.any():
+        return Reduction(None, True) if options.moment_matching else None
+    rule = ReductionRule()
+    rule.reduced = wp.array(reduced.ravel(), dtype=wp.uint8, device=device)
+    rule.type_count = types
+    rule.normal = wp.array(bin_normals(), dtype=Vec3, device=device)
+    rule.direction = wp.array(bin_directions(), dtype=Vec3, device=device)
+    rule.beta = wp.array(np.array(options.betas, np.float64), dtype=Real, device=device)
+    rule.beta_count = len(options.betas)
+    rule.match_normals = int(options.normal_matching)
+    rule.anchor = int(options.anchor_contact or options.moment_matching)
+    rule.match_moments = int(options.moment_matching)
+    rule.limit = options.max_contacts_per_pair
+    return Reduction(rule, options.moment_matching)

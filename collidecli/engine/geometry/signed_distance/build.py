@@ -1,0 +1,124 @@
+"""From a shape to its signed distance field: which blocks need voxels, and the values of all."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.signed_distance.exact import Distances, distances_of
+from collidecli.engine.geometry.signed_distance.grid import BLOCK, SIDE, VALUES, SdfGrid
+from collidecli.errors import InputError
+from collidecli.numerics.matrices import length
+from collidecli.scene.signed_distance import SdfShape, box_of
+
+FIELD_VERSION = 2
+"""Of what a field's values are: it changes whenever equal shapes get other values."""
+LEAST_PADDING = 2.0
+"""Voxels around the shape's box at least."""
+PADDING = 0.25
+"""Share of the longest side, around the shape's box, that the grid covers at most; beyond it distances are exact."""
+COARSE_ERROR = 0.25
+"""Voxels by which a block may be off, in its middle and those of its sides and edges, that is left coarse: a quarter
+of what is promised, as it may be off by more between."""
+MOST_BLOCKS = 1 << 24
+MOST_FINE = (1 << 31) // VALUES - 1
+"""Values are counted in 32 bits."""
+
+
+def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
+    """The field of a shape, computed on `device`.
+
+    In the narrow band, blocks have voxels. Elsewhere those have that their corners alone do not describe to
+    COARSE_ERROR, so that distances are good to half a voxel deep inside too, but for the middle of thin parts.
+    Raises InputError, naming `where`, for more voxels than are counted in 32 bits.
+    """
+    voxel, (_, outer) = shape.voxel, shape.band
+    half = box_of(shape.type, shape.size)
+    padding = max(LEAST_PADDING * voxel, min(outer, PADDING * 2.0 * float(half.max())))
+    width = BLOCK * voxel
+    blocks = np.ceil(2.0 * (half + padding) / width).astype(np.int64)
+    if float(np.prod(blocks.astype(float))) > MOST_BLOCKS:
+        raise _too_many(shape, f"{float(np.prod(blocks.astype(float))):.3g} blocks", where)
+    origin = -0.5 * width * blocks
+    exact = distances_of(shape, device)
+    coarse = _lattice(exact, origin, blocks + 1, width, length(blocks * width))
+    fine_blocks = _fine_blocks(exact, origin, coarse, shape, closed=_is_closed(shape))
+    if len(fine_blocks) > MOST_FINE:
+        raise _too_many(shape, f"{len(fine_blocks)} blocks with voxels", where)
+    slot = np.full(tuple(blocks[::-1].tolist()), -1, np.int32)
+    slot[tuple(fine_blocks.T)] = np.arange(len(fine_blocks), dtype=np.int32)
+    fine = _block_values(exact, origin, fine_blocks, coarse, width, SIDE)
+    return SdfGrid(origin, voxel, tuple(blocks.tolist()), coarse, slot, fine)
+
+
+def _is_closed(shape: SdfShape) -> bool:
+    return shape.surface is None or shape.surface.is_closed
+
+
+def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
+    fix = f"ask for voxels larger than {shape.voxel:g} m, that is a lower resolution, or for a narrower band"
+    return InputError(f"the signed distance field would have {what}", where, fix)
+
+
+def _lattice(exact: Distances, origin: np.ndarray, counts: np.ndarray, step: float, bound: float) -> np.ndarray:
+    """float32[Z, Y, X] at a box of points."""
+    y, x = np.arange(counts[1]), np.arange(counts[2])
+    rows = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    start = origin + step * np.column_stack([np.zeros(len(rows)), rows[:, 1], rows[:, 0]])
+    values = exact.rows(start, int(counts[0]), step, np.full(len(start), bound))
+    return values.reshape(counts[2], counts[1], counts[0])
+
+
+def _corners(coarse: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+    """float64[n, 2, 2, 2] of blocks [n, 3], z y x: the values at their corners."""
+    offsets = np.stack(np.meshgrid(*[np.arange(2)] * 3, indexing="ij"), axis=-1)
+    at = blocks[:, None, None, None, :] + offsets
+    return coarse[at[..., 0], at[..., 1], at[..., 2]].astype(np.float64)
+
+
+def _block_values(
+    exact: Distances, origin: np.ndarray, blocks: np.ndarray, coarse: np.ndarray, width: float, count: int
+) -> np.ndarray:
+    """float32[n, count, count, count]: exact values at evenly spread points of blocks [n, 3], z y x."""
+    if not len(blocks):
+        return np.zeros((0, count, count, count), np.float32)
+    step = width / (count - 1)
+    rows = np.stack(np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1).reshape(-1, 2)
+    start = origin + width * blocks[:, None, ::-1] + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
+    # No point of a block is farther from a corner than half a diagonal from the nearest of the eight: 0.87 widths.
+    bound = np.abs(_corners(coarse, blocks)).reshape(len(blocks), -1).max(axis=1) + 0.9 * width
+    values = exact.rows(start.reshape(-1, 3), count, step, np.repeat(bound, len(rows)))
+    return values.reshape(-1, count, count, count)
+
+
+def _fine_blocks(exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape: SdfShape, closed: bool) -> np.ndarray:
+    """int64[n, 3], z y x: the blocks that have voxels, in order."""
+    width = BLOCK * shape.voxel
+    inner, outer = shape.band
+    all_blocks = np.argwhere(np.ones(np.array(coarse.shape) - 1, bool))
+    corner = _corners(coarse, all_blocks).reshape(len(all_blocks), -1)
+    # Half of a diagonal is farther than any point of the block from its nearest corner.
+    slack = 0.9 * width
+    low, high = corner.min(axis=1) - slack, corner.max(axis=1) + slack
+    if not closed:
+        # The sign may change away from the surface.
+        least = np.abs(corner).min(axis=1) - slack
+        low, high = np.minimum(least, low), np.maximum(-least, high)
+        in_band = (least <= outer) | (least <= -inner)
+    else:
+        in_band = (low <= outer) & (high >= inner)
+    torn = np.ptp(corner, axis=1) > np.sqrt(3.0) * width * 1.0001
+    fine = in_band | torn
+    rest = np.flatnonzero(~fine)
+    values = _block_values(exact, origin, all_blocks[rest], coarse, width, 3).astype(np.float64)
+    fine[rest] = _worst_between(values) > COARSE_ERROR * shape.voxel
+    return all_blocks[fine]
+
+
+def _worst_between(values: np.ndarray) -> np.ndarray:
+    """float64[n]: how far values [n, 3, 3, 3] are at most from the mean of the corners around them."""
+    guess = values[:, ::2, ::2, ::2]
+    for axis in (1, 2, 3):
+        low, high = np.take(guess, [0], axis=axis), np.take(guess, [1], axis=axis)
+        guess = np.concatenate([low, 0.5 * (low + high), high], axis=axis)
+    return np.abs(guess - values).max(axis=(1, 2, 3), initial=0.0)

@@ -1,0 +1,195 @@
+"""Exact signed distances along rows of points: what the grids are filled with."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.geometry.nearest_on_box import nearest_on_box
+from collidecli.engine.geometry.nearest_on_ellipsoid import nearest_on_ellipsoid
+from collidecli.engine.geometry.nearest_on_round import nearest_on_cone, nearest_on_cylinder
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
+from collidecli.engine.geometry.surface_point import SurfacePoint
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.signed_distance import SdfShape, box_of
+
+ROWS_AT_ONCE = 1 << 15
+"""Rows of one launch: what is in memory besides the grid stays small, and the threads have equal shares."""
+SURE = wp.constant(wp.float32(1.0 + 1.0e-4))
+"""Two points of a row have one sign where their distances together exceed their spacing by this share."""
+ACCURACY = wp.constant(wp.float32(2.0))
+"""Of Warp's winding numbers: dipoles stand for triangles that are farther than so many times their size."""
+HALF = wp.constant(wp.float32(0.5))
+
+
+class Distances(Protocol):
+    """Distances of one surface."""
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
+
+        bound: float64[R], what no unsigned distance of the row exceeds [m].
+        """
+        ...
+
+
+@wp.func
+def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
+    """The point of a primitive's surface nearest to a point of its frame; not of a plane."""
+    if shape_type == BOX:
+        return nearest_on_box(size, point)
+    if shape_type == ELLIPSOID:
+        return nearest_on_ellipsoid(size, point)
+    if shape_type == CYLINDER:
+        return nearest_on_cylinder(size, point)
+    if shape_type == CONE:
+        return nearest_on_cone(size, point)
+    result = SurfacePoint()
+    result.feature = -1
+    core = point
+    if shape_type == CAPSULE:
+        core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
+    length = wp.length(core)
+    result.outward = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    if length > Real(0.0):
+        result.outward = core / length
+    result.distance = length - size[0]
+    return result
+
+
+@kernel
+def fill_rows_of_primitive(
+    shape_type: int, size: Vec3, start: wp.array[Vec3], count: int, step: Real, out: wp.array[wp.float32]
+):
+    """One thread a row."""
+    row = wp.tid()
+    for k in range(count):
+        point = start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0))
+        out[row * count + k] = wp.float32(surface_point(shape_type, size, point).distance)
+
+
+@wp.func
+def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float32:
+    """-1 where triangles go around a point more than half, else 1. distance: of the point from them."""
+    reach = distance * SURE + wp.float32(1.0e-6)
+    return wp.mesh_query_point_sign_winding_number(mesh, point, reach, ACCURACY, HALF).sign
+
+
+@kernel
+def fill_rows_of_mesh(
+    mesh: wp.uint64,
+    solid: wp.uint64,
+    closed: int,
+    start: wp.array[Vec3],
+    bound: wp.array[wp.float32],
+    count: int,
+    step: Real,
+    out: wp.array[wp.float32],
+):
+    """One thread a row: unsigned distances, and signs by generalized winding numbers.
+
+    mesh: the triangles that bound something, of which the distances are. solid: all triangles, of which the signs are.
+    The winding number of a closed mesh changes at its surface only: a point takes the sign of the one before where no
+    surface fits between them. That of an open mesh changes elsewhere too, but slowly: points take the sign of the one
+    before where the row's ends agree.
+    Source: Barill and others, Fast winding numbers for soups and clouds, 2018.
+    """
+    row = wp.tid()
+    unlike = bool(False)
+    for k in range(count):
+        point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
+        distance = bound[row]
+        nearest = wp.mesh_query_point_no_sign(mesh, point, distance)
+        if nearest.result:
+            distance = wp.length(point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v))
+        out[row * count + k] = distance
+    if closed == 0:
+        end = wp.vec3f(start[row] + Vec3(Real(count - 1) * step, Real(0.0), Real(0.0)))
+        unlike = sign_at(solid, wp.vec3f(start[row]), out[row * count]) != sign_at(
+            solid, end, out[row * count + count - 1]
+        )
+    sign = wp.float32(1.0)
+    before = wp.float32(0.0)
+    for k in range(count):
+        distance = out[row * count + k]
+        if unlike or k == 0 or before + distance <= wp.float32(step) * SURE:
+            point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
+            sign = sign_at(solid, point, distance)
+        before = distance
+        out[row * count + k] = sign * distance
+
+
+class PrimitiveDistances:
+    """Of a primitive, in closed form."""
+
+    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
+        self._shape, self._device = shape, device
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        def fill(begin: int, end: int, out: wp.array) -> None:
+            points = wp.array(start[begin:end], dtype=Vec3, device=self._device)
+            arguments = [int(self._shape.type), Vec3(*self._shape.size), points, count, step, out]
+            wp.launch(fill_rows_of_primitive, end - begin, arguments, device=self._device)
+
+        return _in_parts(fill, len(start), count, self._device)
+
+
+class MeshDistances:
+    """Of triangles, in float32 units of the mesh's own size: Warp's meshes know no other type."""
+
+    def __init__(self, shape: SdfShape, device: wp.Device) -> None:
+        assert shape.surface is not None
+        surface = shape.surface
+        self._device, self._closed = device, int(surface.is_closed)
+        self._unit = float(box_of(shape.type, shape.size).max())
+        points = wp.array(surface.vertex / self._unit, dtype=wp.vec3f, device=device)
+        corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)
+        self._solid = self._seen = wp.Mesh(points, corners, support_winding_number=True)
+        hidden = surface.hidden
+        if hidden.any() and not hidden.all():
+            corners = wp.array(surface.face[~hidden].ravel(), dtype=wp.int32, device=device)
+            self._seen = wp.Mesh(points, corners)
+
+    def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
+        unit = self._unit
+
+        def fill(begin: int, end: int, out: wp.array) -> None:
+            points = wp.array(start[begin:end] / unit, dtype=Vec3, device=self._device)
+            # A little more than the bound, which rounding would else pass.
+            bounds = wp.array(bound[begin:end] / unit * 1.0001 + 1e-6, dtype=wp.float32, device=self._device)
+            arguments = [self._seen.id, self._solid.id, self._closed, points, bounds, count, step / unit, out]
+            wp.launch(fill_rows_of_mesh, end - begin, arguments, device=self._device)
+
+        return _in_parts(fill, len(start), count, self._device) * np.float32(unit)
+
+
+def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
+    """The exact distances of a shape's surface; its kernel is compiled by then."""
+    kernel = fill_rows_of_primitive if shape.surface is None else fill_rows_of_mesh
+    wp.load_module(kernel.module, device=device)
+    return PrimitiveDistances(shape, device) if shape.surface is None else MeshDistances(shape, device)
+
+
+def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.ndarray:
+    """Rows filled part by part, on the CPU on every core: a kernel there runs on one."""
+    result = np.empty((row_count, count), np.float32)
+
+    def one(begin: int) -> None:
+        end = min(begin + ROWS_AT_ONCE, row_count)
+        out = wp.empty((end - begin) * count, dtype=wp.float32, device=device)
+        fill(begin, end, out)
+        result[begin:end] = out.numpy().reshape(-1, count)
+
+    begins = range(0, row_count, ROWS_AT_ONCE)
+    if device.is_cpu and len(begins) > 1:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(one, begins))
+    else:
+        for begin in begins:
+            one(begin)
+    return result

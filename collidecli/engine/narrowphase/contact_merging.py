@@ -1,0 +1,203 @@
+"""What the pieces of a pair found as the contacts of the pair: each feature once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_order import features_before, is_deeper, swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.kernel import kernel
+
+RANK = wp.constant(8)
+"""Added to a contact's kind, once for each rank, until the contacts of a pair's pieces are joined."""
+
+
+@wp.func
+def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+    """By features; of equal ones the better rank, then the nearer."""
+    if features_before(x, y, swapped):
+        return True
+    if features_before(y, x, swapped):
+        return False
+    if x.kind / RANK != y.kind / RANK:
+        return x.kind < y.kind
+    return x.separation < y.separation
+
+
+@wp.func
+def sink(contact: wp.array[StagedContact], first: int, root: int, count: int, swapped: bool):
+    """Restores a heap, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and stands_before(contact[first + child], contact[first + child + 1], swapped):
+            child += 1
+        if not stands_before(contact[first + at], contact[first + child], swapped):
+            return
+        swap_contacts(contact, first + at, first + child)
+        at = child
+
+
+@wp.func
+def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swapped: bool):
+    """Heap sort: a pair may have thousands."""
+    for i in range(count / 2):
+        sink(contact, first, count / 2 - 1 - i, count, swapped)
+    for i in range(count - 1):
+        last = count - 1 - i
+        swap_contacts(contact, first, first + last)
+        sink(contact, first, 0, last, swapped)
+
+
+@wp.func(inline=False)
+def each_feature_once(contact: wp.array[StagedContact], first: int, count: int, swapped: bool) -> int:
+    """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
+    sort_contacts(contact, first, count, swapped)
+    kept = int(0)
+    for i in range(count):
+        is_new = kept == 0
+        if kept > 0:
+            is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
+        if is_new:
+            contact[first + kept] = contact[first + i]
+            contact[first + kept].kind = contact[first + kept].kind % RANK
+            kept += 1
+    return kept
+
+
+SAME_POINT = wp.constant(Real(1.0e-9))
+"""Share of the smaller shape's size: contacts both of whose points are this near to another's are one."""
+SAME_NORMAL = wp.constant(Real(1.0e-12))
+"""Squared distance of two unit normals up to which they are one: 1e-6 rad."""
+ACROSS = wp.constant(Vec3(0.5773, 0.6029, 0.5506))
+"""A direction that no row of a grid is perpendicular to: along it few contacts of a pair stand beside each other."""
+FEW_CONTACTS = wp.constant(32)
+"""Contacts of a pair that are compared each with each; more are put in order along ACROSS first."""
+
+
+@wp.func
+def are_one(x: StagedContact, y: StagedContact, near: Real) -> bool:
+    """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
+    if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
+        return False
+    return wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal) <= near * near
+
+
+@wp.func
+def sink_along(contact: wp.array[StagedContact], first: int, root: int, count: int):
+    """Restores a heap along ACROSS, the last on top, below one place."""
+    at = root
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        beside = wp.min(child + 1, count - 1)
+        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + beside].point, ACROSS):
+            child = beside
+        if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
+            return
+        swap_contacts(contact, first + at, first + child)
+        at = child
+
+
+@wp.func(inline=False)
+def each_place_once(contact: wp.array[StagedContact], first: int, before: int, near: Real, swapped: bool) -> int:
+    """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
+
+    near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
+    """
+    count = before
+    along = count > FEW_CONTACTS
+    if along:
+        for i in range(count / 2):
+            sink_along(contact, first, count / 2 - 1 - i, count)
+        for i in range(count - 1):
+            last = count - 1 - i
+            swap_contacts(contact, first, first + last)
+            sink_along(contact, first, 0, last)
+    kept = int(0)
+    for i in range(count):
+        here = contact[first + i]
+        level = wp.dot(here.point, ACROSS) - Real(2.0) * near
+        k = kept - 1
+        found = int(-1)
+        while k >= 0:
+            if along and wp.dot(contact[first + k].point, ACROSS) < level:
+                break
+            if are_one(contact[first + k], here, near):
+                found = k
+                break
+            k -= 1
+        if found < 0:
+            contact[first + kept] = here
+            kept += 1
+        elif is_deeper(here, contact[first + found], swapped):
+            contact[first + found] = here
+    if along:
+        sort_contacts(contact, first, kept, swapped)
+    return kept
+
+
+def join_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
+    """The kernel that makes the contacts of pieces those of their pairs.
+
+    those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
+    stay. row: of the two shapes; swapped: where the second is the pair's a. merges: whether contacts that coincide are
+    one.
+    """
+
+    @kernel
+    def join_contacts(
+        rows: ShapeRows,
+        candidates: Candidates,
+        order: wp.array[wp.int32],
+        start: int,
+        limit: int,
+        parts: int,
+        piece_end: wp.array[wp.int32],
+        found: wp.array[wp.int32],
+        contact: wp.array[StagedContact],
+        first_row: int,
+        most: int,
+    ):
+        """One thread a candidate of a bucket: its pieces' contacts at the front of their rows.
+
+        limit: contacts that a pair may keep, 0 all. piece_end: where the pieces of each of its `parts` end. found: how
+        many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand together, and it is
+        where those of each piece end.
+        """
+        thread = wp.tid()
+        candidate = order[start + thread]
+        begin = int(0)
+        if thread > 0:
+            begin = piece_end[thread * parts - 1]
+        end = piece_end[(thread + 1) * parts - 1]
+        first = first_row + begin * most
+        count = int(0)
+        if most > 0:
+            for piece in range(begin, end):
+                for i in range(found[piece]):
+                    contact[first + count] = contact[first_row + piece * most + i]
+                    count += 1
+        else:
+            if begin > 0:
+                first += found[begin - 1]
+            if end > 0:
+                count = first_row + found[end - 1] - first
+        if count > 0:
+            row = candidates.row[candidate]
+            swapped = rows.type[row[0]] > rows.type[row[1]]
+            count = those_that_count(rows, row, swapped, contact, first, count)
+            count = each_feature_once(contact, first, count, swapped)
+            if wp.static(merges):
+                near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
+                count = each_place_once(contact, first, count, near, swapped)
+        candidates.found[candidate] = count
+        candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+        candidates.first[candidate] = first
+        candidates.stride[candidate] = 1
+
+    return join_contacts

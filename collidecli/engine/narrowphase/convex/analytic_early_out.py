@@ -1,0 +1,137 @@
+"""What is known of two cores before GJK is asked: for most pairs of primitives that are near, all.
+
+A box and a cylinder are asked direction by direction. Of other cores that are apart, Newton's method begins at a guess
+of their nearest points; where it finds a plane of support through them, they are the nearest.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CYLINDER
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHullAndTriangle,
+    CoresOfHulls,
+    CoresWithHull,
+    CoresWithTriangle,
+    difference_support,
+)
+from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
+from collidecli.engine.narrowphase.convex.gjk import newton_nearest
+from collidecli.engine.narrowphase.convex.initial_guess import guess_nearest
+
+# ruff: noqa: F811
+
+OPEN = wp.constant(0)
+FAR = wp.constant(1)
+SETTLED = wp.constant(2)
+UNPROVED = wp.constant(3)
+
+
+@wp.struct
+class Known:
+    """What is known of two cores.
+
+    state: OPEN, `normal` is where GJK should begin; FAR, they are at least `distance` apart and that is beyond reach;
+    SETTLED, distance, normal and core a's witness are exact: points of the cores, and a plane of support, prove the
+    distance of those that are apart, a point in both the overlap of others; UNPROVED, distance and normal are exact if
+    the cores overlap, which GJK must decide.
+    distance: signed [m]. normal: unit, a to b, a's frame. on_a: core a's witness, a's frame.
+    """
+
+    state: int
+    distance: Real
+    normal: Vec3
+    on_a: Vec3
+
+
+@wp.func
+def toward(cores: Any) -> Vec3:
+    """Unit vector along the line of centres; +z of a where they are one."""
+    length = wp.length(cores.position)
+    if length > Real(0.0):
+        return cores.position / length
+    return Vec3(Real(0.0), Real(0.0), Real(1.0))
+
+
+@wp.func
+def nothing_known(cores: Any) -> Known:
+    """GJK begins along the line of centres."""
+    result = Known()
+    result.normal = toward(cores)
+    return result
+
+
+@wp.func
+def along_axes(cores: Cores, reach: Real) -> Known:
+    """Of a box and a cylinder: their depth, or how far apart they are at least."""
+    found = box_and_cylinder(cores, reach)
+    result = Known()
+    result.distance = -found.depth
+    result.normal = found.normal
+    result.on_a = found.on_a
+    if found.depth > Real(0.0):
+        result.state = wp.where(found.is_proved == 1, SETTLED, UNPROVED)
+    elif found.depth < Real(0.0) and found.depth <= -reach:
+        result.state = FAR
+    return result
+
+
+@wp.func
+def by_newton(cores: Cores, reach: Real) -> Known:
+    """Of cores that a guess of their nearest points parts."""
+    guess = guess_nearest(cores)
+    if guess.is_there == 0:
+        return nothing_known(cores)
+    height = wp.dot(difference_support(cores, guess.normal).point, guess.normal)
+    if height >= Real(0.0):
+        return nothing_known(cores)
+    result = Known()
+    result.normal = guess.normal
+    result.distance = -height
+    if result.distance >= reach:
+        result.state = FAR
+        return result
+    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
+    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
+    minimum = newton_nearest(cores, guess.normal, guess.creases, largest_a + largest_b)
+    if minimum.found == 1:
+        result.state = SETTLED
+        result.distance = -minimum.height
+        result.normal = minimum.normal
+        result.on_a = minimum.on_a
+    return result
+
+
+@wp.func
+def known_at_once(cores: Cores, reach: Real) -> Known:
+    """What is known of two cores. reach: nothing is asked once they are known to be at least this far apart [m]."""
+    if cores.a.type == BOX and cores.b.type == CYLINDER:
+        return along_axes(cores, reach)
+    return by_newton(cores, reach)
+
+
+@wp.func
+def known_at_once(cores: CoresWithHull, reach: Real) -> Known:
+    """Nothing: a hull has too many directions, and too many pieces for Newton's method."""
+    return nothing_known(cores)
+
+
+@wp.func
+def known_at_once(cores: CoresOfHulls, reach: Real) -> Known:
+    """Nothing, as above."""
+    return nothing_known(cores)
+
+
+@wp.func
+def known_at_once(cores: CoresWithTriangle, reach: Real) -> Known:
+    """Nothing, as above."""
+    return nothing_known(cores)
+
+
+@wp.func
+def known_at_once(cores: CoresOfHullAndTriangle, reach: Real) -> Known:
+    """Nothing, as above."""
+    return nothing_known(cores)

@@ -1,0 +1,359 @@
+"""A box and a cylinder that overlap: the directions that the least translation may have, asked one by one.
+
+The depth is the least support height h of the difference a - b, and the ball of that radius around the origin touches
+the difference's surface where it has one normal alone. So the normal is one of
+
+- a face's: the box's, or the cylinder's caps';
+- across an edge of the box and the cylinder's axis, where an edge lies on the side;
+- across the axis through a corner of the box, where a corner lies in the side;
+- across an edge of the box, where the edge lies on a rim: least on a circle of directions, found by Newton's method.
+
+Both shapes are their own mirror images about their centres, so that h is even but for the term of the centres' offset.
+Where some h is negative the shapes are apart, and at least as far as that. Where no h is negative they overlap, if the
+search on the circles missed nothing: the depth is taken only where a point that is in both shapes proves the overlap.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.geometry.segment_box import segment_and_box
+from collidecli.engine.geometry.support import Cores, core_support
+from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS
+from collidecli.engine.narrowphase.convex.polytope import NEVER
+
+BETTER = wp.constant(Real(1.0e-12))
+"""Share of the sizes by which a direction must beat those asked before it: of equals a face is taken."""
+
+LEAST_LEAN = wp.constant(Real(1.0e-11))
+"""Sine of the angle between an edge and the caps below which the rim, seen along the edge, is a line. Its bulge, this
+share of the radius, is left out."""
+
+LAST_TURN = wp.constant(Real(1.0e-8))
+"""After a step of Newton's below this share of the angle over which the rim's curvature changes, the error is its
+square."""
+
+TURNS = wp.constant(60)
+"""Steps of Newton's; it takes some five."""
+
+BY_A = wp.constant(0)
+BY_B = wp.constant(1)
+ACROSS = wp.constant(2)
+
+
+@wp.struct
+class AxisDepth:
+    """The least h [m] over the directions asked, below 0 where shapes are apart; its unit normal, a to b, a's frame.
+
+    kind: BY_A where a corner of the box gives the witnesses, BY_B where a point of the cylinder does, ACROSS + k where
+    the edge along axis k does. on_a: a's witness, where is_proved is 1: the witnesses are then on the two shapes, and a
+    point between them is in both.
+    """
+
+    depth: Real
+    normal: Vec3
+    kind: int
+    on_a: Vec3
+    is_proved: int
+
+
+@wp.func
+def _signed(size: Real, like: Real) -> Real:
+    """`size` with the sign of `like`."""
+    if like < Real(0.0):
+        return -size
+    return size
+
+
+@wp.func
+def _among_faces(cores: Cores, axis: Vec3, across: Vec3) -> AxisDepth:
+    """The least h among the faces' normals. axis: the cylinder's. across: how much of it is across each of a's axes."""
+    half = cores.a.size
+    radius = cores.b.size[0]
+    half_height = cores.b.size[1]
+    center = cores.position
+    result = AxisDepth()
+    result.depth = NEVER
+    result.kind = BY_B
+    for k in range(3):
+        height = half[k] + radius * across[k] + half_height * wp.abs(axis[k]) - wp.abs(center[k])
+        if height < result.depth:
+            result.depth = height
+            result.normal = Vec3()
+            result.normal[k] = _signed(Real(1.0), center[k])
+    along = wp.dot(center, axis)
+    height = wp.dot(half, wp.abs(axis)) + half_height - wp.abs(along)
+    if height < result.depth:
+        result.depth = height
+        result.normal = _signed(Real(1.0), along) * axis
+        result.kind = BY_A
+    return result
+
+
+@wp.func
+def _among_edges(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth, better: Real) -> AxisDepth:
+    """`best`, or a lesser h across an edge or a corner of the box and the cylinder's axis."""
+    half = cores.a.size
+    radius = cores.b.size[0]
+    center = cores.position
+    result = best
+    is_beside = bool(False)
+    for k in range(3):
+        i = (k + 1) % 3
+        j = (k + 2) % 3
+        if across[k] > Real(0.0):
+            apart = center[i] * axis[j] - center[j] * axis[i]
+            gap = (wp.abs(apart) - half[i] * wp.abs(axis[j]) - half[j] * wp.abs(axis[i])) / across[k]
+            is_beside = is_beside or gap > Real(0.0)
+            if radius - gap < result.depth - better:
+                side = _signed(Real(1.0) / across[k], apart)
+                result.depth = radius - gap
+                result.normal = Vec3()
+                result.normal[i] = side * axis[j]
+                result.normal[j] = -side * axis[i]
+                result.kind = ACROSS + k
+    if is_beside:
+        # All of the axis' line counts: a corner beside the side may be the only proof that the shapes are apart.
+        segment = segment_and_box(center, axis, wp.length(center) + wp.length(half), half)
+        normal = segment.outward
+        lean = wp.dot(normal, axis)
+        height = radius * wp.sqrt(wp.max(Real(1.0) - lean * lean, Real(0.0))) + cores.b.size[1] * wp.abs(lean)
+        height += wp.dot(half, wp.abs(normal)) - wp.dot(center, normal)
+        if height < result.depth - better:
+            result.depth = height
+            result.normal = normal
+            result.kind = BY_A
+    return result
+
+
+@wp.struct
+class Rim:
+    """A rim seen along an edge of the box: an ellipse.
+
+    narrow: unit, along its shorter half axis, `flat` times its `radius`, the longer one [m].
+    """
+
+    narrow: Vec2
+    flat: Real
+    radius: Real
+
+
+@wp.func
+def _rim_point(rim: Rim, n: Vec2) -> Vec2:
+    """The ellipse's farthest point along n."""
+    a = wp.dot(n, rim.narrow)
+    b = rim.narrow[0] * n[1] - rim.narrow[1] * n[0]
+    scale = rim.radius / wp.sqrt(rim.flat * rim.flat * a * a + b * b)
+    a = scale * rim.flat * rim.flat * a
+    b = scale * b
+    return Vec2(a * rim.narrow[0] - b * rim.narrow[1], a * rim.narrow[1] + b * rim.narrow[0])
+
+
+@wp.func(inline=False)
+def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) -> Vec3:
+    """`best`, a height and its direction, or a lesser height among the directions from `start` to `end`.
+
+    There the difference's outline is middle + the rim, whose radius of curvature r falls all the way. y, the slope of
+    h, follows y'' + y = r', so that h has at most one least place inside; and y stays on one side of each wave
+    p cos + q sin that touches it, so that Newton's method with waves goes there from `start` without a step too far.
+    """
+    n = start
+    turn = start[0] * end[1] - start[1] * end[0]
+    step = int(0)
+    while step < TURNS:
+        point = middle + _rim_point(rim, n)
+        height = wp.dot(n, point)
+        slope = n[0] * point[1] - n[1] * point[0]
+        a = rim.flat * wp.dot(n, rim.narrow)
+        b = rim.narrow[0] * n[1] - rim.narrow[1] * n[0]
+        square = a * a + b * b
+        bend = rim.radius * rim.flat * rim.flat / (square * wp.sqrt(square)) - height
+        if slope * turn >= Real(0.0) or bend <= Real(0.0):
+            # Uphill from here, by rounding after the first step; or nowhere level.
+            step = TURNS
+            continue
+        move = -slope / bend
+        n = wp.normalize(n + move * Vec2(-n[1], n[0]))
+        if (n[0] * end[1] - n[1] * end[0]) * turn <= Real(0.0):
+            return best
+        step += 1
+        if wp.abs(move) <= LAST_TURN * wp.sqrt(square):
+            step = TURNS
+    height = wp.dot(n, middle + _rim_point(rim, n))
+    if height < best[0]:
+        return Vec3(height, n[0], n[1])
+    return best
+
+
+@wp.func
+def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
+    """Whether an outline from `start` to `end`, counterclockwise, may have a height below `least` and below those of
+    the rest of the outline.
+
+    From an origin inside, the line to the nearest point of the arc crosses the chord. An origin beyond the chord may be
+    outside the outline, and its nearest point is then on the arc wherever its projection on the chord is.
+    """
+    chord = end - start
+    along = -wp.dot(start, chord)
+    square = wp.dot(chord, chord)
+    off = start[0] * end[1] - start[1] * end[0]
+    return off <= Real(0.0) or (along > Real(0.0) and along < square and off * off < least * least * square)
+
+
+@wp.func(inline=False)
+def _least_across_edge(
+    half: Vec2, axis: Vec2, flat: Real, center: Vec2, radius: Real, half_height: Real, least: Real
+) -> Vec3:
+    """The least height below `least` among the directions across an edge of the box where it lies on a rim.
+
+    Args:
+        half, axis, center: the box, the cylinder's axis and its middle, seen along the edge. flat: how much of the axis
+            is along the edge; > 0.
+    Returns:
+        height and direction; the height is `least` where there is none.
+    """
+    mirror = Real(1.0)
+    if axis[0] * axis[1] < Real(0.0):
+        mirror = Real(-1.0)
+    w = Vec2(wp.abs(axis[0]), wp.abs(axis[1]))
+    rim = Rim()
+    rim.flat = flat
+    rim.radius = radius
+    length = wp.length(w)
+    rim.narrow = Vec2(Real(1.0), Real(0.0))
+    if length > Real(0.0):
+        rim.narrow = w / length
+    # Directions in which the outline changes from one smooth part to the next, and the rim's farthest points there.
+    x = Vec2(Real(1.0), Real(0.0))
+    y = Vec2(Real(0.0), Real(1.0))
+    wide = Vec2(-rim.narrow[1], rim.narrow[0])
+    at_x = _rim_point(rim, x)
+    at_narrow = (radius * flat) * rim.narrow
+    at_y = _rim_point(rim, y)
+    at_wide = radius * wide
+    best = Vec3(least, Real(0.0), Real(0.0))
+    side = Real(1.0)
+    for _ in range(2):
+        c = Vec2(side * center[0], side * mirror * center[1])
+        corner = half + half_height * w - c
+        known = best[0]
+        if _may_be_less(corner + at_x, corner + at_narrow, best[0]):
+            best = _least_on_arc(rim, corner, rim.narrow, x, best)
+        if _may_be_less(corner + at_narrow, corner + at_y, best[0]):
+            best = _least_on_arc(rim, corner, rim.narrow, y, best)
+        corner = Vec2(half_height * w[0] - half[0], half[1] + half_height * w[1]) - c
+        if _may_be_less(corner + at_y, corner + at_wide, best[0]):
+            best = _least_on_arc(rim, corner, y, wide, best)
+        corner = Vec2(-half[0] - half_height * w[0], half[1] - half_height * w[1]) - c
+        if _may_be_less(corner + at_wide, corner - at_x, best[0]):
+            best = _least_on_arc(rim, corner, -x, wide, best)
+        if best[0] < known:
+            best = Vec3(best[0], side * best[1], side * mirror * best[2])
+        side = Real(-1.0)
+    return best
+
+
+@wp.func
+def _outside_box(half: Vec3, point: Vec3) -> Real:
+    """How far a point is beyond the box's faces [m], negative inside."""
+    outside = wp.abs(point) - half
+    return wp.max(outside[0], wp.max(outside[1], outside[2]))
+
+
+@wp.func
+def _outside_cylinder(cores: Cores, axis: Vec3, point: Vec3) -> Real:
+    """How far a point, a's frame, is beyond the cylinder's side or caps [m], negative inside."""
+    from_middle = point - cores.position
+    height = wp.dot(from_middle, axis)
+    return wp.max(wp.abs(height) - cores.b.size[1], wp.length(from_middle - height * axis) - cores.b.size[0])
+
+
+@wp.func
+def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
+    """How far a ray from a point on the box's surface goes until it leaves the box [m]; infinite for no direction."""
+    length = Real(wp.inf)
+    for k in range(3):
+        if direction[k] != Real(0.0):
+            length = wp.min(length, (half[k] - wp.sign(direction[k]) * start[k]) / wp.abs(direction[k]))
+    return wp.max(length, Real(0.0))
+
+
+@wp.func
+def _with_witness(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
+    """`best` with a's witness, proved where the points that its kind names are on both shapes and overlap."""
+    result = best
+    normal = best.normal
+    near = WITNESS_MISS * (wp.length(cores.a.size) + wp.length(cores.b.size))
+    if best.kind == BY_A:
+        result.on_a = core_support(cores.a.type, cores.a.size, Real(0.0), normal).point
+    elif best.kind == BY_B:
+        to_b = wp.transpose(cores.rotation)
+        on_b = core_support(cores.b.type, cores.b.size, Real(0.0), -(to_b * normal)).point
+        result.on_a = cores.rotation * on_b + cores.position + best.depth * normal
+    else:
+        k = best.kind - ACROSS
+        corner = Vec3(
+            _signed(cores.a.size[0], normal[0]),
+            _signed(cores.a.size[1], normal[1]),
+            _signed(cores.a.size[2], normal[2]),
+        )
+        corner[k] = Real(0.0)
+        gap = cores.position + (best.depth - cores.b.size[0]) * normal - corner
+        along = wp.dot(gap, axis) - gap[k] * axis[k]
+        corner[k] = gap[k] - along * axis[k] / (across[k] * across[k])
+        result.on_a = corner
+    outside_a = _outside_box(cores.a.size, result.on_a)
+    outside_b = _outside_cylinder(cores, axis, result.on_a - best.depth * normal)
+    # Between a's witness and b's: as near to b's as the box goes.
+    common = result.on_a - wp.min(best.depth, _through_box(cores.a.size, result.on_a, -normal)) * normal
+    outside_b = wp.max(outside_b, _outside_cylinder(cores, axis, common))
+    result.is_proved = wp.where(wp.max(outside_a, outside_b) <= near, 1, 0)
+    return result
+
+
+@wp.func(inline=False)
+def box_and_cylinder(cores: Cores, reach: Real) -> AxisDepth:
+    """The depth of a box a and a cylinder b, exact where they overlap; below 0 they are at least -depth apart.
+
+    Above 0 and not proved, it is the depth if they overlap, which something else has to decide.
+
+    The search ends once they are known to be at least `reach` apart [m].
+    Degenerate: of several least directions, faces before caps before edges and corners before rims, and axes in order.
+    """
+    half = cores.a.size
+    axis = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    across = Vec3(
+        wp.sqrt(axis[1] * axis[1] + axis[2] * axis[2]),
+        wp.sqrt(axis[2] * axis[2] + axis[0] * axis[0]),
+        wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1]),
+    )
+    better = BETTER * (wp.length(half) + wp.length(cores.b.size))
+    best = _among_faces(cores, axis, across)
+    if best.depth <= wp.min(-reach, Real(0.0)):
+        return best
+    best = _among_edges(cores, axis, across, best, better)
+    if best.depth <= Real(0.0):
+        return best
+    for k in range(3):
+        flat = wp.abs(axis[k])
+        if flat > LEAST_LEAN and best.depth > Real(0.0):
+            i = (k + 1) % 3
+            j = (k + 2) % 3
+            least = best.depth - better
+            found = _least_across_edge(
+                Vec2(half[i], half[j]),
+                Vec2(axis[i], axis[j]),
+                flat,
+                Vec2(cores.position[i], cores.position[j]),
+                cores.b.size[0],
+                cores.b.size[1],
+                least,
+            )
+            if found[0] < least:
+                best.depth = found[0]
+                best.normal = Vec3()
+                best.normal[i] = found[1]
+                best.normal[j] = found[2]
+                best.kind = BY_B
+    if best.depth > Real(0.0):
+        best = _with_witness(cores, axis, across, best)
+    return best

@@ -1,0 +1,231 @@
+"""Clipping of flat convex footprints: polygon by polygon, segment by polygon.
+
+Footprints are arrays of (u, v, height): coordinates across the contact normal and along it [m]; here only u and v
+count.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.narrowphase.convex.feature import EDGES, Feature
+
+POLYGON_ROOM = 24
+"""Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,
+so 6 clipped by 6 have at most 12."""
+HALF = wp.constant(POLYGON_ROOM // 2)
+
+
+@wp.struct
+class Interval:
+    """Part of a segment within a polygon, from share `low` to share `high`; empty when low > high.
+
+    low_edge, high_edge: the polygon's edge that cuts it there, -1 where the segment's own end is within.
+    """
+
+    low: Real
+    high: Real
+    low_edge: int
+    high_edge: int
+
+
+@wp.func
+def _turn(polygon: wp.array[Vec3]) -> Real:
+    """+1 when the polygon runs counterclockwise, else -1."""
+    p = polygon[1] - polygon[0]
+    q = polygon[2] - polygon[1]
+    return wp.sign(p[0] * q[1] - p[1] * q[0])
+
+
+@wp.func
+def _inward(polygon: wp.array[Vec3], count: int, k: int, turn: Real) -> Vec3:
+    """Line of edge k as (x, y, offset): x u + y v + offset is (u, v)'s depth, how far inside it is, times the edge."""
+    p = polygon[k]
+    q = polygon[(k + 1) % count]
+    x = turn * (p[1] - q[1])
+    y = turn * (q[0] - p[0])
+    return Vec3(x, y, -(x * p[0] + y * p[1]))
+
+
+@wp.func
+def _outside(line: Vec3, tolerance: Real) -> Real:
+    """The depth below which a point is outside a line grown by `tolerance`, in the line's own unit."""
+    return -tolerance * wp.sqrt(line[0] * line[0] + line[1] * line[1])
+
+
+@wp.func
+def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, tolerance: Real) -> Interval:
+    """The part of segment pq inside a convex polygon grown by `tolerance` [m]; ends that near to an edge are within."""
+    result = Interval()
+    result.high = Real(1.0)
+    result.low_edge = -1
+    result.high_edge = -1
+    turn = _turn(polygon)
+    for k in range(count):
+        line = _inward(polygon, count, k, turn)
+        at_p = line[0] * p[0] + line[1] * p[1] + line[2]
+        at_q = line[0] * q[0] + line[1] * q[1] + line[2]
+        outside = _outside(line, tolerance)
+        if at_p < outside and at_q < outside:
+            result.low = Real(2.0)
+        elif at_p < outside:
+            share = wp.min(at_p / (at_p - at_q), Real(1.0))
+            if share > result.low:
+                result.low = share
+                result.low_edge = k
+        elif at_q < outside:
+            share = wp.max(at_p / (at_p - at_q), Real(0.0))
+            if share < result.high:
+                result.high = share
+                result.high_edge = k
+    return result
+
+
+@wp.func
+def clip_polygon(
+    footprint_a: wp.array[Vec3],
+    feature_a: Feature,
+    code_a: wp.array[int],
+    footprint_b: wp.array[Vec3],
+    feature_b: Feature,
+    code_b: wp.array[int],
+    tolerance: Real,
+    corner: wp.array[Vec2],
+    name: wp.array[wp.vec2i],
+) -> int:
+    """Common part of two convex faces' footprints, by clipping b's with each edge of a's.
+
+    Args:
+        tolerance: a corner that near to an edge is inside it [m]: coinciding corners and edges stay as they are.
+        corner, name: room for POLYGON_ROOM; get the corners in order, and each one's features of a and of b: a vertex
+            of one and the face of the other, or two edges that cross. No name comes twice.
+    Returns:
+        corner count, from row 0; fewer than 3 when the footprints touch at most.
+    Source: Sutherland and Hodgman 1974; each edge carries which edge of a or b it lies on, which names the crossings.
+    """
+    side = wp.zeros(shape=POLYGON_ROOM, dtype=int)
+    count = feature_b.count
+    for i in range(count):
+        corner[i] = Vec2(footprint_b[i][0], footprint_b[i][1])
+        name[i] = wp.vec2i(-1, i)
+        side[i] = i
+    turn = _turn(footprint_a)
+    source = int(0)
+    for k in range(feature_a.count):
+        line = _inward(footprint_a, feature_a.count, k, turn)
+        outside = _outside(line, tolerance)
+        lowest = Real(0.0)
+        for i in range(source, source + count):
+            lowest = wp.min(lowest, line[0] * corner[i][0] + line[1] * corner[i][1] + line[2])
+        if lowest < outside:
+            count = _cut(line, outside, k, corner, name, side, source, count)
+            source = HALF - source
+    for i in range(count):
+        corner[i] = corner[source + i]
+        name[i] = _named(name[source + i], feature_a, code_a, feature_b, code_b)
+    return count
+
+
+@wp.func
+def _cut(
+    line: Vec3,
+    outside: Real,
+    k: int,
+    corner: wp.array[Vec2],
+    name: wp.array[wp.vec2i],
+    side: wp.array[int],
+    source: int,
+    count: int,
+) -> int:
+    """Cuts the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
+
+    side: which edge the polygon follows from each corner on: i of b, or -1 - j for j of a. name: (-1, i) for b's vertex
+    i; (k, side) where a's edge k cut a side.
+    """
+    target = HALF - source
+    kept = int(0)
+    p = corner[source]
+    depth_p = line[0] * p[0] + line[1] * p[1] + line[2]
+    first_depth = depth_p
+    for i in range(count):
+        here = source + i
+        q = corner[source]
+        depth_q = first_depth
+        if i + 1 < count:
+            q = corner[here + 1]
+            depth_q = line[0] * q[0] + line[1] * q[1] + line[2]
+        inside_p = depth_p >= outside
+        inside_q = depth_q >= outside
+        if inside_p and kept < HALF:
+            corner[target + kept] = p
+            name[target + kept] = name[here]
+            side[target + kept] = side[here]
+            if not inside_q and depth_p <= Real(0.0):
+                side[target + kept] = -1 - k
+            kept += 1
+        leaves = inside_p and not inside_q and depth_p > Real(0.0)
+        enters = inside_q and not inside_p and depth_q > Real(0.0)
+        if (leaves or enters) and kept < HALF:
+            corner[target + kept] = p + (depth_p / (depth_p - depth_q)) * (q - p)
+            name[target + kept] = wp.vec2i(k, side[here])
+            side[target + kept] = side[here]
+            if leaves:
+                side[target + kept] = -1 - k
+            kept += 1
+        p = q
+        depth_p = depth_q
+    return kept
+
+
+@wp.func
+def _named(
+    raw: wp.vec2i, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
+) -> wp.vec2i:
+    """Features of a and of b of a corner that `_cut` names."""
+    edge = raw[0]
+    side = raw[1]
+    if edge < 0:
+        return wp.vec2i(feature_a.code, code_b[side])
+    if side >= 0:
+        return wp.vec2i(code_a[EDGES + edge], code_b[EDGES + side])
+    # Two edges of a meet at the end of the earlier one.
+    vertex = edge
+    if -1 - side == (edge + 1) % feature_a.count:
+        vertex = -1 - side
+    return wp.vec2i(code_a[vertex], feature_b.code)
+
+
+@wp.func
+def drop_flat_corners(
+    corner: wp.array[Vec2], name: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
+) -> int:
+    """Drops corners that lie within `tolerance` [m] of the line between their neighbours: they do not change the area.
+
+    Equal faces that are turned or tilted by rounding cross in such corners, at random. A corner stays where the
+    separation, which falls along `slope`, is lower than at both neighbours by more than `level` [m].
+    """
+    kept = int(0)
+    for i in range(count):
+        before = count - 1
+        if kept > 0:
+            before = kept - 1
+        after = int(0)
+        if i + 1 < count:
+            after = i + 1
+        p = corner[i]
+        to_before = corner[before] - p
+        to_after = corner[after] - p
+        chord = to_after - to_before
+        # Distance from p to the segment between the neighbours.
+        square = wp.dot(chord, chord)
+        share = Real(0.0)
+        if square > Real(0.0):
+            share = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
+        offset = to_before + share * chord
+        near = wp.dot(offset, offset) <= tolerance * tolerance
+        # Separation at a neighbour less that at p.
+        rise = wp.min(-wp.dot(slope, to_before), -wp.dot(slope, to_after))
+        if not near or rise > level or count - i + kept <= 2:
+            corner[kept] = p
+            name[kept] = name[i]
+            kept += 1
+    return kept

@@ -1,0 +1,368 @@
+"""EPA: the minimum translation that takes two overlapping cores apart.
+
+A polytope inside the difference a - b grows at its nearest face until that face is on the surface. The nearest face's
+offset bounds the depth from below, the least support height seen from above. On curved surfaces EPA alone would need a
+face for every 1e-4 rad around the minimum (all the way around, for coaxial cylinders), so there a face that is already
+close to the surface is settled by Newton's descent from its normal instead.
+
+Source: van den Bergh 2003, 4.3.8.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHullAndTriangle,
+    CoresOfHulls,
+    CoresWithHull,
+    CoresWithTriangle,
+    Vertex,
+    core_is_curved,
+    core_is_smooth,
+    difference_support,
+)
+from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS, Depth, with_witness
+from collidecli.engine.narrowphase.convex.newton import KNOWN, Descent, descend, rest_on_disc
+from collidecli.engine.narrowphase.convex.polytope import NEVER, Face, add_vertex, start_polytope
+from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
+
+# ruff: noqa: F811
+
+SMALL = 36
+SMALL_FACES = 2 * SMALL - 4
+LARGE = 256
+LARGE_FACES = 2 * LARGE - 4
+"""Vertices of the polytope, at first and when those do not suffice. Measured: no pair needs more than some 80."""
+
+EXACT = wp.constant(Real(1.0e-11))
+"""Share of the size at which a face is on the surface: the rounding of its plane."""
+
+THIN = wp.constant(Real(1.0e-6))
+"""Share of the product of three edges below which a tetrahedron's sixfold volume makes a poor start."""
+
+FLUSH = wp.constant(Real(1.0e-13))
+"""Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is
+opened is clearly seen."""
+
+MISS = wp.constant(Real(1.0e-8))
+"""Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
+
+CLOSE = wp.constant(Real(2.0e-3))
+"""Share of the depth within which a face must be to the surface before Newton settles it. The depth is certain to this
+share, and exact unless two separate minima lie within it of each other under one face."""
+
+CLOSE_WITHOUT_CREASES = wp.constant(Real(3.0e-2))
+"""The same for ellipsoids, whose minima are wide apart."""
+
+PATIENCE = wp.constant(64)
+"""Vertices after which, and again after twice as many, a face ten times as far counts as close. Only minima in level
+rings get there, as of a cone's tip about a point on its axis, and those Newton settles from any start."""
+
+SHALLOW = wp.constant(Real(1.0e-2))
+"""Share of the size that is added to the depth in these, or a mere touch would never be close."""
+
+
+@wp.func
+def nearest_face(faces: wp.array[Face], face_count: int) -> int:
+    """The face with the least key; of several, the first."""
+    nearest = int(0)
+    key = faces[0].key
+    i = int(1)
+    while i < face_count:
+        if faces[i].key < key:
+            key = faces[i].key
+            nearest = i
+        i += 1
+    return nearest
+
+
+@wp.func
+def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
+    """Four vertices of the difference that span much of it, whether or not the origin is among them."""
+    best = Real(-1.0)
+    vertices[0] = difference_support(cores, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
+    k = int(0)
+    while k < 5:
+        direction = Vec3(Real(1.0), Real(0.0), Real(0.0))
+        if k > 0:
+            direction = Vec3(Real(0.0), Real(1.0), Real(0.0))
+            if k > 2:
+                direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
+            if k % 2 == 0:
+                direction = -direction
+        w = difference_support(cores, direction)
+        far = wp.length_sq(w.point - vertices[0].point)
+        if far > best:
+            best = far
+            vertices[1] = w
+        k += 1
+    edge = wp.normalize(vertices[1].point - vertices[0].point)
+    first = any_tangent(edge)
+    second = wp.cross(edge, first)
+    best = Real(-1.0)
+    k = int(0)
+    while k < 4:
+        direction = first
+        if k >= 2:
+            direction = second
+        if k % 2 == 1:
+            direction = -direction
+        w = difference_support(cores, direction)
+        far = wp.length_sq(wp.cross(edge, w.point - vertices[0].point))
+        if far > best:
+            best = far
+            vertices[2] = w
+        k += 1
+    p = vertices[0].point
+    normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
+    above = difference_support(cores, normal)
+    below = difference_support(cores, -normal)
+    vertices[3] = above
+    if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
+        vertices[3] = below
+
+
+@wp.func
+def is_thin(vertices: wp.array[Vertex]) -> bool:
+    """Whether a tetrahedron is too flat to begin with."""
+    p = vertices[0].point
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
+    volume = wp.abs(wp.dot(q, wp.cross(r, s)))
+    return volume <= THIN * wp.length(q) * wp.length(r) * wp.length(s)
+
+
+@wp.func
+def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
+    """Distance of its farthest vertex from the origin [m]."""
+    scale = Real(0.0)
+    i = int(0)
+    while i < 4:
+        scale = wp.max(scale, wp.length(vertices[i].point))
+        i += 1
+    return scale
+
+
+@wp.func(inline=False)
+def settle_face(
+    cores: Cores, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+) -> Descent:
+    """The local minimum below a face that is close to the surface; found = 0 when the face must be opened instead.
+
+    A descent never goes uphill, so that it stays in the face's own valley; what ends higher proves nothing.
+    """
+    piece = vertices[face.corner[0]].piece
+    creases = (piece ^ vertices[face.corner[1]].piece) | (piece ^ vertices[face.corner[2]].piece)
+    minimum = descend(cores, face.normal, creases, scale, known)
+    if minimum.found == KNOWN:
+        return minimum
+    if minimum.found == 0 or minimum.missed > MISS * scale:
+        minimum = rest_on_disc(cores, face.normal)
+    if minimum.height > height + tolerance or minimum.missed > MISS * scale:
+        minimum.found = 0
+    return minimum
+
+
+@wp.func
+def settle_face(
+    cores: CoresWithHull,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None: faces of a difference with a hull are opened, see `gjk.newton_nearest`."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresOfHulls, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresWithTriangle,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    cores: CoresOfHullAndTriangle,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
+    """What was found so far, with the depth that Newton settled on, and its witness where v misses by little."""
+    result = found
+    result.depth = minimum.height
+    result.normal = minimum.normal
+    result.on_a = minimum.on_a
+    result.has_witness = wp.where(minimum.missed <= WITNESS_MISS * scale, 1, 0)
+    return result
+
+
+@wp.func(inline=False)
+def grow(
+    cores: Any,
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    seen: wp.array[int],
+    rim: wp.array[wp.vec3i],
+    fan: wp.array[int],
+    limit: int,
+) -> Depth:
+    """EPA proper, from the tetrahedron in `vertices`, with room for `limit` vertices; the rest is scratch."""
+    start_polytope(vertices, faces)
+    scale = size_of_tetrahedron(vertices)
+    tolerance = EXACT * scale
+    is_curved = core_is_curved(cores.a.type) or core_is_curved(cores.b.type)
+    close = wp.where(core_is_smooth(cores.a.type) and core_is_smooth(cores.b.type), CLOSE_WITHOUT_CREASES, CLOSE)
+    result = Depth()
+    result.depth = NEVER
+    known = Vec3()
+    lowest_settled = NEVER + Real(0.0)
+    face_count = int(4)
+    result.vertex_count = 4
+    while True:
+        nearest = nearest_face(faces, face_count)
+        face = faces[nearest]
+        if face.key >= result.depth - tolerance:
+            result.exact = 1
+            break
+        w = difference_support(cores, face.normal)
+        height = wp.dot(w.point, face.normal)
+        is_settled = height - face.key <= tolerance
+        if height < result.depth:
+            result.depth = height
+            result.normal = face.normal
+            result.has_witness = 0
+        if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
+            minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
+            is_settled = minimum.found != 0
+            if minimum.found == 1 and minimum.height < result.depth:
+                result = at_minimum(result, minimum, scale)
+                known = minimum.normal
+        if is_settled:
+            faces[nearest].key = NEVER
+            lowest_settled = wp.min(lowest_settled, face.key)
+            continue
+        if result.vertex_count == limit:
+            break
+        if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
+            close = Real(10.0) * close
+        vertices[result.vertex_count] = w
+        least = wp.where(face.key > Real(0.0), wp.min(face.key, lowest_settled) - FLUSH * scale, -NEVER)
+        face_count = add_vertex(
+            vertices, faces, seen, rim, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
+        )
+        if face_count < 0:
+            break
+        result.vertex_count += 1
+    if result.exact == 1:
+        result = with_witness(vertices, faces, face_count, result, scale)
+    return result
+
+
+@wp.func
+def as_vertices(room: wp.array[Vertex]) -> wp.array[Vertex]:
+    """A local array as one of any length: `grow` is then compiled once for both rooms."""
+    return room
+
+
+@wp.func
+def as_faces(room: wp.array[Face]) -> wp.array[Face]:
+    """See `as_vertices`."""
+    return room
+
+
+@wp.func
+def as_numbers(room: wp.array[int]) -> wp.array[int]:
+    """See `as_vertices`."""
+    return room
+
+
+@wp.func
+def as_triples(room: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+    """See `as_vertices`."""
+    return room
+
+
+@wp.func
+def depth_in_small_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
+    """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
+    vertices = wp.zeros(shape=SMALL, dtype=Vertex)
+    faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
+    seen = wp.zeros(shape=SMALL_FACES, dtype=int)
+    rim = wp.zeros(shape=SMALL, dtype=wp.vec3i)
+    fan = wp.zeros(shape=SMALL, dtype=int)
+    i = int(0)
+    while i < 4:
+        vertices[i] = simplex[i]
+        i += 1
+    return grow(
+        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), SMALL
+    )
+
+
+@wp.func
+def depth_in_large_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
+    """EPA again, with room to spare."""
+    vertices = wp.zeros(shape=LARGE, dtype=Vertex)
+    faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
+    seen = wp.zeros(shape=LARGE_FACES, dtype=int)
+    rim = wp.zeros(shape=LARGE, dtype=wp.vec3i)
+    fan = wp.zeros(shape=LARGE, dtype=int)
+    i = int(0)
+    while i < 4:
+        vertices[i] = simplex[i]
+        i += 1
+    return grow(
+        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), LARGE
+    )
+
+
+@wp.func
+def depth_of_cores(cores: Any, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
+    """Depth and normal of two overlapping cores, at least one with volume.
+
+    Args:
+        simplex, simplex_count: vertices of the difference, as GJK leaves them. A good tetrahedron around the origin is
+            taken as the start; otherwise, as where cores just touch, EPA first grows towards the origin.
+    Degenerate: among several directions of least depth, the one that the growth of the polytope meets first.
+    """
+    is_started = simplex_count == 4
+    if is_started:
+        is_started = not is_thin(simplex)
+    if not is_started:
+        spread_tetrahedron(cores, simplex)
+    result = depth_in_small_room(cores, simplex)
+    if result.exact == 0:
+        result = depth_in_large_room(cores, simplex)
+    return result

@@ -1,0 +1,399 @@
+"""Contacts of two features that face each other: the corners of the common part of their footprints.
+
+Both features are projected along the normal. Each corner of the common part gives a contact: the points of a's and b's
+surface above it, whose difference is their separation times the normal.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
+from collidecli.engine.geometry.shape_codes import CAPSULE
+from collidecli.engine.narrowphase.convex.clip import (
+    POLYGON_ROOM,
+    clip_polygon,
+    clip_segment,
+    drop_flat_corners,
+)
+from collidecli.engine.narrowphase.convex.feature import (
+    AT_BORDER,
+    CODE_ROOM,
+    EDGES,
+    FACE,
+    LINE,
+    POINT,
+    RIM_COUNT,
+    Feature,
+)
+from collidecli.engine.narrowphase.convex.features import line_exit, support_feature
+
+MAX_OVERLAP = 2 * RIM_COUNT
+
+ON_BORDER = wp.constant(Real(1.0e-10))
+"""Corners this near to an edge, as a share of the narrower face's half width, are on it: 1e-6 of that is rounding."""
+FLAT_CORNER = wp.constant(Real(1.0e-5))
+"""Corners that bulge by less than this share of the narrower face's half width are left out. Turning one of two equal
+faces by an angle t makes corners that bulge by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
+AT_CORNER = wp.constant(Real(0.4))
+"""A line's end nearer to a face's corner than this share of the shortest part with two ends is at it; below a half."""
+PARALLEL_SINE = wp.constant(Real(0.05))
+"""Lines at a larger angle cross in one place; at a smaller one (3 degrees), both ends of their overlap are contacts."""
+END_MARGIN = wp.constant(Real(0.7))
+"""How far the contacts of nearly parallel lines stay from the lines' ends, as a share of how far apart the lines are
+there. Half that far beside its line, a surface lies at most 3.2 times deeper (1 / LINE_SINE), and a box's end, leaning
+by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
+ATTAINED = wp.constant(Real(1.0e-9))
+"""Contacts attain the exact separation when they miss it by less than this share of the smaller shape's size."""
+SAME_PLACE = wp.constant(Real(2.0e-9))
+"""Share of the larger shape's size within which two contacts of a pair are one: twice what their points may be off."""
+
+
+@wp.struct
+class Meeting:
+    """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
+
+    level: `rounding_level`. same_place: contacts at most so far from each other are one.
+    """
+
+    pose_b_to_a: Pose
+    u: Vec3
+    v: Vec3
+    normal: Vec3
+    reach: Real
+    level: Real
+    same_place: Real
+
+
+@wp.func
+def feature_contacts(
+    shape_a: Any,
+    shape_b: Any,
+    pose_b_to_a: Pose,
+    reach: Real,
+    normal: Vec3,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of the features that face each other along `normal`; none where one is a point or they do not overlap.
+
+    Arguments and result as `manifold.contact_manifold`; at most MAX_OVERLAP. The smallest separation may be larger than
+    that along the normal.
+    """
+    corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code_a = wp.zeros(shape=CODE_ROOM, dtype=int)
+    code_b = wp.zeros(shape=CODE_ROOM, dtype=int)
+    rotation = wp.transform_get_rotation(pose_b_to_a)
+    a = support_feature(shape_a, normal, corner_a, code_a)
+    normal_in_b = wp.quat_rotate_inv(rotation, normal)
+    b = support_feature(shape_b, -normal_in_b, corner_b, code_b)
+    if a.kind == POINT or b.kind == POINT:
+        return 0
+    meeting = Meeting()
+    meeting.pose_b_to_a = pose_b_to_a
+    meeting.normal = normal
+    meeting.u = _across(normal)
+    meeting.v = wp.cross(normal, meeting.u)
+    meeting.reach = reach
+    meeting.level = rounding_level(shape_a, shape_b)
+    meeting.same_place = same_place(shape_a, shape_b)
+    b.normal = wp.quat_rotate(rotation, b.normal)
+    for k in range(a.count):
+        corner_a[k] = _footprint(corner_a[k], meeting.u, meeting.v, normal)
+    # b's corners along the same directions, in b's frame: three rotations instead of one a corner.
+    u = wp.quat_rotate_inv(rotation, meeting.u)
+    v = wp.quat_rotate_inv(rotation, meeting.v)
+    center = _footprint(wp.transform_get_translation(pose_b_to_a), meeting.u, meeting.v, normal)
+    for k in range(b.count):
+        corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
+    if a.kind == FACE and b.kind == FACE:
+        return _face_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
+    if a.kind == LINE and b.kind == LINE:
+        return _line_on_line(meeting, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row)
+    if a.kind == FACE:
+        return _line_on_face(meeting, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
+    return _line_on_face(meeting, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
+
+
+@wp.func
+def rounding_level(a: Any, b: Any) -> Real:
+    """Separations this near are equal [m]: ATTAINED of the smaller shape's size, and rounding at the larger's."""
+    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
+    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
+
+
+@wp.func
+def same_place(a: Any, b: Any) -> Real:
+    """Contacts of one pair at most this far from each other are one contact [m]."""
+    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
+    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    return SAME_PLACE * wp.max(largest_a, largest_b)
+
+
+@wp.func
+def _across(n: Vec3) -> Vec3:
+    """A unit vector perpendicular to unit n."""
+    if wp.abs(n[0]) < Real(0.6):
+        return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
+    return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
+
+
+@wp.func
+def _footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
+    return Vec3(wp.dot(p, u), wp.dot(p, v), wp.dot(p, normal))
+
+
+@wp.func
+def _lifted(meeting: Meeting, u: Real, v: Real, height: Real) -> Vec3:
+    return u * meeting.u + v * meeting.v + height * meeting.normal
+
+
+@wp.func
+def _slope(meeting: Meeting, face: Feature) -> Vec2:
+    """How a face's height falls with u and v."""
+    along = wp.dot(face.normal, meeting.normal)
+    return Vec2(wp.dot(face.normal, meeting.u) / along, wp.dot(face.normal, meeting.v) / along)
+
+
+@wp.func
+def _face_on_face(
+    meeting: Meeting,
+    a: Feature,
+    corner_a: wp.array[Vec3],
+    code_a: wp.array[int],
+    b: Feature,
+    corner_b: wp.array[Vec3],
+    code_b: wp.array[int],
+    out: Staging,
+    row: int,
+) -> int:
+    corner = wp.zeros(shape=POLYGON_ROOM, dtype=Vec2)
+    name = wp.zeros(shape=POLYGON_ROOM, dtype=wp.vec2i)
+    width = wp.min(a.half_width, b.half_width)
+    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, name)
+    slope_a = _slope(meeting, a)
+    slope_b = _slope(meeting, b)
+    level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
+    level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
+    count = drop_flat_corners(corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * meeting.level)
+    written = int(0)
+    for k in range(count):
+        height_a = level_a - wp.dot(slope_a, corner[k])
+        separation = level_b - wp.dot(slope_b, corner[k]) - height_a
+        # Faces that share a corner or a part of an edge have that place twice, as a corner of either.
+        is_new = bool(True)
+        for other in range(k):
+            is_new = is_new and wp.length(corner[other] - corner[k]) > meeting.same_place
+        if separation < meeting.reach and is_new and written < MAX_OVERLAP:
+            point = _lifted(meeting, corner[k][0], corner[k][1], height_a)
+            stage(out, row + written, point, meeting.normal, separation, name[k][0], name[k][1], 2)
+            written += 1
+    return written
+
+
+@wp.func(inline=False)
+def _line_on_face(
+    meeting: Meeting,
+    line_shape: Any,
+    face: Feature,
+    face_corner: wp.array[Vec3],
+    face_code: wp.array[int],
+    line: Feature,
+    end: wp.array[Vec3],
+    end_code: wp.array[int],
+    face_is_a: bool,
+    out: Staging,
+    row: int,
+) -> int:
+    part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
+    slope = _slope(meeting, face)
+    level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
+    if part.low > part.high:
+        return 0
+    written = int(0)
+    ends = int(2)
+    kind = int(1)
+    shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
+    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, meeting.same_place):
+        ends = 1
+        kind = 0
+    for k in range(ends):
+        share = part.low
+        edge = part.low_edge
+        if k == 1:
+            share = part.high
+            edge = part.high_edge
+        p = end[0] + share * (end[1] - end[0])
+        height_face = level - slope[0] * p[0] - slope[1] * p[1]
+        height_line = _line_height(meeting, line_shape, not face_is_a, line, p, p[2], Real(0.0))
+        face_name = face.code
+        line_name = end_code[k]
+        if edge >= 0:
+            face_name = _border_at(face, face_corner, face_code, edge, p, AT_CORNER * shortest)
+            line_name = line.code
+        separation = height_face - height_line
+        height_a = height_line
+        name_a = line_name
+        name_b = face_name
+        if face_is_a:
+            separation = height_line - height_face
+            height_a = height_face
+            name_a = face_name
+            name_b = line_name
+        if separation < meeting.reach:
+            point = _lifted(meeting, p[0], p[1], height_a)
+            stage(out, row + written, point, meeting.normal, separation, name_a, name_b, kind)
+            written += 1
+    return written
+
+
+@wp.func
+def _beside(p: Vec3, q: Vec3) -> Real:
+    """Distance of two footprints [m]."""
+    return wp.sqrt((p[0] - q[0]) * (p[0] - q[0]) + (p[1] - q[1]) * (p[1] - q[1]))
+
+
+@wp.func
+def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real) -> int:
+    """Number of a face's edge that footprint p is on, or of the end that is `near` [m], as `feature_at` names it."""
+    following = (edge + 1) % face.count
+    if _beside(corner[edge], p) < near:
+        return code[edge]
+    if _beside(corner[following], p) < near:
+        return code[following]
+    return code[EDGES + edge]
+
+
+@wp.func
+def _line_on_line(
+    meeting: Meeting,
+    shape_a: Any,
+    shape_b: Any,
+    a: Feature,
+    end_a: wp.array[Vec3],
+    code_a: wp.array[int],
+    b: Feature,
+    end_b: wp.array[Vec3],
+    code_b: wp.array[int],
+    out: Staging,
+    row: int,
+) -> int:
+    """The ends of the overlap of two nearly parallel lines, on the line halfway between them; else where they cross."""
+    along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
+    along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
+    length_a = wp.length(along_a)
+    length_b = wp.length(along_b)
+    sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
+    if wp.abs(sine) > PARALLEL_SINE:
+        return _line_across_line(meeting, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
+    facing = wp.sign(wp.dot(along_a, along_b))
+    e = wp.normalize(along_a / length_a + facing * along_b / length_b)
+    start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
+    start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
+    rate_a = wp.dot(along_a, e)
+    rate_b = wp.dot(along_b, e)
+    low_b = wp.min(start_b, start_b + rate_b)
+    high_b = wp.max(start_b, start_b + rate_b)
+    low = wp.max(start_a, low_b)
+    high = wp.min(start_a + rate_a, high_b)
+    margin_low = END_MARGIN * _apart(end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b)
+    margin_high = END_MARGIN * _apart(end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b)
+    long = high - margin_high - low - margin_low
+    if long <= ON_BORDER * wp.min(length_a, length_b):
+        return 0
+    written = int(0)
+    ends = wp.where(long <= meeting.same_place, 1, 2)
+    for k in range(ends):
+        s = low + margin_low
+        ends_a = low == start_a
+        ends_b = low_b == start_b
+        if k == 1:
+            s = high - margin_high
+            ends_a = high == start_a + rate_a
+            ends_b = high_b != start_b
+        on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
+        on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
+        middle = Real(0.5) * (on_a + on_b)
+        offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
+        height_a = _line_height(meeting, shape_a, True, a, middle, on_a[2], offset)
+        height_b = _line_height(meeting, shape_b, False, b, middle, on_b[2], offset)
+        name_a = wp.where(ends_a, code_a[k], a.code)
+        name_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
+        if height_b - height_a < meeting.reach:
+            point = _lifted(meeting, middle[0], middle[1], height_a)
+            stage(out, row + written, point, meeting.normal, height_b - height_a, name_a, name_b, 1)
+            written += 1
+    return written
+
+
+@wp.func
+def _line_across_line(
+    meeting: Meeting,
+    shape_a: Any,
+    shape_b: Any,
+    a: Feature,
+    end_a: wp.array[Vec3],
+    code_a: wp.array[int],
+    b: Feature,
+    end_b: wp.array[Vec3],
+    code_b: wp.array[int],
+    out: Staging,
+    row: int,
+) -> int:
+    """The point where two lines cross, if both reach it."""
+    along_a = end_a[1] - end_a[0]
+    along_b = end_b[1] - end_b[0]
+    gap = end_b[0] - end_a[0]
+    turn = along_a[0] * along_b[1] - along_a[1] * along_b[0]
+    share_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
+    share_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
+    if wp.min(share_a, share_b) < -ON_BORDER or wp.max(share_a, share_b) > Real(1.0) + ON_BORDER:
+        return 0
+    on_a = end_a[0] + share_a * along_a
+    on_b = end_b[0] + share_b * along_b
+    height_a = _line_height(meeting, shape_a, True, a, on_a, on_a[2], Real(0.0))
+    height_b = _line_height(meeting, shape_b, False, b, on_b, on_b[2], Real(0.0))
+    if height_b - height_a >= meeting.reach:
+        return 0
+    point = _lifted(meeting, on_a[0], on_a[1], height_a)
+    name_a = _crossed(a, code_a, share_a)
+    stage(out, row, point, meeting.normal, height_b - height_a, name_a, _crossed(b, code_b, share_b), 0)
+    return 1
+
+
+@wp.func
+def _crossed(line: Feature, code: wp.array[int], share: Real) -> int:
+    """Number of the end that a line is crossed at, or of the line: as `feature_at` names a witness there."""
+    if share < AT_BORDER:
+        return code[0]
+    if share > Real(1.0) - AT_BORDER:
+        return code[1]
+    return line.code
+
+
+@wp.func
+def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b: Real) -> Real:
+    """Distance of the footprints of a point of each line [m]."""
+    return _beside(end_a[0] + share_a * (end_a[1] - end_a[0]), end_b[0] + share_b * (end_b[1] - end_b[0]))
+
+
+@wp.func(inline=False)
+def _line_height(meeting: Meeting, shape: Any, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
+    """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
+
+    -inf for a and +inf for b where there is no surface. A capsule's line is its axis; its surface lies above.
+    """
+    origin = _lifted(meeting, p[0], p[1], height)
+    direction = meeting.normal
+    up = Real(1.0)
+    if not of_a:
+        origin = wp.transform_point(wp.transform_inverse(meeting.pose_b_to_a), origin)
+        direction = wp.quat_rotate_inv(wp.transform_get_rotation(meeting.pose_b_to_a), -direction)
+        up = Real(-1.0)
+    if offset <= Real(0.1) * meeting.level and shape.type != CAPSULE:
+        return height
+    # From nearby: a ray from far off would round at the scale of its length.
+    return height + up * line_exit(shape, line.code, origin, direction)

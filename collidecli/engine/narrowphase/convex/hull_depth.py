@@ -1,0 +1,89 @@
+"""The depth of two overlapping hulls by their faces and edges, one by one: exact, however many directions are as good.
+
+EPA refines its polytope where the depth may be least. Where a hull of hundreds of vertices is deep inside another, that
+is nearly everywhere, and EPA's room ends; then every face of the difference is asked instead. These are the faces of a,
+those of b turned round, and one for each edge of a and edge of b whose arcs of normals cross.
+
+Source: Gregorius 2013, "The separating axis test between convex polyhedra", for the test of arcs.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.support import CoresOfHulls, difference_support
+from collidecli.engine.narrowphase.convex.depth import Depth
+
+PARALLEL = wp.constant(Real(1.0e-9))
+"""Edges at a smaller angle (its sine) make no face of their own: one would be as thin."""
+
+
+@wp.func
+def shallower(cores: CoresOfHulls, normal: Vec3, best: Depth) -> Depth:
+    """The better of `best` and the depth along a unit normal."""
+    result = best
+    height = wp.dot(difference_support(cores, normal).point, normal)
+    if height < best.depth:
+        result.depth = height
+        result.normal = normal
+    return result
+
+
+@wp.func
+def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
+    """Outward normal of one of the two faces (0, 1) beside an edge."""
+    return shape.point[shape.normal + shape.table[shape.edge + 4 * edge + 2 + side]]
+
+
+@wp.func
+def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
+    """One of the two ends (0, 1) of an edge [m]."""
+    return shape.point[shape.vertex + shape.table[shape.edge + 4 * edge + end]]
+
+
+@wp.func
+def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
+    """Whether the arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
+    across_a = wp.cross(a1, a0)
+    across_b = wp.cross(b1, b0)
+    b0_side = wp.dot(b0, across_a)
+    b1_side = wp.dot(b1, across_a)
+    a0_side = wp.dot(a0, across_b)
+    a1_side = wp.dot(a1, across_b)
+    return b0_side * b1_side < Real(0.0) and a0_side * a1_side < Real(0.0) and b0_side * a1_side > Real(0.0)
+
+
+@wp.func(inline=False)
+def depth_by_faces_and_edges(cores: CoresOfHulls) -> Depth:
+    """The least depth of two hulls that overlap, and its normal; no witness."""
+    a = cores.a
+    b = cores.b
+    result = Depth()
+    result.depth = Real(wp.inf)
+    result.exact = 1
+    for face in range(a.face_count):
+        result = shallower(cores, a.point[a.normal + face], result)
+    for face in range(b.face_count):
+        result = shallower(cores, -(cores.rotation * b.point[b.normal + face]), result)
+    edges_a = (a.face - a.edge) / 4
+    edges_b = (b.face - b.edge) / 4
+    for i in range(edges_a):
+        a0 = normal_beside(a, i, 0)
+        a1 = normal_beside(a, i, 1)
+        start_a = edge_end(a, i, 0)
+        along_a = edge_end(a, i, 1) - start_a
+        for j in range(edges_b):
+            b0 = -(cores.rotation * normal_beside(b, j, 0))
+            b1 = -(cores.rotation * normal_beside(b, j, 1))
+            if arcs_cross(a0, a1, b0, b1):
+                start_b = cores.rotation * edge_end(b, j, 0) + cores.position
+                along_b = cores.rotation * (edge_end(b, j, 1) - edge_end(b, j, 0))
+                across = wp.cross(along_a, along_b)
+                # The arcs are shorter than half a turn, so the normal is on a0's side.
+                across = wp.where(wp.dot(across, a0 + a1) < Real(0.0), -across, across)
+                length = wp.length(across)
+                # Of parallel edges the arcs cross by rounding, if at all, and a face beside them does as well.
+                is_face = length > PARALLEL * wp.length(along_a) * wp.length(along_b)
+                if is_face and wp.dot(across, start_a - start_b) < result.depth * length:
+                    result = shallower(cores, across / length, result)
+    return result

@@ -1,0 +1,219 @@
+"""The face, edge or vertex with which a convex hull meets another shape; see `features`.
+
+Feature numbers: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that stands for several edges
+(see `ConvexHull`) has a number of its own behind the edges'.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.hulls import CORNERS, FACE_ROW, HullShape, farthest_vertex, links_of
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.convex.feature import (
+    AT_BORDER,
+    EDGES,
+    FACE,
+    FACE_COSINE,
+    LINE,
+    LINE_SINE,
+    Feature,
+)
+
+LEVEL = wp.constant(Real(1.0e-5))
+"""Share of the size by which a vertex may be less far along a direction than another and count as far: ten times what
+the error of GJK's directions, 1e-6, makes of it."""
+
+FACES = wp.constant(Real(1.0e-5))
+"""A direction this near to a face's normal (sine) is that of the face: the search's are good to 1e-6."""
+
+
+@wp.func
+def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> int:
+    """Of the faces at a vertex and `best` (-1 for none), the one whose normal is nearest to a direction."""
+    result = best
+    most = Real(-2.0)
+    if best >= 0:
+        most = wp.dot(shape.point[shape.normal + best], direction)
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
+    while at < end:
+        face = shape.table[at + 2]
+        along = wp.dot(shape.point[shape.normal + face], direction)
+        if along > most or (along == most and face < result):
+            most = along
+            result = face
+        at += 3
+    return result
+
+
+@wp.func
+def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
+    """The face nearest to a direction at its farthest vertex, or at one that is LEVEL with it.
+
+    Where an edge is farthest, rounding says which of its ends `vertex` is; the face does not depend on that.
+    """
+    best = better_face(shape, vertex, direction, -1)
+    near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    level = wp.dot(shape.point[shape.vertex + vertex], direction) - near
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
+    while at < end:
+        neighbor = shape.table[at]
+        if wp.dot(shape.point[shape.vertex + neighbor], direction) > level:
+            best = better_face(shape, neighbor, direction, best)
+        at += 3
+    return best
+
+
+@wp.func(inline=False)
+def hull_facing(shape: HullShape, direction: Vec3) -> wp.vec2i:
+    """The vertex farthest along a direction, and the face that faces it; as noted, where that is."""
+    if shape.facing[0] >= 0:
+        return shape.facing
+    vertex = farthest_vertex(shape, direction)
+    return wp.vec2i(vertex, face_toward(shape, vertex, direction))
+
+
+@wp.func
+def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
+    """Of the edges at a vertex, the one that is most nearly perpendicular to a direction."""
+    links = links_of(shape, vertex)
+    at = links[0]
+    end = links[1]
+    best = shape.table[at + 1]
+    least = Real(2.0)
+    while at < end:
+        along = shape.point[shape.vertex + shape.table[at]] - shape.point[shape.vertex + vertex]
+        sine = wp.abs(wp.dot(wp.normalize(along), direction))
+        if sine < least:
+            least = sine
+            best = shape.table[at + 1]
+        at += 3
+    return best
+
+
+@wp.func
+def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
+    """See `features.face_normal`."""
+    normal = shape.point[shape.normal + hull_facing(shape, direction)[1]]
+    if wp.dot(normal, direction) < FACE_COSINE:
+        normal = Vec3()
+    return normal
+
+
+@wp.func
+def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """See `features.support_feature`."""
+    result = Feature()
+    facing = hull_facing(shape, direction)
+    vertex = facing[0]
+    face = facing[1]
+    result.code = 3 * vertex
+    normal = shape.point[shape.normal + face]
+    if wp.dot(normal, direction) >= FACE_COSINE:
+        row = shape.face + face * FACE_ROW
+        result.kind = FACE
+        result.code = 3 * face + 2
+        result.count = shape.table[row]
+        result.normal = normal
+        result.half_width = shape.point[shape.normal + shape.face_count + face][0]
+        for k in range(result.count):
+            v = shape.table[row + 1 + k]
+            corner[k] = shape.point[shape.vertex + v]
+            code[k] = 3 * v
+            code[EDGES + k] = shape.table[row + 1 + CORNERS + k]
+        return result
+    edge = edge_toward(shape, vertex, direction)
+    p = shape.table[shape.edge + 4 * edge]
+    q = shape.table[shape.edge + 4 * edge + 1]
+    along = wp.normalize(shape.point[shape.vertex + q] - shape.point[shape.vertex + p])
+    if wp.abs(wp.dot(along, direction)) < LINE_SINE:
+        result.kind = LINE
+        result.code = 3 * edge + 1
+        result.count = 2
+        corner[0] = shape.point[shape.vertex + p]
+        corner[1] = shape.point[shape.vertex + q]
+        code[0] = 3 * p
+        code[1] = 3 * q
+    return result
+
+
+@wp.func
+def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
+    """See `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the face that faces there."""
+    near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
+    facing = hull_facing(shape, direction)
+    vertex = facing[0]
+    face = facing[1]
+    if wp.length(wp.cross(shape.point[shape.normal + face], direction)) > FACES:
+        # Not on a face: on the edge through the vertex, or the vertex.
+        edge = edge_toward(shape, vertex, direction)
+        on_vertex = wp.length(point - shape.point[shape.vertex + vertex]) <= near
+        p = shape.table[shape.edge + 4 * edge]
+        q = shape.table[shape.edge + 4 * edge + 1]
+        if p == vertex:
+            p = q
+        if wp.length(point - shape.point[shape.vertex + p]) <= near:
+            return 3 * p
+        if on_vertex:
+            return 3 * vertex
+        return 3 * edge + 1
+    row = shape.face + face * FACE_ROW
+    count = shape.table[row]
+    on_edge = int(-1)
+    for k in range(count):
+        p = shape.table[row + 1 + k]
+        start = shape.point[shape.vertex + p]
+        if wp.length(point - start) <= near:
+            return 3 * p
+        following = k + 1
+        if following == count:
+            following = 0
+        along = wp.normalize(shape.point[shape.vertex + shape.table[row + 1 + following]] - start)
+        if wp.length(wp.cross(along, point - start)) <= near:
+            on_edge = shape.table[row + 1 + CORNERS + k]
+    if on_edge >= 0:
+        return on_edge
+    return 3 * face + 2
+
+
+@wp.func
+def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
+    """How far a point is above a face's plane [m], negative inside the hull."""
+    corner = shape.table[shape.face + face * FACE_ROW + 1]
+    return wp.dot(shape.point[shape.normal + face], point - shape.point[shape.vertex + corner])
+
+
+@wp.func(inline=False)
+def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bool:
+    """See `features.is_on_face`; `direction`: any that the face faces."""
+    face = hull_facing(shape, direction)[1]
+    off = wp.abs(height_over_face(shape, face, point))
+    for other in range(shape.face_count):
+        off = wp.max(off, height_over_face(shape, other, point))
+    return off <= near
+
+
+@wp.func
+def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """See `features.line_exit`: of all faces, as those beside the edge may end before the ray gets to them."""
+    edge = shape.edge + 4 * (line / 3)
+    on_edge = shape.point[shape.vertex + shape.table[edge]]
+    left = Real(wp.inf)
+    entered = -Real(wp.inf)
+    for face in range(shape.face_count):
+        along = wp.dot(shape.point[shape.normal + face], direction)
+        height = height_over_face(shape, face, origin)
+        if face == shape.table[edge + 2] or face == shape.table[edge + 3]:
+            # From nearby, as its rounding is that of the contact.
+            height = wp.dot(shape.point[shape.normal + face], origin - on_edge)
+        if along > Real(0.0):
+            left = wp.min(left, -height / along)
+        elif along < Real(0.0):
+            entered = wp.max(entered, -height / along)
+        elif height > Real(0.0):
+            entered = Real(wp.inf)
+    if entered > left:
+        return -Real(wp.inf)
+    return left

@@ -1,0 +1,253 @@
+"""All contacts of two convex shapes whose distance and normal are known.
+
+They are those of the common part of the two features that face each other, see `overlap`. No point of a lies farther
+along the normal than its support, nor one of b farther back, so no contact is nearer than the exact separation; and the
+nearest points lie above each other on the two features, so that some corner of the common part attains it. Where a
+feature is only part of what faces the other (a rim's polygon, lines that cross), the witness is a contact of its own.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, place_of, stage
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import support_point
+from collidecli.engine.narrowphase.convex.feature import CODE_ROOM, FACE, POINT, RIM_COUNT, Feature
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, rounding_level, same_place
+from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
+
+MAX_MANIFOLD = 2 * RIM_COUNT + 1
+"""Two rim polygons meet in at most 12 corners; the witness may come on top."""
+
+ALIGNED = wp.constant(Real(1.0e-8))
+"""A normal this near to a face's (1 - cosine; 1.4e-4 rad) may be the face's but for the error of the search."""
+
+
+ON_FACE = wp.constant(Real(1.0e-12))
+"""A normal this near to a face's (sine of the angle) is the face's: rounding is 1e-16."""
+
+
+ON_SURFACE = wp.constant(Real(1.0e-10))
+"""Share of the larger shape's size within which a witness is on a face."""
+
+
+@wp.struct
+class Direction:
+    """A unit normal from a to b, a's frame, and the separation along it [m].
+
+    of: 0 where it is the one that the search found, 1 and 2 where it is that of a face of a or of b.
+    """
+
+    normal: Vec3
+    separation: Real
+    of: int
+
+
+@wp.struct
+class Witness:
+    """A contact by its separation [m], its unit normal from a to b, and a's point, a's frame."""
+
+    separation: Real
+    normal: Vec3
+    point: Vec3
+
+
+@wp.func
+def witness_on_face(
+    a: Any, b: Any, pose_b_to_a: Pose, along: Direction, of: int, other: Vec3, searched: Witness
+) -> Witness:
+    """The contact along a face's normal at a point of the other shape; `searched` where the face has no point there.
+
+    Args:
+        of: 1 where the face is a's, 2 where it is b's. other: the other shape's point, a's frame [m].
+    """
+    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
+    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
+    near = ON_SURFACE * wp.max(largest_a, largest_b)
+    result = Witness()
+    result.separation = along.separation
+    result.normal = along.normal
+    result.point = other
+    is_there = bool(False)
+    if of == 1:
+        result.point = other - along.separation * along.normal
+        is_there = is_on_face(a, face_normal(a, along.normal), result.point, near)
+    else:
+        on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
+        normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
+        is_there = is_on_face(b, face_normal(b, -normal_in_b), on_b, near)
+    if is_there:
+        return result
+    return searched
+
+
+@wp.func
+def contact_manifold(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    reach: Real,
+    separation: Real,
+    normal: Vec3,
+    point_a: Vec3,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of two convex shapes.
+
+    Args:
+        reach: contacts whose separation is at least this are left out; larger than `separation` [m].
+        separation, normal, point_a: the exact signed distance [m], its unit direction from a to b, and a's witness, a's
+            frame.
+        out, row: contacts go to rows `row` and up. Features as in `features`; kind 0 where a point meets anything or
+            lines cross, 1 where a line meets a line or face, 2 where faces meet.
+    Returns:
+        how many were written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of
+        the smaller shape's size.
+    """
+    best = Direction()
+    best.separation = separation
+    best.normal = normal
+    return manifold_along(a, b, pose_b_to_a, reach, best, separation, normal, point_a, out, row)
+
+
+@wp.func
+def manifold_along(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    reach: Real,
+    best: Direction,
+    separation: Real,
+    normal: Vec3,
+    point_a: Vec3,
+    out: Staging,
+    row: int,
+) -> int:
+    """`contact_manifold` along `best`, the direction of the search or of a face; see `along_face`.
+
+    The witness of a face's direction must be on the face: one that is not, as where a corner beside the face is nearest
+    and the face's normal all but attains the separation, is the search's own, with its own separation and normal.
+    """
+    count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
+    nearest = nearest_staged(out, row, count)
+    level = rounding_level(a, b)
+    if nearest < best.separation - level:
+        raise_to(out, row, count, best.separation)
+    misses = nearest > best.separation + level
+    # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
+    lone = count == 0 or (misses and out.contact[place_of(out, row)].kind == 0)
+    if not misses and not lone:
+        return count
+    normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
+    facing_a = feature_facing(a, best.normal)
+    facing_b = feature_facing(b, -normal_in_b)
+    witness = Witness()
+    witness.separation = separation
+    witness.normal = normal
+    witness.point = point_a
+    if best.of > 0 or lone:
+        # A point above a face is known without the search, which finds but some point of the face's own support.
+        if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
+            on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
+            witness = witness_on_face(a, b, pose_b_to_a, best, 1, on_b, witness)
+        elif facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
+            witness = witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), witness)
+        elif best.of == 1:
+            witness = witness_on_face(a, b, pose_b_to_a, best, 1, point_a + separation * normal, witness)
+        elif best.of == 2:
+            witness = witness_on_face(a, b, pose_b_to_a, best, 2, point_a, witness)
+    if not lone:
+        # The features themselves name it: contacts of the footprints carry at least one vertex, end or edge of a face.
+        code_a = facing_a.code
+        code_b = facing_b.code
+        kind = int(0)
+        added = int(count)
+        for k in range(count):
+            at = place_of(out, row + k)
+            if wp.length(out.contact[at].point - witness.point) <= same_place(a, b):
+                code_a = out.contact[at].feature_a
+                code_b = out.contact[at].feature_b
+                kind = out.contact[at].kind
+                added = k
+        stage(out, row + added, witness.point, witness.normal, witness.separation, code_a, code_b, kind)
+        return wp.max(count, added + 1)
+    point = witness.point
+    on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal)
+    code_a = feature_at(a, point, best.normal)
+    code_b = feature_at(b, on_b, -normal_in_b)
+    stage(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
+    return 1
+
+
+@wp.func
+def is_along(face_normal: Vec3, normal: Vec3) -> bool:
+    """Whether a normal is a face's, but for rounding."""
+    return wp.length(wp.cross(face_normal, normal)) < ON_FACE
+
+
+@wp.func
+def nearest_staged(out: Staging, row: int, count: int) -> Real:
+    """Smallest separation of the contacts in rows row .. row + count - 1 [m]."""
+    nearest = Real(wp.inf)
+    for k in range(count):
+        nearest = wp.min(nearest, out.contact[place_of(out, row + k)].separation)
+    return nearest
+
+
+@wp.func(inline=False)
+def raise_to(out: Staging, row: int, count: int, separation: Real):
+    """Raises separations to that of the shapes [m], the least there is: only the plane of a hull's face that was merged
+    of triangles out of one plane gives less, by COPLANAR of its size.
+    """
+    for k in range(count):
+        at = place_of(out, row + k)
+        if out.contact[at].separation < separation:
+            out.contact[at].separation = separation
+
+
+@wp.func(inline=False)
+def feature_facing(shape: Any, direction: Vec3) -> Feature:
+    """The feature that faces a unit direction, the shape's frame."""
+    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code = wp.zeros(shape=CODE_ROOM, dtype=int)
+    return support_feature(shape, direction, corner, code)
+
+
+@wp.func
+def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3) -> Direction:
+    """The normal of a face that attains the same separation, if `normal` is ALIGNED with one; else `normal`.
+
+    GJK's direction is good to 1e-6 rad only, which over a face would cost 1e-6 of its width. Of all directions
+    the exact normal has the largest separation, so a face that attains it is the better of the two.
+    """
+    result = Direction()
+    result.normal = normal
+    result.separation = separation
+    least = separation - rounding_level(a, b)
+    face = face_normal(a, normal)
+    if Real(1.0) - wp.dot(face, normal) < ALIGNED:
+        along = separation_along(a, b, pose_b_to_a, face)
+        if along >= least:
+            result.normal = face
+            result.separation = along
+            result.of = 1
+            return result
+    rotation = wp.transform_get_rotation(pose_b_to_a)
+    face = -wp.quat_rotate(rotation, face_normal(b, wp.quat_rotate_inv(rotation, -normal)))
+    if Real(1.0) - wp.dot(face, normal) < ALIGNED:
+        along = separation_along(a, b, pose_b_to_a, face)
+        if along >= least:
+            result.normal = face
+            result.separation = along
+            result.of = 2
+    return result
+
+
+@wp.func(inline=False)
+def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
+    """How far apart two shapes are along a unit direction from a to b [m]; at most their signed distance."""
+    on_a = support_point(a, normal)
+    on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
+    return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)

@@ -1,0 +1,123 @@
+"""MPR: penetration by refining a portal on the line from an inner point of the difference through the origin.
+
+The depth is that along the normal of the portal where the line leaves the difference, not the least of all
+directions: it is never less than EPA's, and equal to it where the centre line leaves through the face of least depth,
+as it mostly does for shallow contacts of compact shapes. It is a fair answer at a fraction of EPA's work and of its
+room on the stack.
+
+Source: Snethen 2008, "XenoCollide", Game Programming Gems 7, 2.5.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.support import Vertex, difference_support
+from collidecli.engine.narrowphase.convex.simplex import triangle_weights
+from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
+
+PORTAL_LIMIT = wp.constant(100)
+"""Steps of either phase. Measured: at most some 40."""
+
+PORTAL_GAP = wp.constant(Real(1.0e-9))
+"""Share of the difference's size within which the portal must be to the surface."""
+
+
+@wp.struct
+class Portal:
+    """A triangle of points of the difference that the ray passes through, counterclockwise around it."""
+
+    p: Vertex
+    q: Vertex
+    r: Vertex
+
+
+@wp.struct
+class PortalDepth:
+    """depth: along normal [m]. normal: unit, a to b. on_a: core a's witness. In a's frame.
+
+    exact: 0 when a limit ended the search before the portal was on the surface.
+    """
+
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    exact: int
+
+
+@wp.func
+def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
+    """v made unit, or `otherwise` when v is zero."""
+    length = wp.length(v)
+    if length > Real(0.0):
+        return v / length
+    return otherwise
+
+
+@wp.func
+def turn_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
+    """Above 0 when second is counterclockwise of first around the ray."""
+    return wp.dot(ray, wp.cross(first.point - inner, second.point - inner))
+
+
+@wp.func
+def find_portal(cores: Any, inner: Vec3, ray: Vec3) -> Portal:
+    """A portal of the ray from `inner` along unit `ray`."""
+    portal = Portal()
+    beside = any_tangent(ray)
+    portal.p = difference_support(cores, ray)
+    portal.q = difference_support(cores, unit_or(wp.cross(portal.p.point - inner, ray), beside))
+    if turn_about(ray, inner, portal.p, portal.q) < Real(0.0):
+        swap = portal.p
+        portal.p = portal.q
+        portal.q = swap
+    step = int(0)
+    while step < PORTAL_LIMIT:
+        normal = unit_or(wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside))
+        portal.r = difference_support(cores, normal)
+        if turn_about(ray, inner, portal.r, portal.p) < Real(0.0):
+            portal.q = portal.r
+        elif turn_about(ray, inner, portal.q, portal.r) < Real(0.0):
+            portal.p = portal.r
+        else:
+            break
+        step += 1
+    return portal
+
+
+@wp.func
+def depth_through_portal(cores: Any) -> PortalDepth:
+    """Depth, normal and witness of two overlapping cores by MPR, from the line through their frames' origins.
+
+    Degenerate: coincident origins take the ray +z.
+    """
+    inner = -cores.position
+    ray = unit_or(cores.position, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    portal = find_portal(cores, inner, ray)
+    scale = wp.max(wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point)))
+    result = PortalDepth()
+    result.normal = ray
+    step = int(0)
+    while step < PORTAL_LIMIT:
+        across = wp.cross(portal.q.point - portal.p.point, portal.r.point - portal.p.point)
+        result.normal = unit_or(across, result.normal)
+        w = difference_support(cores, result.normal)
+        result.depth = wp.dot(w.point, result.normal)
+        if result.depth - wp.dot(portal.p.point, result.normal) <= PORTAL_GAP * scale:
+            result.exact = 1
+            break
+        # Of the three portals that w makes with an edge of this one, that of the ray.
+        past_p = turn_about(ray, inner, portal.p, w)
+        past_q = turn_about(ray, inner, portal.q, w)
+        past_r = turn_about(ray, inner, portal.r, w)
+        if past_p <= Real(0.0) and past_q >= Real(0.0):
+            portal.r = w
+        elif past_q <= Real(0.0) and past_r >= Real(0.0):
+            portal.p = w
+        else:
+            portal.q = w
+        step += 1
+    weights = triangle_weights(portal.p.point, portal.q.point, portal.r.point)
+    result.on_a = weights[0] * portal.p.on_a + weights[1] * portal.q.on_a + weights[2] * portal.r.on_a
+    return result

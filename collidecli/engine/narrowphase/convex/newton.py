@@ -1,0 +1,330 @@
+"""Newton's method for the least support height of two curved cores, in the directions around a good guess.
+
+The support height of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the cores
+is minus its least value. Where the farthest point x(n) is on one smooth piece of the surface, or on the crease
+between two, h is smooth in n (along the crease), and Newton needs a handful of steps where GJK and EPA need dozens.
+
+At a minimum the nearest point of the surface is v = h n. On a piece, v is x itself; on a crease it is on the segment
+that joins the two farthest points. How far v misses h n is what the result is judged by, so that a poor guess is
+never taken.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import CONE, CYLINDER
+from collidecli.engine.geometry.support import Cores, Crease, Vertex, difference_support
+from collidecli.engine.narrowphase.convex.support_discontinuities import (
+    NONE,
+    CreaseRoles,
+    any_tangent,
+    difference_crease,
+    difference_curvature,
+    lowest_bit,
+    put_on_crease,
+    roles_of,
+    share_of_step,
+    where_creases_cross,
+)
+
+DESCENT_LIMIT = wp.constant(16)
+"""Steps before a guess is given up."""
+
+LONGEST_TURN = wp.constant(Real(0.3))
+"""A longer step [rad] leaves the region where the quadratic model of h holds; it is cut to this."""
+
+SHORTEST_TURN = wp.constant(Real(1.0e-5))
+"""After a step below this [rad] the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
+
+STATIONARY = wp.constant(Real(1.0e-15))
+"""Share of the size below which a slope [m/rad] is rounding."""
+
+GENTLE = wp.constant(Real(3.0e-9))
+"""Share of the size below which a slope in a valley without curvature is none: its lowest point, at most half a turn
+away, is no more than 1e-8 of the size lower."""
+
+WITHOUT_CURVATURE = wp.constant(Real(1.0e-7))
+"""Share of the size below which a valley's curvature counts as none."""
+
+LEVEL = wp.constant(Real(1.0e-9))
+"""Share of the size below which a curvature counts as none; a minimum's may be this negative."""
+
+
+KNOWN = wp.constant(2)
+
+SAME_MINIMUM = wp.constant(Real(1.0e-4))
+"""Square of the angle [rad] between a descending normal and a known minimum within which it is taken to lead there."""
+
+DISC_ANGLE = wp.constant(Real(0.999))
+"""Cosine of the angle to its axis within which a flat end is tried."""
+
+
+@wp.struct
+class Descent:
+    """A local minimum of the support height. found: 1 when there is one, KNOWN when it is one already found.
+
+    normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: length of v - h n [m].
+    on_a: core a's point of v.
+    """
+
+    found: int
+    normal: Vec3
+    height: Real
+    missed: Real
+    on_a: Vec3
+
+
+@wp.struct
+class StepTaken:
+    """One step of Newton's: where it led, how far [rad], and whether h bends upwards there in every direction."""
+
+    normal: Vec3
+    turn: Real
+    is_valley: bool
+
+
+@wp.func
+def step_on_crease(cores: Cores, crease: Crease, normal: Vec3, w: Vertex, scale: Real) -> StepTaken:
+    """Newton's step along the circle axis.n = height, where n' = axis x n and n'' = -(n off the axis)."""
+    result = StepTaken()
+    tangent = wp.cross(crease.axis, normal)
+    slope = wp.dot(w.point, tangent)
+    curvature = difference_curvature(cores, normal, w.piece, tangent, tangent)
+    bend = curvature[0] - wp.dot(w.point, normal - crease.height * crease.axis)
+    result.normal = normal
+    result.is_valley = bend >= -LEVEL * scale
+    enough = STATIONARY * scale
+    if wp.abs(bend) <= WITHOUT_CURVATURE * scale:
+        enough = GENTLE * scale
+    if wp.abs(slope) > enough:
+        # Where h bends down, as far downhill as it would be uphill.
+        result.turn = LONGEST_TURN
+        if wp.abs(slope) < LONGEST_TURN * wp.abs(bend):
+            result.turn = wp.abs(slope / bend)
+        result.normal = normal - wp.sign(slope) * result.turn * tangent
+    return result
+
+
+@wp.func
+def step_on_piece(cores: Cores, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
+    """Newton's step on the sphere; the Hessian of h on it is that of space less h."""
+    result = StepTaken()
+    first = any_tangent(normal)
+    second = wp.cross(normal, first)
+    curvature = difference_curvature(cores, normal, w.piece, first, second)
+    m00 = curvature[0] - height
+    m01 = curvature[1]
+    m11 = curvature[2] - height
+    g0 = wp.dot(w.point, first)
+    g1 = wp.dot(w.point, second)
+    middle = Real(0.5) * (m00 + m11)
+    spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
+    result.normal = normal
+    result.is_valley = middle - spread >= -LEVEL * scale
+    enough = STATIONARY * scale
+    if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale:
+        enough = GENTLE * scale
+    if g0 * g0 + g1 * g1 > enough * enough:
+        if middle < spread:
+            # |M|, the matrix with M's eigenvectors and the sizes of its eigenvalues, is a M + b.
+            a = Real(-1.0)
+            b = Real(0.0)
+            if middle > -spread:
+                a = middle / spread
+                b = (middle + spread) * (Real(1.0) - a)
+            m00 = a * m00 + b
+            m01 = a * m01
+            m11 = a * m11 + b
+        determinant = m00 * m11 - m01 * m01
+        move0 = m01 * g1 - m11 * g0
+        move1 = m01 * g0 - m00 * g1
+        size = wp.sqrt(move0 * move0 + move1 * move1)
+        result.turn = LONGEST_TURN
+        if size < LONGEST_TURN * determinant:
+            result.turn = size / determinant
+        if size == Real(0.0):
+            return result
+        share = result.turn / size
+        result.normal = wp.normalize(normal + share * (move0 * first + move1 * second))
+    return result
+
+
+@wp.func(inline=False)
+def rest_on_crossing(cores: Cores, start: Vec3, roles: CreaseRoles) -> Descent:
+    """The minimum where two creases cross near `start`, where there is one: a flat patch."""
+    result = Descent()
+    first = difference_crease(cores, roles.first, start)
+    second = difference_crease(cores, roles.crossing, start)
+    normal = where_creases_cross(first, second, start)
+    if normal == Vec3():
+        return result
+    w = difference_support(cores, normal)
+    result.normal = normal
+    result.height = wp.dot(w.point, normal)
+    first = difference_crease(cores, roles.first, normal)
+    second = difference_crease(cores, roles.crossing, normal)
+    off = w.point - result.height * normal
+    # Both steps are tangents: off + s first + t second = 0 is met by the one t for which the rest is along `first`.
+    beside = wp.cross(normal, first.step)
+    along = wp.dot(second.step, beside)
+    if along == Real(0.0):
+        return result
+    t = -wp.dot(off, beside) / along
+    if (w.piece >> roles.crossing) & 1 == 1:
+        t = wp.clamp(t, Real(-1.0), Real(0.0))
+    else:
+        t = wp.clamp(t, Real(0.0), Real(1.0))
+    result.on_a = w.on_a
+    if roles.crossing < 3:
+        result.on_a += t * second.step
+    result.missed = wp.length(off + t * second.step)
+    result.found = 1
+    return take_steps(cores, result, off + t * second.step, w.piece, roles)
+
+
+@wp.func(inline=False)
+def rest_on_creases(cores: Cores, start: Vec3, active: int, known_roles: CreaseRoles) -> Descent:
+    """The minimum where creases cross; of three, two of them perhaps all but parallel, the one that misses v least."""
+    if known_roles.too_many == 0:
+        return rest_on_crossing(cores, start, known_roles)
+    best = Descent()
+    roles = CreaseRoles()
+    roles.twin = NONE
+    first = lowest_bit(active)
+    others = active & (active - 1)
+    last = lowest_bit(others & (others - 1))
+    pair = int(0)
+    while pair < 3:
+        roles.first = wp.where(pair == 2, lowest_bit(others), first)
+        roles.crossing = wp.where(pair == 0, lowest_bit(others), last)
+        minimum = rest_on_crossing(cores, start, roles)
+        if minimum.found == 1 and (best.found == 0 or minimum.missed < best.missed):
+            best = minimum
+        pair += 1
+    return best
+
+
+@wp.func
+def take_steps(cores: Cores, minimum: Descent, off: Vec3, piece: int, roles: CreaseRoles) -> Descent:
+    """Moves core a's point along the creases that a minimum is on, for `off`, v's miss so far, to come nearest to 0."""
+    result = minimum
+    bit = roles.first
+    while bit < NONE:
+        step = difference_crease(cores, bit, minimum.normal).step
+        share = share_of_step(step, off, (piece >> bit) & 1 == 1)
+        off += share * step
+        if bit < 3:
+            result.on_a += share * step
+        if bit == roles.twin:
+            bit = NONE
+        else:
+            bit = roles.twin
+    result.missed = wp.length(off)
+    return result
+
+
+@wp.func
+def step_from(cores: Cores, roles: CreaseRoles, crease: Crease, normal: Vec3, w: Vertex, scale: Real) -> StepTaken:
+    """Newton's step on the crease that the descent follows, or on a piece."""
+    if roles.first < NONE:
+        return step_on_crease(cores, crease, normal, w, scale)
+    return step_on_piece(cores, normal, wp.dot(w.point, normal), w, scale)
+
+
+@wp.func(inline=False)
+def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -> Descent:
+    """The local minimum of the support height that Newton's method reaches from `start`.
+
+    Args:
+        start: unit, a to b.
+        creases: bits of the creases to stay on. One that is crossed on the way is stayed on from there.
+        scale: size of the difference [m].
+        known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = KNOWN.
+    """
+    result = Descent()
+    crease = Crease()
+    taken = StepTaken()
+    taken.normal = start
+    taken.turn = Real(1.0)
+    active = creases + 0
+    roles = roles_of(cores, active, start)
+    piece = int(-1)
+    lowest = Real(0.0)
+    lowest_normal = start
+    step = int(0)
+    while step < DESCENT_LIMIT:
+        if roles.too_many == 1 or roles.crossing < NONE:
+            return rest_on_creases(cores, taken.normal, active, roles)
+        normal = taken.normal
+        if roles.first < NONE:
+            crease = difference_crease(cores, roles.first, normal)
+            normal = put_on_crease(crease, normal)
+            if normal == Vec3():
+                return result
+        w = difference_support(cores, normal)
+        height = wp.dot(w.point, normal)
+        if step == 0:
+            piece = w.piece
+            lowest = height
+        crossed = (w.piece ^ piece) & ~active
+        if height > lowest + STATIONARY * scale:
+            # Uphill: half as far. A min beyond a crease is not reached this way, but a crease on the way is met below.
+            taken.normal = wp.normalize(lowest_normal + normal)
+            taken.turn = Real(0.5) * taken.turn
+        elif crossed != 0:
+            active = active | crossed
+            roles = roles_of(cores, active, normal)
+            piece = w.piece
+        else:
+            result.normal = normal
+            result.height = height
+            result.on_a = w.on_a
+            if taken.turn < SHORTEST_TURN:
+                if taken.is_valley:
+                    result.found = 1
+                return take_steps(cores, result, w.point - height * normal, w.piece, roles)
+            if step > 0 and wp.length_sq(normal - known) < SAME_MINIMUM:
+                result.found = KNOWN
+                return result
+            lowest = height
+            lowest_normal = normal
+            taken = step_from(cores, roles, crease, normal, w, scale)
+        step += 1
+    return result
+
+
+@wp.func(inline=False)
+def rest_on_disc(cores: Cores, normal: Vec3) -> Descent:
+    """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
+    result = Descent()
+    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    along_b = -wp.dot(normal, axis_b)
+    axis = Vec3()
+    radius = Real(0.0)
+    is_on_a = cores.a.type == CYLINDER or (cores.a.type == CONE and normal[2] < Real(0.0))
+    if is_on_a and wp.abs(normal[2]) > DISC_ANGLE:
+        axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2]))
+        radius = cores.a.size[0]
+    elif (cores.b.type == CYLINDER or (cores.b.type == CONE and along_b < Real(0.0))) and wp.abs(along_b) > DISC_ANGLE:
+        is_on_a = False
+        axis = -wp.sign(along_b) * axis_b
+        radius = cores.b.size[0]
+    else:
+        return result
+    w = difference_support(cores, axis)
+    result.height = wp.dot(w.point, axis)
+    center = Vec3(Real(0.0), Real(0.0), w.on_a[2])
+    middle = w.point - w.on_a + center
+    if not is_on_a:
+        on_b = w.on_a - w.point
+        end = wp.dot(on_b - cores.position, axis_b)
+        middle = w.on_a - (cores.position + end * axis_b)
+    off = result.height * axis - middle
+    result.missed = wp.max(wp.length(off) - radius, Real(0.0))
+    result.normal = axis
+    result.on_a = w.on_a
+    if is_on_a:
+        result.on_a = center + off
+    if result.missed == Real(0.0):
+        result.found = 1
+    return result

@@ -1,0 +1,303 @@
+"""How far apart two convex shapes are, or how deep they overlap: the one question of the general narrow phase."""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.geometry.hulls import HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.shape_codes import CAPSULE
+from collidecli.engine.geometry.support import (
+    Cores,
+    CoresOfHullAndTriangle,
+    CoresOfHulls,
+    CoresWithHull,
+    CoresWithTriangle,
+    Primitive,
+    Vertex,
+    core_is_flat,
+    core_radius,
+)
+from collidecli.engine.narrowphase.convex.analytic_early_out import FAR, OPEN, UNPROVED, known_at_once
+from collidecli.engine.narrowphase.convex.depth import Depth
+from collidecli.engine.narrowphase.convex.epa import depth_of_cores
+from collidecli.engine.narrowphase.convex.gjk import APART, BEYOND_REACH, OVERLAP, Nearest, nearest_of_cores
+from collidecli.engine.narrowphase.convex.hull_depth import depth_by_faces_and_edges
+from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
+from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLEL, any_tangent
+
+# ruff: noqa: F811
+
+PARTING = wp.constant(Real(1.0e-3))
+"""Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
+and b's point to 1e-6 of the gap."""
+
+LEAST_PARTING = wp.constant(Real(1.0e-6))
+"""And of the larger shape's: well above where cores count as touching."""
+
+
+@wp.struct
+class Separation:
+    """Signed distance of two shapes [m], the unit normal from a to b that attains it, and a's witness, in a's frame.
+
+    b's witness is point_a + separation * normal. exact: 0 when `separation` is only known to be at least the reach
+    (normal and point are then rough), or when a limit stopped the search for the depth; otherwise 1.
+    """
+
+    separation: Real
+    normal: Vec3
+    point_a: Vec3
+    exact: int
+
+
+@wp.func
+def flat_normal(cores: Any) -> Vec3:
+    """The normal of two crossing cores without volume, which any direction across both takes apart.
+
+    Two segments: across both; parallel ones, or one: across it, from the axis of a's frame it is least along; two
+    points: +z of a.
+    """
+    axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    has_axis_b = cores.b.type == CAPSULE and cores.b.size[1] > Real(0.0)
+    if cores.a.type == CAPSULE and cores.a.size[1] > Real(0.0):
+        if has_axis_b:
+            across = wp.cross(axis, axis_b)
+            if wp.length_sq(across) > PARALLEL:
+                return wp.normalize(across)
+        return any_tangent(axis)
+    if has_axis_b:
+        return any_tangent(axis_b)
+    return axis
+
+
+@wp.func
+def cores_of(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> Cores:
+    """The cores of two shapes, in a's frame."""
+    cores = Cores()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.radius_b = core_radius(b.type, b.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> CoresWithHull:
+    """Of a primitive and a hull."""
+    cores = CoresWithHull()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> CoresOfHulls:
+    """Of two hulls."""
+    cores = CoresOfHulls()
+    cores.a = a
+    cores.b = b
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> CoresWithTriangle:
+    """Of a primitive and a triangle."""
+    cores = CoresWithTriangle()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.func
+def cores_of(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> CoresOfHullAndTriangle:
+    """Of a hull and a triangle."""
+    cores = CoresOfHullAndTriangle()
+    cores.a = a
+    cores.b = b
+    cores.radius_a = core_radius(a.type, a.size)
+    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    cores.position = wp.transform_get_translation(pose_b_to_a)
+    return cores
+
+
+@wp.struct
+class CoreDepth:
+    """Depth of overlapping cores [m], its unit normal a to b, core a's witness; a's frame. exact: as in Separation."""
+
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    exact: int
+
+
+@wp.func
+def parted_nearest(cores: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
+    """The nearest points of cores once they are moved apart by a depth and a gap [m], which shows the depth's witness.
+
+    For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
+    t normal, which is largest along the normal if no h is below the depth: their nearest points are the witnesses, and
+    their distance is the gap.
+    """
+    parted = cores
+    parted.position = cores.position + (depth + gap) * normal
+    return nearest_of_cores(parted, normal, Real(wp.inf), simplex)
+
+
+@wp.func
+def parting_gap(cores: Any) -> Real:
+    """How far cores are moved apart to find the witnesses of their depth [m]."""
+    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
+    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
+    return PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
+
+
+@wp.func
+def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+    """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that."""
+    return parted_nearest(cores, depth, normal, parting_gap(cores), simplex).on_a
+
+
+@wp.func(inline=False)
+def depth_if_attained(cores: Any, depth: Real, normal: Vec3) -> CoreDepth:
+    """A depth that was found for cores that overlap, with its witness; exact = 0 where the cores do not attain it."""
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    gap = parting_gap(cores)
+    nearest = parted_nearest(cores, depth, normal, gap, simplex)
+    result = CoreDepth()
+    result.depth = depth
+    result.normal = normal
+    result.on_a = nearest.on_a
+    missed = wp.abs(nearest.distance - gap)
+    result.exact = wp.where(nearest.state == APART and missed <= PARTING * gap, 1, 0)
+    return result
+
+
+@wp.func
+def beyond_epa(cores: Cores, found: Depth) -> Depth:
+    """What is left to do where EPA's room ends: nothing, its answer stays an upper bound."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresWithHull, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresWithTriangle, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresOfHullAndTriangle, found: Depth) -> Depth:
+    """As above."""
+    return found
+
+
+@wp.func
+def beyond_epa(cores: CoresOfHulls, found: Depth) -> Depth:
+    """Two hulls have as many directions as faces and pairs of edges: all are asked."""
+    return depth_by_faces_and_edges(cores)
+
+
+@wp.func
+def depth_by_epa(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+    """The least depth."""
+    found = depth_of_cores(cores, simplex, count)
+    if found.exact == 0:
+        found = beyond_epa(cores, found)
+    result = CoreDepth()
+    result.depth = found.depth
+    result.normal = found.normal
+    result.on_a = found.on_a
+    if found.has_witness == 0:
+        result.on_a = common_point(cores, found.depth, found.normal, simplex)
+    result.exact = found.exact
+    return result
+
+
+@wp.func
+def depth_by_mpr(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+    """An approximate depth, see mpr.py; the witness is on a, but on b only where the depth is the least."""
+    found = depth_through_portal(cores)
+    result = CoreDepth()
+    result.depth = found.depth
+    result.normal = found.normal
+    result.on_a = found.on_a
+    result.exact = found.exact
+    return result
+
+
+def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
+
+    @wp.func(name=name)
+    def separate(a: Any, b: Any, pose_b_to_a: Pose, reach: Real) -> Separation:
+        cores = cores_of(a, b, pose_b_to_a)
+        radii = cores.radius_a + cores.radius_b
+        known = known_at_once(cores, reach + radii)
+        distance = known.distance
+        result = Separation()
+        result.normal = known.normal
+        result.point_a = known.on_a
+        result.exact = wp.where(known.state == FAR, 0, 1)
+        if known.state == OPEN or known.state == UNPROVED:
+            simplex = wp.zeros(shape=4, dtype=Vertex)
+            nearest = nearest_of_cores(cores, known.normal, reach + radii, simplex)
+            distance = nearest.distance
+            result.normal = nearest.normal
+            result.point_a = nearest.on_a
+            if nearest.state == BEYOND_REACH:
+                result.exact = 0
+            elif nearest.state == OVERLAP:
+                if core_is_flat(a.type) and core_is_flat(b.type):
+                    distance = Real(0.0)
+                    result.normal = flat_normal(cores)
+                else:
+                    overlap = CoreDepth()
+                    if known.state == UNPROVED:
+                        overlap = depth_if_attained(cores, -known.distance, known.normal)
+                    if overlap.exact == 0:
+                        overlap = depth_of_overlap(cores, simplex, nearest.count)
+                    distance = -overlap.depth
+                    result.normal = overlap.normal
+                    result.point_a = overlap.on_a
+                    result.exact = overlap.exact
+        result.separation = distance - radii
+        result.point_a += cores.radius_a * result.normal
+        return result
+
+    return separate
+
+
+separate = separation_by(depth_by_epa, "separate")
+"""Signed distance, normal and witness of two convex shapes.
+
+Args:
+    a, b: `Primitive` of any type but plane, or `Polytope`.
+    pose_b_to_a: b's frame in a's.
+    reach: the search ends once the separation is known to be at least this [m].
+Returns:
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size. What cores that touch, or overlap by less
+    than 2e-9 of their sizes' sum, are apart is known to that much, also where b is a million times a's size.
+Degenerate: where several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
+    spheres and capsules whose inner points or segments meet.
+"""
+
+separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
+"""`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""

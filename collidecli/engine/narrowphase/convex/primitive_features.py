@@ -1,0 +1,288 @@
+"""Features of the shapes that a type and a size describe; see `features`."""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER
+from collidecli.engine.geometry.support import Primitive
+from collidecli.engine.narrowphase.convex.feature import (
+    AT_BORDER,
+    EDGES,
+    FACE,
+    FACE_COSINE,
+    LINE,
+    LINE_SINE,
+    LOWER_RIM,
+    RIM_CORNERS,
+    RIM_SINE,
+    UPPER_RIM,
+    Feature,
+)
+
+
+@wp.func(inline=False)
+def primitive_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """See `features.support_feature`."""
+    shape_type = shape.type
+    size = shape.size
+    if shape_type == BOX:
+        return _box_feature(size, direction, corner, code)
+    if shape_type == CYLINDER or shape_type == CONE:
+        return _round_feature(shape_type, size, direction, corner, code)
+    result = Feature()
+    result.code = -1
+    if shape_type == CAPSULE:
+        corner[0] = Vec3(Real(0.0), Real(0.0), -size[1])
+        corner[1] = Vec3(Real(0.0), Real(0.0), size[1])
+        code[0] = 0
+        code[1] = 1
+        result.code = 0
+        if direction[2] >= Real(0.0):
+            result.code = 1
+        if wp.abs(direction[2]) < LINE_SINE and size[1] > Real(0.0):
+            result.kind = LINE
+            result.code = 2
+            result.count = 2
+    return result
+
+
+@wp.func
+def primitive_face_normal(shape: Primitive, direction: Vec3) -> Vec3:
+    """See `features.face_normal`."""
+    shape_type = shape.type
+    normal = Vec3()
+    if shape_type == BOX:
+        for axis in range(3):
+            if wp.abs(direction[axis]) >= FACE_COSINE:
+                normal[axis] = wp.sign(direction[axis])
+    elif direction[2] <= -FACE_COSINE and (shape_type == CYLINDER or shape_type == CONE):
+        normal[2] = Real(-1.0)
+    elif direction[2] >= FACE_COSINE and shape_type == CYLINDER:
+        normal[2] = Real(1.0)
+    return normal
+
+
+@wp.func
+def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    result = Feature()
+    support = Vec3()
+    steep = int(0)
+    flat = int(0)
+    place = int(1)
+    for axis in range(3):
+        support[axis] = size[axis]
+        if direction[axis] < Real(0.0):
+            support[axis] = -size[axis]
+        else:
+            result.code += 2 * place
+        if wp.abs(direction[axis]) > wp.abs(direction[steep]):
+            steep = axis
+        if wp.abs(direction[axis]) < wp.abs(direction[flat]):
+            flat = axis
+        place = 3 * place
+    if wp.abs(direction[steep]) >= FACE_COSINE:
+        u = (steep + 1) % 3
+        v = (steep + 2) % 3
+        result.kind = FACE
+        result.count = 4
+        result.normal[steep] = wp.sign(direction[steep])
+        result.half_width = wp.min(size[u], size[v])
+        for k in range(4):
+            p = support
+            p[u] = size[u]
+            p[v] = size[v]
+            if k == 1 or k == 2:
+                p[u] = -size[u]
+            if k >= 2:
+                p[v] = -size[v]
+            corner[k] = p
+            code[k] = _box_code(p)
+        for k in range(4):
+            code[EDGES + k] = (code[k] + code[(k + 1) % 4]) / 2
+        result.code = (code[0] + code[2]) / 2
+    elif wp.abs(direction[flat]) < LINE_SINE:
+        result.kind = LINE
+        result.count = 2
+        p = support
+        p[flat] = -size[flat]
+        corner[0] = p
+        code[0] = _box_code(p)
+        p[flat] = size[flat]
+        corner[1] = p
+        code[1] = _box_code(p)
+        result.code = (code[0] + code[1]) / 2
+    return result
+
+
+@wp.func
+def _box_code(p: Vec3) -> int:
+    """Number of the vertex with the signs of p."""
+    code = int(0)
+    if p[0] > Real(0.0):
+        code += 2
+    if p[1] > Real(0.0):
+        code += 6
+    if p[2] > Real(0.0):
+        code += 18
+    return code
+
+
+@wp.func
+def _round_feature(
+    shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
+) -> Feature:
+    """Of a cylinder or a cone."""
+    result = Feature()
+    radius = size[0]
+    half_height = size[1]
+    up = direction[2]
+    across = wp.sqrt(direction[0] * direction[0] + direction[1] * direction[1])
+    result.code = 3
+    if up <= -FACE_COSINE or (up >= FACE_COSINE and shape_type == CYLINDER):
+        result.kind = FACE
+        result.count = RIM_CORNERS
+        result.half_width = radius
+        result.normal = Vec3(Real(0.0), Real(0.0), wp.sign(up))
+        first = LOWER_RIM
+        result.code = 0
+        if up > Real(0.0):
+            first = UPPER_RIM
+            result.code = 1
+        p = Vec3(radius, Real(0.0), half_height * wp.sign(up))
+        for k in range(RIM_CORNERS):
+            corner[k] = p
+            code[k] = first + 2 * k
+            code[EDGES + k] = first + 2 * k + 1
+            p = Vec3(Real(0.5) * p[0] - RIM_SINE * p[1], RIM_SINE * p[0] + Real(0.5) * p[1], p[2])
+        return result
+    top_radius = radius
+    off_side = wp.abs(up)
+    toward_side = across
+    if shape_type == CONE:
+        slant = wp.sqrt(Real(4.0) * half_height * half_height + radius * radius)
+        off_side = wp.abs(across * radius - up * Real(2.0) * half_height) / slant
+        toward_side = (across * Real(2.0) * half_height + up * radius) / slant
+        top_radius = Real(0.0)
+    # Nearer to a cone's axis than to its side, the lines of the side differ too little for one to be picked: the apex.
+    if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
+        x = direction[0] / across
+        y = direction[1] / across
+        result.kind = LINE
+        result.count = 2
+        result.code = 2
+        corner[0] = Vec3(radius * x, radius * y, -half_height)
+        corner[1] = Vec3(top_radius * x, top_radius * y, half_height)
+        code[0] = 3
+        code[1] = 4
+        if shape_type == CONE:
+            code[1] = 1
+    elif shape_type == CONE:
+        if Real(2.0) * half_height * up >= radius * across:
+            result.code = 1
+    elif up > Real(0.0):
+        result.code = 4
+    return result
+
+
+@wp.func(inline=False)
+def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
+    """See `features.feature_at`."""
+    shape_type = shape.type
+    size = shape.size
+    within = Real(1.0) - AT_BORDER
+    if shape_type == BOX:
+        code = int(0)
+        place = int(1)
+        for axis in range(3):
+            if point[axis] >= size[axis] * within:
+                code += 2 * place
+            elif point[axis] > -size[axis] * within:
+                code += place
+            place = 3 * place
+        return code
+    if shape_type == CAPSULE:
+        if wp.abs(point[2]) < size[1] * within:
+            return 2
+        return wp.where(point[2] > Real(0.0), 1, 0)
+    if shape_type == CYLINDER or shape_type == CONE:
+        outside = point[0] * point[0] + point[1] * point[1] >= size[0] * size[0] * within * within
+        if point[2] <= -size[1] * within:
+            return wp.where(outside, 3, 0)
+        if point[2] >= size[1] * within:
+            return wp.where(outside, 4, 1)
+        return 2
+    return -1
+
+
+@wp.func(inline=False)
+def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """See `features.line_exit`."""
+    shape_type = shape.type
+    size = shape.size
+    result = Real(wp.inf)
+    if shape_type == BOX:
+        entered = -Real(wp.inf)
+        for axis in range(3):
+            steep = wp.abs(direction[axis])
+            beside = wp.sign(direction[axis]) * origin[axis]
+            # Along the edge's own axis, whose digit is 1, the direction may have no part.
+            if line % 3 != 1 or steep > Real(0.0):
+                result = wp.min(result, (size[axis] - beside) / steep)
+                entered = wp.max(entered, (-size[axis] - beside) / steep)
+            line = line / 3
+        # Beside a box thinner than the offset from its edge there is none of it.
+        if entered > result:
+            return -Real(wp.inf)
+        return result
+    # Side: x^2 + y^2 = (radius - taper * z)^2, radius at z = 0.
+    radius = size[0]
+    taper = Real(0.0)
+    if shape_type == CONE:
+        radius = Real(0.5) * size[0]
+        taper = radius / size[1]
+    x = origin[0]
+    y = origin[1]
+    width = radius - taper * origin[2]
+    narrowing = taper * direction[2]
+    square = direction[0] * direction[0] + direction[1] * direction[1] - narrowing * narrowing
+    half_linear = x * direction[0] + y * direction[1] + width * narrowing
+    result = _leaving_root(square, half_linear, x * x + y * y - width * width)
+    if shape_type != CAPSULE and wp.abs(origin[2] + result * direction[2]) > size[1]:
+        return -Real(wp.inf)
+    if shape_type == CAPSULE:
+        z = origin[2] + result * direction[2]
+        if wp.abs(z) > size[1]:
+            to_end = origin - Vec3(Real(0.0), Real(0.0), wp.sign(z) * size[1])
+            offset = wp.dot(to_end, to_end) - size[0] * size[0]
+            result = _leaving_root(Real(1.0), wp.dot(to_end, direction), offset)
+    return result
+
+
+@wp.func(inline=False)
+def primitive_is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """See `features.is_on_face`."""
+    size = shape.size
+    if shape.type == BOX:
+        off = Real(0.0)
+        for axis in range(3):
+            beyond = wp.abs(point[axis]) - size[axis]
+            if normal[axis] != Real(0.0):
+                beyond = wp.abs(normal[axis] * point[axis] - size[axis])
+            off = wp.max(off, beyond)
+        return off <= near
+    off_axis = wp.sqrt(point[0] * point[0] + point[1] * point[1]) - size[0]
+    return wp.max(off_axis, wp.abs(normal[2] * point[2] - size[1])) <= near
+
+
+@wp.func
+def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
+    """The s where square s^2 + 2 half_linear s + offset grows through 0; -inf where it does not."""
+    discriminant = half_linear * half_linear - square * offset
+    if discriminant < Real(0.0):
+        return -Real(wp.inf)
+    root = wp.sqrt(discriminant)
+    if half_linear > Real(0.0):
+        return -offset / (half_linear + root)
+    if square <= Real(0.0):
+        return -Real(wp.inf)
+    return (root - half_linear) / square

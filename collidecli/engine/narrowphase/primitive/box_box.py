@@ -1,0 +1,268 @@
+"""Box and box."""
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX
+from collidecli.engine.geometry.support import primitive
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, rounding_level
+from collidecli.engine.narrowphase.convex.manifold import (
+    contact_manifold,
+    nearest_staged,
+    separation_along,
+)
+
+MAX_CONTACTS = 9
+"""Two quads meet in at most 8 corners; where those miss the separation by rounding, the witness comes on top."""
+
+PARALLEL = wp.constant(Real(1.5e-8))
+"""Edges at a smaller angle t [rad] are taken as parallel. Were they, their cross product would be no axis of its own,
+and turning one box by t moves nothing by more than t times its size. A larger t loses more; a smaller one would round
+to 1e-16 / t."""
+
+ROUNDING = wp.constant(Real(4.0e-15))
+"""An edge axis wins only by more than this share of the sizes, over the sine of the edges: less is rounding."""
+
+BESIDE = wp.constant(Real(1.0e-10))
+"""Share of the sizes by which a vertex over a face may miss it."""
+
+NEAR = wp.constant(Real(1.0e-7))
+"""Share of the sizes below which the direction between a vertex and its nearest point is worse than an axis: it is
+rounded by 1e-16 over this."""
+
+
+@wp.struct
+class BoxAxis:
+    """The direction with the largest separation. axis: 0-2 a's faces, 3-5 b's, 6 + 3 i + j edges i of a and j of b."""
+
+    separation: Real
+    normal: Vec3
+    axis: int
+
+
+@wp.func
+def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+    """Contacts of two boxes: the corners of the common part of two faces, the ends of an edge, or one point.
+
+    Args:
+        size_a, size_b: half extents [m].
+        pose_b_to_a: b's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up; features of both as `convex.features` numbers a box's.
+    Returns:
+        how many were written, at most MAX_CONTACTS.
+    Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres give the negative side.
+    Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the
+        exact depth, and the exact distance too where the features facing along it lie above each other; else one of
+        the nearest points is a vertex.
+    """
+    a = primitive(BOX, size_a)
+    b = primitive(BOX, size_b)
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    position = wp.transform_get_translation(pose_b_to_a)
+    best = _best_face(size_a, size_b, rotation, position)
+    if best.separation < reach:
+        best = _best_edges(size_a, size_b, rotation, position, best)
+    if best.separation >= reach:
+        return 0
+    point_a = Vec3()
+    missed = Real(wp.inf)
+    if best.axis < 6:
+        count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
+        enough = best.separation + rounding_level(a, b)
+        if count > 0 and nearest_staged(out, row, count) <= enough:
+            return count
+        # A vertex over a face: of b over a's, or of a over b's.
+        witness = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
+        point_a = witness.on_a
+        missed = wp.sqrt(witness.square)
+    else:
+        i = (best.axis - 6) / 3
+        j = (best.axis - 6) % 3
+        on_a = _support(size_a, best.normal)
+        on_b = _support(size_b, -(best.normal * rotation))
+        on_a[i] = Real(0.0)
+        on_b[j] = Real(0.0)
+        shares = _nearest_of_edges(rotation * on_b + position - on_a, rotation, i, j)
+        on_a[i] = wp.clamp(shares[0], -size_a[i], size_a[i])
+        point_a = on_a
+        within = wp.abs(shares[0]) <= size_a[i] and wp.abs(shares[1]) <= size_b[j]
+        if within or best.separation <= Real(0.0):
+            return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    if best.separation > Real(0.0):
+        # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
+        nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
+        distance = wp.sqrt(nearest.square)
+        if distance >= reach:
+            return 0
+        scale = wp.length(size_a) + wp.length(size_b)
+        # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
+        is_beside = missed > BESIDE * scale and distance > NEAR * scale
+        is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
+        if is_beside and not is_nearest:
+            # Of edges all but parallel the axis is rounded, and may pass the distance.
+            direction = (nearest.on_b - nearest.on_a) / distance
+            is_nearest = separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
+        if is_nearest:
+            best.separation = distance
+            best.normal = (nearest.on_b - nearest.on_a) / distance
+            point_a = nearest.on_a
+    return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+
+
+@wp.func
+def _support(size: Vec3, direction: Vec3) -> Vec3:
+    return Vec3(size[0] * wp.sign(direction[0]), size[1] * wp.sign(direction[1]), size[2] * wp.sign(direction[2]))
+
+
+@wp.func
+def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> BoxAxis:
+    best = BoxAxis()
+    best.separation = -Real(wp.inf)
+    position_in_b = position * rotation
+    axes = int(3)  # a variable, so that Warp keeps the loop
+    for i in range(axes):
+        across = size_a[i]
+        across_b = size_b[i]
+        for j in range(axes):
+            across += wp.abs(rotation[i, j]) * size_b[j]
+            across_b += wp.abs(rotation[j, i]) * size_a[j]
+        separation = wp.abs(position[i]) - across
+        if separation > best.separation:
+            best.separation = separation
+            best.axis = i
+        # b's faces come after all of a's: they must win over the best of a's by themselves.
+        separation = wp.abs(position_in_b[i]) - across_b
+        if separation > best.separation:
+            best.separation = separation
+            best.axis = 3 + i
+    if best.axis < 3:
+        best.normal[best.axis] = wp.where(position[best.axis] > Real(0.0), Real(1.0), Real(-1.0))
+    else:
+        j = best.axis - 3
+        facing = wp.where(position_in_b[j] > Real(0.0), Real(1.0), Real(-1.0))
+        best.normal = facing * Vec3(rotation[0, j], rotation[1, j], rotation[2, j])
+    return best
+
+
+@wp.func
+def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, face: BoxAxis) -> BoxAxis:
+    """The best of the face axis and the nine cross products of edges."""
+    best = face
+    scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
+    axes = int(3)  # a variable, so that Warp keeps the loop
+    for i in range(axes):
+        i1 = (i + 1) % 3
+        i2 = (i + 2) % 3
+        for j in range(axes):
+            square = Real(1.0) - rotation[i, j] * rotation[i, j]
+            if square > PARALLEL * PARALLEL:
+                j1 = (j + 1) % 3
+                j2 = (j + 2) % 3
+                # Edge i of a times edge j of b: -R[i2, j] along i1 and R[i1, j] along i2.
+                offset = rotation[i1, j] * position[i2] - rotation[i2, j] * position[i1]
+                across = size_a[i1] * wp.abs(rotation[i2, j]) + size_a[i2] * wp.abs(rotation[i1, j])
+                across += size_b[j1] * wp.abs(rotation[i, j2]) + size_b[j2] * wp.abs(rotation[i, j1])
+                sine = wp.sqrt(rotation[i1, j] * rotation[i1, j] + rotation[i2, j] * rotation[i2, j])
+                if wp.abs(offset) - across > best.separation * sine + ROUNDING * scale:
+                    best.separation = (wp.abs(offset) - across) / sine
+                    best.axis = 6 + 3 * i + j
+    if best.axis >= 6:
+        i = (best.axis - 6) / 3
+        j = (best.axis - 6) % 3
+        edge_b = Vec3(rotation[0, j], rotation[1, j], rotation[2, j])
+        edge_a = Vec3()
+        edge_a[i] = Real(1.0)
+        best.normal = wp.normalize(wp.cross(edge_a, edge_b))
+        if wp.dot(best.normal, position) < Real(0.0):
+            best.normal = -best.normal
+    return best
+
+
+@wp.func
+def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> wp.vec2d:
+    """Where along a's axis i and b's axis j the common perpendicular of the two lines meets them [m]."""
+    cosine = rotation[i, j]
+    square = Real(1.0) - cosine * cosine
+    along_a = start_b_from_a[i]
+    along_b = (
+        rotation[0, j] * start_b_from_a[0] + rotation[1, j] * start_b_from_a[1] + rotation[2, j] * start_b_from_a[2]
+    )
+    return wp.vec2d((along_a - cosine * along_b) / square, (cosine * along_a - along_b) / square)
+
+
+@wp.struct
+class Nearest:
+    """Nearest points of a vertex of one box and the other box, a's frame [m], and their squared distance."""
+
+    square: Real
+    on_a: Vec3
+    on_b: Vec3
+
+
+@wp.func
+def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> Nearest:
+    nearest = Nearest()
+    nearest.square = Real(wp.inf)
+    vertices = int(16)
+    for k in range(vertices):
+        signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
+        if k < 8:
+            on_b = rotation * wp.cw_mul(signs, size_b) + position
+            on_a = _clamped(on_b, size_a)
+        else:
+            on_a = wp.cw_mul(signs, size_a)
+            on_b = rotation * _clamped((on_a - position) * rotation, size_b) + position
+        square = wp.dot(on_b - on_a, on_b - on_a)
+        if square < nearest.square:
+            nearest.square = square
+            nearest.on_a = on_a
+            nearest.on_b = on_b
+    return nearest
+
+
+@wp.func
+def _witness_of_vertices(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
+) -> Nearest:
+    """Witnesses of the separation along a face's normal: of the vertices, the one whose partner misses the other box
+    least; `square` is of the miss [m^2].
+
+    A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
+    """
+    best = Nearest()
+    best.square = Real(wp.inf)
+    vertices = int(16)
+    for k in range(vertices):
+        signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
+        if k < 8:
+            on_a = rotation * wp.cw_mul(signs, size_b) + position - separation * normal
+            missed = on_a - _clamped(on_a, size_a)
+        else:
+            on_a = wp.cw_mul(signs, size_a)
+            on_b = (on_a + separation * normal - position) * rotation
+            missed = on_b - _clamped(on_b, size_b)
+        square = wp.dot(missed, missed)
+        if square < best.square:
+            best.square = square
+            best.on_a = on_a
+            best.on_b = on_a + separation * normal
+    return best
+
+
+@wp.func
+def _clamped(p: Vec3, size: Vec3) -> Vec3:
+    return Vec3(wp.clamp(p[0], -size[0], size[0]), wp.clamp(p[1], -size[1], size[1]), wp.clamp(p[2], -size[2], size[2]))
+
+
+@wp.func
+def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real) -> bool:
+    """Whether the boxes are farther apart than `least` along the line of their nearest points, `distance` apart [m].
+
+    The exact direction separates most; that of points a rounding apart is worse than an axis.
+    """
+    if distance <= least:
+        return False
+    direction = (nearest.on_b - nearest.on_a) / distance
+    return separation_along(primitive(BOX, size_a), primitive(BOX, size_b), pose_b_to_a, direction) > least

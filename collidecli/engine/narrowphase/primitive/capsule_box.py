@@ -1,0 +1,277 @@
+"""Capsule and box."""
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.nearest_on_box import box_feature, feature_step
+from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
+from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
+from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment_end
+
+MAX_CONTACTS = 2
+
+FACE_COSINE = wp.constant(Real(0.9999))
+"""A normal this close to a face's, 0.8 degrees, makes a contact of two points along that face."""
+
+PARALLEL_SINE = wp.constant(Real(1e-4))
+"""A capsule this close to parallel to an edge touches it at two points; see capsule_capsule.py for what it costs."""
+
+SLACK = wp.constant(Real(5e-10))
+"""Share of a face's half extent that a point may lie beyond its border by rounding."""
+
+SAME_PLACE = wp.constant(Real(2e-9))
+"""Share of the shapes' sizes within which two contacts are one, as where the capsule's end is over an edge."""
+
+
+@wp.struct
+class _CapsuleInBox:
+    """The capsule in the box's frame, with where its segment is nearest."""
+
+    center: Vec3
+    axis: Vec3
+    half_length: Real
+    radius: Real
+    half: Vec3
+    nearest: SegmentBox
+
+
+@wp.struct
+class _Touch:
+    """A contact in the box's frame: the point on the capsule."""
+
+    point: Vec3
+    separation: Real
+    feature_a: int
+    feature_b: int
+
+
+@wp.func
+def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+    """Contacts of a capsule and a box: the nearest or deepest point, or two along the face or edge that it lies on.
+
+    Args:
+        size_a: (radius, half length, 0) [m]. size_b: half extents along x, y, z [m].
+        pose_b_to_a: b's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up.
+    Returns:
+        how many were written, at most MAX_CONTACTS. Features of a: 0 the end at -z, 1 the end at +z, 2 the side; of b:
+        `box_feature`.
+    Degenerate: a segment through the box's centre leaves through the nearest face, x before y before z, on its positive
+    side; of equal ways out a face's is taken before an edge's.
+    """
+    center_b = wp.transform_get_translation(pose_b_to_a)
+    bound = size_a[0] + size_a[1] + reach + wp.length(size_b)
+    if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
+        return 0
+    turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    capsule = _seen_from_box(size_a, size_b, center_b, turn)
+    for i in range(3):
+        beyond = wp.abs(capsule.center[i]) - size_b[i] - size_a[1] * wp.abs(capsule.axis[i])
+        if beyond - size_a[0] >= reach:
+            return 0
+    capsule.nearest = segment_and_box(capsule.center, capsule.axis, size_a[1], size_b)
+    outward = capsule.nearest.outward
+    first = _nearest_touch(capsule)
+    if first.separation >= reach:
+        return 0
+    second = first
+    two = False
+    face = _largest(outward)
+    slant = wp.dot(outward, capsule.axis)
+    if wp.abs(outward[face]) > FACE_COSINE:
+        # Steeper than 45 degrees the side does not face the box.
+        if slant * slant < Real(0.5):
+            first, second, two = _along_face(capsule, face, first)
+    else:
+        edge = _largest(capsule.axis)
+        is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
+        if is_parallel and outward[edge] == Real(0.0):
+            first, second, two = _along_edge(capsule, edge, first)
+    scale = size_a[0] + size_a[1] + wp.length(size_b)
+    if two and wp.length(first.point - second.point) <= SAME_PLACE * scale:
+        two = False
+        if second.separation < first.separation:
+            first = second
+    normal = -(turn * outward)
+    kind = 0
+    count = 0
+    if two and first.separation < reach and second.separation < reach:
+        kind = 1
+    if first.separation < reach:
+        point = turn * first.point + center_b
+        stage(out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind)
+        count = 1
+    if two and second.separation < reach:
+        point = turn * second.point + center_b
+        stage(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
+        count += 1
+    return count
+
+
+@wp.func
+def _seen_from_box(size_a: Vec3, size_b: Vec3, center_b: Vec3, turn: Mat33) -> _CapsuleInBox:
+    capsule = _CapsuleInBox()
+    capsule.center = -(center_b * turn)
+    capsule.axis = Vec3(turn[2, 0], turn[2, 1], turn[2, 2])
+    capsule.radius = size_a[0]
+    capsule.half_length = size_a[1]
+    capsule.half = size_b
+    return capsule
+
+
+@wp.func
+def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
+    touch = _Touch()
+    on_segment = capsule.nearest.on_segment
+    outward = capsule.nearest.outward
+    touch.point = capsule.center + on_segment * capsule.axis - capsule.radius * outward
+    touch.separation = capsule.nearest.distance - capsule.radius
+    touch.feature_a = segment_end(on_segment, capsule.half_length)
+    touch.feature_b = box_feature(_side(outward[0]), _side(outward[1]), _side(outward[2]))
+    return touch
+
+
+@wp.func
+def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
+    """Both ends of the part of the line under the capsule's side that lies over a face, and whether there are two.
+
+    The line is one radius from the axis, towards the box. `nearest` stays one of the two where it is at an end of the
+    capsule: a slanting capsule's lowest point is not on the line.
+    """
+    outward = capsule.nearest.outward
+    slant = wp.dot(outward, capsule.axis)
+    under = (outward - slant * capsule.axis) * (-capsule.radius / wp.sqrt(Real(1.0) - slant * slant))
+    middle = capsule.center + under
+    plane = wp.sign(outward[face]) * capsule.half[face]
+    low = -capsule.half_length
+    high = capsule.half_length
+    face_feature = box_feature(0, 0, 0) + feature_step(face, _side(outward[face]))
+    low_border = face_feature
+    high_border = face_feature
+    for j in range(3):
+        if j != face:
+            # Slid along the normal into the face's plane, the line is start + t * rate in the face's axis j.
+            lean = outward[j] / outward[face]
+            start = middle[j] - (middle[face] - plane) * lean
+            rate = capsule.axis[j] - capsule.axis[face] * lean
+            half = capsule.half[j] * (Real(1.0) + SLACK)
+            if wp.abs(rate) * capsule.half_length > SLACK * half:
+                enters = (-half - start) / rate
+                leaves = (half - start) / rate
+                step = feature_step(j, _side(rate))
+                if rate < Real(0.0):
+                    enters = (half - start) / rate
+                    leaves = (-half - start) / rate
+                if enters > low:
+                    low = enters
+                    low_border = face_feature - step
+                if leaves < high:
+                    high = leaves
+                    high_border = face_feature + step
+            elif wp.abs(start) > half * (Real(1.0) + SLACK):
+                high = low
+    two = high - low > SLACK * capsule.half_length
+    first = _on_line(capsule, middle, face, plane, low, low_border)
+    second = _on_line(capsule, middle, face, plane, high, high_border)
+    on_segment = capsule.nearest.on_segment
+    is_end = wp.abs(on_segment) >= capsule.half_length
+    scale = capsule.radius + capsule.half_length + wp.length(capsule.half)
+    falls_short = wp.min(first.separation, second.separation) > nearest.separation + SLACK * scale
+    # Where nothing of the line is over the face, its ends may be beyond those of the capsule.
+    if falls_short or low > high or ((is_end or not two) and _is_over_face(capsule, face)):
+        if on_segment > Real(0.0):
+            second = first
+        first = nearest
+    return first, second, two
+
+
+@wp.func
+def _on_line(capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: Real, feature_b: int) -> _Touch:
+    touch = _Touch()
+    touch.point = middle + at * capsule.axis
+    touch.separation = (touch.point[face] - plane) / capsule.nearest.outward[face]
+    touch.feature_a = segment_end(at, capsule.half_length)
+    touch.feature_b = feature_b
+    return touch
+
+
+@wp.func
+def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
+    """Whether the nearest point's witness on the box is on the face, to rounding."""
+    nearest = capsule.nearest
+    witness = capsule.center + nearest.on_segment * capsule.axis - nearest.distance * nearest.outward
+    over = True
+    for j in range(3):
+        if j != face and wp.abs(witness[j]) > capsule.half[j] * (Real(1.0) + SLACK):
+            over = False
+    return over
+
+
+@wp.func
+def _along_edge(capsule: _CapsuleInBox, edge: int, nearest: _Touch):
+    """Both ends of what a capsule shares with a nearly parallel edge of the box, and whether there are two."""
+    projected = capsule.half_length * wp.abs(capsule.axis[edge])
+    low = wp.max(-capsule.half[edge], capsule.center[edge] - projected)
+    high = wp.min(capsule.half[edge], capsule.center[edge] + projected)
+    two = high - low > SLACK * capsule.half_length
+    first = nearest
+    second = nearest
+    if two:
+        first = _over_edge(capsule, edge, low, nearest.feature_b)
+        second = _over_edge(capsule, edge, high, nearest.feature_b)
+    return first, second, two
+
+
+@wp.func
+def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -> _Touch:
+    touch = _Touch()
+    outward = capsule.nearest.outward
+    on_segment = (at - capsule.center[edge]) / capsule.axis[edge]
+    on_axis = capsule.center + on_segment * capsule.axis
+    # The witness on the box is on its edge exactly: what the two are short of parallel goes to the round side.
+    on_edge = Vec3(at, at, at)
+    for j in range(3):
+        if j != edge:
+            on_edge[j] = wp.sign(outward[j]) * capsule.half[j]
+    touch.separation = wp.dot(outward, on_axis - on_edge) - capsule.radius
+    touch.point = on_edge + touch.separation * outward
+    # The share ends where the box's edge does, at a vertex, or where the capsule does.
+    touch.feature_a = SIDE
+    touch.feature_b = edge_feature
+    if wp.abs(at) >= capsule.half[edge]:
+        touch.feature_b = edge_feature + feature_step(edge, _side(at))
+    else:
+        touch.feature_a = END_LOW
+        if on_segment > Real(0.0):
+            touch.feature_a = END_HIGH
+    return touch
+
+
+@wp.func
+def _largest(v: Vec3) -> int:
+    largest = 0
+    if wp.abs(v[1]) > wp.abs(v[largest]):
+        largest = 1
+    if wp.abs(v[2]) > wp.abs(v[largest]):
+        largest = 2
+    return largest
+
+
+@wp.func
+def _square_off(axis: Vec3, along: int) -> Real:
+    """Squared sine of the angle between unit `axis` and a coordinate axis."""
+    square = Real(0.0)
+    for j in range(3):
+        if j != along:
+            square += axis[j] * axis[j]
+    return square
+
+
+@wp.func
+def _side(x: Real) -> int:
+    if x > Real(0.0):
+        return 1
+    if x < Real(0.0):
+        return -1
+    return 0

@@ -1,0 +1,71 @@
+"""Any two convex shapes: distance by GJK, depth by EPA or MPR, then the manifold along the normal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.narrowphase.convex.features import faced
+from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
+from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+
+MAX_CONTACTS = MAX_MANIFOLD
+
+INEXACT = wp.constant(1 << 16)
+"""Added to the count of contacts where a limit ended the search for the depth: it is then an upper bound."""
+
+
+def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`collide_convex_convex` with one way to find the separation."""
+
+    @wp.func(name=name)
+    def collide_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+        found = separate(a, b, pose_b_to_a, reach)
+        if found.separation >= reach:
+            return 0
+        rotation = wp.transform_get_rotation(pose_b_to_a)
+        facing_a = faced(a, found.normal)
+        facing_b = faced(b, wp.quat_rotate_inv(rotation, -found.normal))
+        best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
+        if best.separation >= reach:
+            return 0
+        # The face whose normal it is faces it still.
+        if best.of == 1:
+            facing_b = faced(b, wp.quat_rotate_inv(rotation, -best.normal))
+        elif best.of == 2:
+            facing_a = faced(a, best.normal)
+        count = manifold_along(
+            facing_a,
+            facing_b,
+            pose_b_to_a,
+            reach,
+            best,
+            found.separation,
+            found.normal,
+            found.point_a,
+            out,
+            row,
+        )
+        if found.exact == 0:
+            count += INEXACT
+        return count
+
+    return collide_convex_convex
+
+
+collide_convex_convex = collision_by(separate, "collide_convex_convex")
+"""Contacts of two convex shapes of any types but plane.
+
+Args:
+    a, b: `Primitive` of any type but plane, or `Polytope`.
+    pose_b_to_a: b's frame in a's.
+    reach: contacts whose separation is at least this are left out [m].
+    out, row: contacts go to rows `row` and up; features as in `convex.features`.
+Returns:
+    how many were written, at most MAX_CONTACTS; INEXACT on top where the depth is an upper bound.
+"""
+
+collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_convex_by_mpr")
+"""The same with MPR's approximate depth of shapes that overlap."""

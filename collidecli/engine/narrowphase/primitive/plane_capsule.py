@@ -1,0 +1,51 @@
+"""Plane and capsule."""
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+
+MAX_CONTACTS = 2
+
+
+@wp.func
+def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+    """Contacts of the half-space z <= 0 and a capsule: the lowest point, and the far end of the line under its side.
+
+    Args:
+        size_a: unused. size_b: (radius, half length, 0) [m].
+        pose_b_to_a: b's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up.
+    Returns:
+        how many were written, at most MAX_CONTACTS. Features of b: 0 its end at -z, 1 its end at +z.
+    Degenerate: a capsule that lies flat has both ends equally low, 0 first. One that stands more than 45 degrees steep,
+    or has no length, has its lowest point alone.
+    """
+    center = wp.transform_get_translation(pose_b_to_a)
+    radius = size_b[0]
+    axis = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    low_end = 0
+    if axis[2] < Real(0.0):
+        low_end = 1
+        axis = -axis
+    along = size_b[1] * axis
+    separation = center[2] - along[2] - radius
+    if separation >= reach:
+        return 0
+    up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    flatness = axis[0] * axis[0] + axis[1] * axis[1]
+    count = 1
+    if flatness > Real(0.5) and size_b[1] > Real(0.0):
+        # The lowest point of the upper end's ball is inside the capsule. The line under the side is one radius off the
+        # axis, along the unit vector (axis_z * axis - up) / across.
+        across = wp.sqrt(flatness)
+        sideways = radius * axis[2] / across
+        far_separation = center[2] + along[2] - radius * across
+        if far_separation < reach:
+            far = center + along + sideways * axis
+            stage(out, row + 1, Vec3(far[0], far[1], Real(0.0)), up, far_separation, -1, 1 - low_end, 1)
+            count = 2
+    lowest = center - along
+    stage(out, row, Vec3(lowest[0], lowest[1], Real(0.0)), up, separation, -1, low_end, count - 1)
+    return count

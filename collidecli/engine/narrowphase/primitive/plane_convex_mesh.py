@@ -1,0 +1,51 @@
+"""Plane and convex hull."""
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Primitive
+from collidecli.engine.narrowphase.convex.feature import CODE_ROOM, RIM_COUNT
+from collidecli.engine.narrowphase.convex.features import support_feature
+
+MAX_CONTACTS = RIM_COUNT + 1
+"""The corners of the face that faces the plane, and the deepest vertex where that is none of them."""
+
+
+@wp.func
+def collide_plane_convex_mesh(
+    plane: Primitive, hull: HullShape, pose_b_to_a: Pose, reach: Real, out: Staging, row: int
+) -> int:
+    """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
+
+    Args:
+        pose_b_to_a: the hull's frame in the plane's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up; features: -1, and the vertex as `convex.features` numbers it.
+    Returns:
+        how many were written, at most MAX_CONTACTS. The least separation is exact.
+    """
+    up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
+    deepest = farthest_vertex(hull, down_in_hull)
+    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code = wp.zeros(shape=CODE_ROOM, dtype=int)
+    feature = support_feature(hull, down_in_hull, corner, code)
+    written = int(0)
+    is_there = int(0)
+    for k in range(feature.count):
+        p = wp.transform_point(pose_b_to_a, corner[k])
+        if code[k] == 3 * deepest:
+            is_there = 1
+        if p[2] < reach:
+            on_plane = Vec3(p[0], p[1], Real(0.0))
+            stage(out, row + written, on_plane, up, p[2], -1, code[k], 0)
+            written += 1
+    if is_there == 0:
+        p = wp.transform_point(pose_b_to_a, hull.point[hull.vertex + deepest])
+        if p[2] < reach:
+            on_plane = Vec3(p[0], p[1], Real(0.0))
+            stage(out, row + written, on_plane, up, p[2], -1, 3 * deepest, 0)
+            written += 1
+    return written

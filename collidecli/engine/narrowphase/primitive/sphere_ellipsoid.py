@@ -1,0 +1,37 @@
+"""Sphere and ellipsoid."""
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.nearest_on_ellipsoid import nearest_on_ellipsoid
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+
+MAX_CONTACTS = 1
+
+
+@wp.func
+def collide_sphere_ellipsoid(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+    """Contact of a sphere and an ellipsoid: the point of its surface nearest to the sphere's centre.
+
+    Args:
+        size_a: (radius, 0, 0) [m]. size_b: semi-axes along x, y, z [m].
+        pose_b_to_a: b's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up.
+    Returns:
+        how many were written, at most MAX_CONTACTS. No features.
+    Degenerate: as `nearest_on_ellipsoid`: a centre in the middle leaves along the shortest axis.
+    """
+    center = wp.transform_get_translation(pose_b_to_a)
+    radius = size_a[0]
+    bound = radius + reach + wp.max(size_b[0], wp.max(size_b[1], size_b[2]))
+    if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
+        return 0
+    rotation = wp.transform_get_rotation(pose_b_to_a)
+    nearest = nearest_on_ellipsoid(size_b, -wp.quat_rotate_inv(rotation, center))
+    separation = nearest.distance - radius
+    if separation >= reach:
+        return 0
+    normal = -wp.quat_rotate(rotation, nearest.outward)
+    stage(out, row, radius * normal, normal, separation, -1, -1, 0)
+    return 1

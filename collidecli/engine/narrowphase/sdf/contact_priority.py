@@ -1,0 +1,48 @@
+"""Which contacts of a pair with a signed distance field count, by their ranks."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Real
+from collidecli.engine.narrowphase.contact_merging import RANK, join_kernel
+
+LOOKS_OUT = wp.constant(1)
+"""Rank of a contact whose surface looks away from the other shape: it counts where it overlaps deepest."""
+NOT_LOWEST = wp.constant(2)
+"""Rank of a corner of a round shape's facets that go on down beside it: it counts where it is nearest."""
+
+
+@wp.func
+def without_those_that_look_away(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+) -> int:
+    """Drops contacts of a rank, but keeps the deepest of them where no other is as deep, or where there is no other.
+
+    One that looks away must overlap for that.
+    """
+    kept = int(0)
+    deepest = Real(wp.inf)
+    for i in range(count):
+        if contact[first + i].kind < RANK:
+            deepest = wp.min(deepest, contact[first + i].separation)
+            swap_contacts(contact, first + kept, first + i)
+            kept += 1
+    held = int(-1)
+    nearest = deepest
+    for i in range(kept, count):
+        here = contact[first + i].separation
+        may = kept == 0 or here < Real(0.0) or contact[first + i].kind >= NOT_LOWEST * RANK
+        if may and here < nearest:
+            nearest = here
+            held = i
+    if held < 0:
+        return kept
+    swap_contacts(contact, first + kept, first + held)
+    return kept + 1
+
+
+join_field_contacts = join_kernel(without_those_that_look_away)

@@ -1,0 +1,74 @@
+"""Which contacts of triangles count, by their ranks; see `triangle`."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.real import Real
+from collidecli.engine.geometry.support import core_radius
+from collidecli.engine.narrowphase.contact_merging import RANK, join_kernel
+from collidecli.engine.narrowphase.triangles.convex_triangle import BURIED, LAST_RESORT
+
+DEEPER = wp.constant(Real(2.0))
+"""How many times as deep as the others a last resort must be. Leaving a small triangle sideways is no longer a way than
+leaving the surface around it, but for the surface's bends."""
+
+TOUCHING = wp.constant(Real(1.0e-6))
+"""Of a convex shape's size: what is no deeper than this touches, and is left along the surface's normal."""
+
+
+@wp.func
+def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real, least: Real) -> int:
+    """Drops contacts of the last ranks, but keeps the deepest of them where no other's separation is below `deep` [m],
+    or where it is DEEPER than those, and by more than `least` [m].
+
+    So a pair whose cores cross never has contacts of its rounding alone, nor is it much less deep than what crosses.
+    A `deep` of -inf: where it is the deepest of all; so is a BURIED one always.
+    """
+    kept = int(0)
+    deepest = Real(wp.inf)
+    for i in range(count):
+        if contact[first + i].kind < LAST_RESORT * RANK:
+            deepest = wp.min(deepest, contact[first + i].separation)
+            swap_contacts(contact, first + kept, first + i)
+            kept += 1
+    held = int(-1)
+    for i in range(kept, count):
+        limit = Real(wp.inf)
+        if deep == -Real(wp.inf) or contact[first + i].kind >= BURIED * RANK:
+            limit = deepest
+        elif deepest < deep:
+            limit = wp.min(deepest * DEEPER, deepest - least)
+        if held >= 0:
+            limit = wp.min(limit, contact[first + held].separation)
+        if contact[first + i].separation < limit:
+            held = i
+    if held < 0:
+        return kept
+    swap_contacts(contact, first + kept, first + held)
+    return kept + 1
+
+
+@wp.func
+def those_of_triangles(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+) -> int:
+    """Of a convex shape and the triangles of a surface."""
+    convex = wp.where(swapped, row[1], row[0])
+    deep = -core_radius(rows.type[convex], rows.size[convex])
+    return without_last_resorts(contact, first, count, deep, TOUCHING * wp.length(rows.size[convex]))
+
+
+@wp.func
+def those_of_surfaces(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+) -> int:
+    """Of two surfaces."""
+    return without_last_resorts(contact, first, count, -Real(wp.inf), Real(0.0))
+
+
+join_triangles = join_kernel(those_of_triangles, merges=True)
+join_surfaces = join_kernel(those_of_surfaces)

@@ -1,0 +1,371 @@
+"""The least translation that takes a convex shape out of a surface of triangles, per region of overlap.
+
+Contacts of single triangles do not tell how far a shape must move to be free of all of them. Once the contacts of a
+pair are known and some overlap deeply, the deepest is verified: the shape, moved along its normal, must be free where
+the contact says so, and a point of one body inside the other proves that no translation much shorter can do. Otherwise
+directions are searched: normals of contacts and of triangles nearby, and a fixed set. The best are refined: by
+sequential quadratic programming, in which each triangle that was left last along a direction gives a plane, and the
+point of all planes' half-spaces that is nearest to the origin is the next translation; and by a pattern search.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.cells import Instances
+from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.geometry.bounds import bounding_box
+from collidecli.engine.geometry.hulls import FACE_ROW, HullShape
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
+from collidecli.engine.geometry.support import Primitive, Vertex
+from collidecli.engine.narrowphase.contact_merging import each_feature_once
+from collidecli.engine.narrowphase.convex.features import feature_at
+from collidecli.engine.narrowphase.convex.gjk import nearest_of_cores
+from collidecli.engine.narrowphase.convex.penetration import PARTING, cores_of
+from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
+from collidecli.engine.narrowphase.triangles.convex_direction_search import (
+    FROM_CONTACTS,
+    WAYS,
+    Least,
+    add_way,
+    allowed_in,
+    better,
+    search,
+)
+from collidecli.engine.narrowphase.triangles.convex_region import Region, own_half_extents
+from collidecli.engine.narrowphase.triangles.convex_regions import MOST_REGIONS, find_regions
+from collidecli.engine.narrowphase.triangles.convex_sweep import RECENT, TOUCH, Sweep, first_free
+from collidecli.engine.narrowphase.triangles.heightfield_penetration import middle_of
+from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
+from collidecli.engine.pair_query import Query, query_of
+from collidecli.engine.runtime.kernel import kernel
+
+# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument. Loops are plain.
+# ruff: noqa: F811
+
+SHALLOW = wp.constant(Real(0.05))
+"""Share of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper keep
+the contacts of single triangles. Measured: all of 56 such poses within 2 % of the least translation."""
+WITHIN = wp.constant(Real(1.02))
+"""A translation along a contact's normal counts where it is at most this many times a lower bound of all of them."""
+ALIKE = wp.constant(Real(0.9))
+"""Cosine of two contacts' normals below which they may belong to two regions."""
+EQUAL_DEPTH = wp.constant(Real(1.0e-6))
+"""Share of the smaller one's size: depths that differ by no more are one."""
+
+
+@wp.func
+def depth_in_shape(shape: Primitive, point: Vec3) -> Real:
+    """At most how far a point in a shape is from its surface [m]; 0 or less outside. Exact but for ellipsoids."""
+    size = shape.size
+    across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
+    if shape.type == BOX:
+        beside = size - wp.abs(point)
+        return wp.min(beside[0], wp.min(beside[1], beside[2]))
+    if shape.type == CYLINDER:
+        return wp.min(size[0] - across, size[1] - wp.abs(point[2]))
+    if shape.type == CONE:
+        slant = wp.sqrt(size[0] * size[0] + Real(4.0) * size[1] * size[1])
+        to_side = (size[0] * (size[1] - point[2]) - Real(2.0) * size[1] * across) / slant
+        return wp.min(point[2] + size[1], to_side)
+    if shape.type == ELLIPSOID:
+        scaled = wp.length(wp.cw_div(point, size))
+        return (Real(1.0) - scaled) * wp.min(size[0], wp.min(size[1], size[2]))
+    if shape.type == CAPSULE:
+        on_axis = Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
+        return size[0] - wp.length(point - on_axis)
+    return size[0] - wp.length(point)
+
+
+@wp.func
+def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
+    """The same in a hull."""
+    least = Real(wp.inf)
+    for face in range(shape.face_count):
+        normal = shape.point[shape.normal + face]
+        corner = shape.point[shape.vertex + shape.table[shape.face + face * FACE_ROW + 1]]
+        least = wp.min(least, wp.dot(normal, corner - point))
+    return least
+
+
+@wp.func(inline=False)
+def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> StagedContact:
+    """The contact of a translation: where the shape, once it is moved, still touches the surface."""
+    contact = StagedContact()
+    contact.normal = -best.way
+    contact.separation = -best.t
+    cores = pair
+    triangle = named_of(surface, best.number)
+    cores.b = corners_of(surface, best.number)
+    cores.position = pair.position - best.t * best.way - PARTING * sweep.size * best.normal
+    nearest = nearest_of_cores(cores, -best.normal, Real(wp.inf), simplex)
+    contact.point = nearest.on_a + pair.radius_a * nearest.normal
+    foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.way - pair.position)
+    contact.feature_a = feature_at(a, contact.point, nearest.normal)
+    contact.feature_b = triangle_feature_at(triangle, foot)
+    return contact
+
+
+@wp.func
+def lower_bound(a: Any, pair: Any, surface: Any, contact: StagedContact) -> Real:
+    """At least how far a shape must move: how deep either witness of a contact is in the other body [m]."""
+    on_a = wp.transpose(pair.rotation) * (contact.point - pair.position)
+    of_a = depth_inside(surface, on_a)
+    return wp.max(of_a, depth_in_shape(a, contact.point + contact.separation * contact.normal))
+
+
+@wp.func
+def region_of(regions: wp.array[Region], count: int, contact: StagedContact) -> int:
+    """The region that is nearest to the middle between a contact's points."""
+    point = contact.point + Real(0.5) * contact.separation * contact.normal
+    nearest = int(0)
+    least = Real(wp.inf)
+    for k in range(count):
+        off = point - wp.max(regions[k].lower, wp.min(regions[k].upper, point))
+        if wp.length_sq(off) < least:
+            least = wp.length_sq(off)
+            nearest = k
+    return nearest
+
+
+@wp.struct
+class Written:
+    """count: contacts that a pair has now. changed: 1 where any of them is new. exact: as of `FreeAt`."""
+
+    count: int
+    changed: int
+    exact: int
+
+
+@wp.func(inline=False)
+def settle_region(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    regions: wp.array[Region],
+    region_count: int,
+    region: int,
+    contact: wp.array[StagedContact],
+    first: int,
+    before: Written,
+    room: int,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Written:
+    """Gives the deepest contact of a region the least translation, and drops those that claim more.
+
+    region: its number, of region_count; with one region at most every contact of the pair is in it. room: rows that the
+    pair has.
+    """
+    result = before
+    near = sweep
+    deepest = int(-1)
+    bound = Real(0.0)
+    for i in range(first, first + before.count):
+        counts = contact[i].separation < Real(0.0)
+        if counts and region_count >= 2:
+            counts = region_of(regions, region_count, contact[i]) == region
+        if counts and (deepest < 0 or contact[i].separation < contact[wp.max(deepest, 0)].separation):
+            deepest = i
+    best = Least()
+    best.t = Real(wp.inf)
+    best.exact = 1
+    if deepest >= 0:
+        depth = -contact[deepest].separation
+        for i in range(first, first + before.count):
+            if contact[i].separation * WITHIN <= -depth:
+                bound = wp.max(bound, lower_bound(a, pair, surface, contact[i]))
+        best.way = allowed_in(surface, sweep, -contact[deepest].normal)
+        best = better(best, first_free(a, pair, surface, sweep, best.way, Real(wp.inf), recent, simplex), best.way)
+        if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
+            # Less than a witness is deep: the region is not all that must be left.
+            near.in_region = 0
+            best.t = Real(wp.inf)
+            free = first_free(a, pair, surface, near, best.way, Real(wp.inf), recent, simplex)
+            best = better(best, free, best.way)
+        along = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+        if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
+            return result
+    if best.t > bound * WITHIN:
+        ways = wp.zeros(shape=wp.static(WAYS), dtype=Vec3)
+        given = int(0)
+        for i in range(first, first + before.count):
+            if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
+                given = add_way(ways, given, allowed_in(surface, sweep, -contact[i].normal))
+        best = search(a, pair, surface, near, best, ways, given, recent, simplex)
+        if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
+            near.in_region = 0
+            best.t = Real(wp.inf)
+            best = search(a, pair, surface, near, best, ways, given, recent, simplex)
+    if best.number < 0 or best.t == Real(wp.inf):
+        result.exact = wp.min(result.exact, best.exact)
+        return result
+    result.exact = wp.min(result.exact, best.exact)
+    if deepest >= 0:
+        depth = -contact[deepest].separation
+        same = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+        if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
+            return result
+    elif before.count < room:
+        deepest = first + before.count
+        result.count += 1
+    else:
+        result.exact = 0
+        return result
+    contact[deepest] = contact_of(a, pair, surface, sweep, best, simplex)
+    result.changed = 1
+    i = first
+    while i < first + result.count:
+        drops = i != deepest and contact[i].separation < -best.t
+        if drops and region_count >= 2:
+            drops = region_of(regions, region_count, contact[i]) == region
+        if drops:
+            result.count -= 1
+            if first + result.count == deepest:
+                deepest = i
+            swap_contacts(contact, i, first + result.count)
+        else:
+            i += 1
+    return result
+
+
+@wp.func(inline=False)
+def settle_pair(
+    a: Any,
+    surface: Any,
+    query: Query,
+    size: Real,
+    scale: Real,
+    contact: wp.array[StagedContact],
+    first: int,
+    count: int,
+    room: int,
+) -> Written:
+    """Gives the deepest contact of each region of a pair the least translation.
+
+    size, scale: of the smaller and the larger of the two [m]. contact: the pair's from `first` on, `count` of `room`.
+    """
+    pair = cores_of(a, TriangleShape(), query.pose_b_to_a)
+    sweep = Sweep()
+    sweep.rotation = pair.rotation
+    sweep.position = pair.position
+    pose = wp.transform_inverse(query.pose_b_to_a)
+    box = bounding_box(a.type, a.size, pose, TOUCH * scale)
+    sweep.lower = box.lower
+    sweep.upper = box.upper
+    sweep.half = own_half_extents(a)
+    sweep.middle = wp.transform_point(pose, middle_of(a))
+    sweep.touch = TOUCH * scale
+    sweep.size = size
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
+    for k in range(wp.static(RECENT)):
+        recent[k] = -1
+    result = Written()
+    result.count = count
+    result.exact = 1
+    if is_one_sided(surface):
+        # Its contacts leave by the front, each along the normal of its triangle.
+        return result
+    regions = wp.zeros(shape=wp.static(MOST_REGIONS), dtype=Region)
+    region_count = int(1)
+    # What hangs together with the middle of a shape in the solid is taken to be all of the overlap.
+    is_inside = depth_inside(surface, sweep.middle) > Real(0.0)
+    deepest = first
+    for i in range(first, first + count):
+        if contact[i].separation < contact[deepest].separation:
+            deepest = i
+    for i in range(first, first + count):
+        is_alike = contact[i].separation >= Real(0.0) or wp.dot(contact[i].normal, contact[deepest].normal) >= ALIKE
+        if not is_alike and not is_inside:
+            region_count = 2
+    if region_count == 2:
+        region_count = find_regions(a, pair, surface, sweep, regions, simplex)
+    if region_count < 2:
+        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, room, recent, simplex)
+    sweep.in_region = 1
+    for region in range(region_count):
+        sweep.region = regions[region]
+        result = settle_region(
+            a, pair, surface, sweep, regions, region_count, region, contact, first, result, room, recent, simplex
+        )
+    return result
+
+
+@wp.func
+def candidate_row_a(rows: ShapeRows, row: wp.vec2i) -> int:
+    """The row of a candidate's convex shape."""
+    return wp.where(rows.type[row[0]] <= rows.type[row[1]], row[0], row[1])
+
+
+@wp.func
+def candidate_row_b(rows: ShapeRows, row: wp.vec2i) -> int:
+    """The row of a candidate's surface."""
+    return wp.where(rows.type[row[0]] <= rows.type[row[1]], row[1], row[0])
+
+
+def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel that gives pairs of a convex shape and a surface the depths of their regions.
+
+    surface_of(rows, surfaces, query): the surface of a pair. shape_a: `primitive_of` or `hull_of`.
+    """
+
+    def settle_depths(
+        rows: ShapeRows,
+        margins: Margins,
+        instances: Instances,
+        candidates: Candidates,
+        surfaces: Any,
+        order: wp.array[wp.int32],
+        start: int,
+        parts: int,
+        piece_end: wp.array[wp.int32],
+        limit: int,
+        inexact: wp.array[wp.int32],
+        contact: wp.array[StagedContact],
+        most: int,
+    ):
+        """One thread a candidate of a bucket, whose contacts have been joined, in rows for `most` a piece."""
+        thread = wp.tid()
+        candidate = order[start + thread]
+        count = candidates.found[candidate]
+        first = candidates.first[candidate]
+        nearest = Real(0.0)
+        for i in range(first, first + count):
+            nearest = wp.min(nearest, contact[i].separation)
+        is_deep = nearest < Real(0.0)
+        if is_deep:
+            extents = own_half_extents(shape_a(rows, candidate_row_a(rows, candidates.row[candidate])))
+            other = rows.size[candidate_row_b(rows, candidates.row[candidate])]
+            least = wp.min(extents[0], wp.min(extents[1], extents[2]))
+            is_deep = nearest < -SHALLOW * wp.min(least, wp.max(other[0], wp.max(other[1], other[2])))
+        if is_deep:
+            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            a = shape_a(rows, query.row_a)
+            surface = surface_of(rows, surfaces, query)
+            begin = int(0)
+            if thread > 0:
+                begin = piece_end[thread * parts - 1]
+            room = (piece_end[(thread + 1) * parts - 1] - begin) * most
+            size_a = wp.length(rows.size[query.row_a])
+            size_b = wp.length(rows.size[query.row_b])
+            written = settle_pair(
+                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, room
+            )
+            if written.exact == 0:
+                wp.atomic_add(inexact, 0, 1)
+            if written.changed == 1:
+                row = candidates.row[candidate]
+                swapped = rows.type[row[0]] > rows.type[row[1]]
+                count = each_feature_once(contact, first, written.count, swapped)
+                candidates.found[candidate] = count
+                candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
+
+    settle_depths.__annotations__["surfaces"] = surfaces_type
+    return kernel(settle_depths)

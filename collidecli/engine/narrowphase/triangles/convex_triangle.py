@@ -1,0 +1,365 @@
+"""A convex shape and one triangle of a mesh.
+
+Apart: GJK's nearest points, where their direction belongs to the mesh's surface there (see `surface`); else the
+triangle has no nearest point of its own, and what of the shape lies above it is found along its normal.
+
+Crossing: EPA's least translation off the triangle, where it belongs to the surface; a triangle by itself is often left
+fastest sideways, over an edge that others go on from. Such a one is left along its normal: what of the shape is behind
+it counts, unless another triangle is nearer to that. The side is the triangle's front for closed meshes, and for open
+ones that on which the shape's origin is.
+
+Behind: what lies wholly within a closed mesh is pushed out through the triangle nearest to it. Of an open one with a
+front, what is behind a triangle without crossing it has no contact with it.
+"""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, place_of, stage
+from collidecli.engine.geometry.meshes import (
+    TriangleShape,
+    shares_of,
+)
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
+from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.narrowphase.contact_merging import RANK
+from collidecli.engine.narrowphase.convex.analytic_early_out import toward
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
+from collidecli.engine.narrowphase.convex.features import feature_at
+from collidecli.engine.narrowphase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
+from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along
+from collidecli.engine.narrowphase.convex.penetration import common_point, cores_of, depth_by_epa
+from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
+from collidecli.engine.narrowphase.sub_pairs import INEXACT
+from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_inside, has_nearer, spot_at, spot_of_edge
+from collidecli.engine.narrowphase.triangles.normal_cone import RISE
+
+MAX_CONTACTS = 20
+"""Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
+MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
+LAST_RESORT = wp.constant(2)
+"""Rank of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's normal.
+"""
+BURIED = wp.constant(3)
+"""Rank of the way out of a shape whose origin is inside: it counts where it is deeper than all others of its pair."""
+NEARER = wp.constant(Real(1.0 - 1.0e-6))
+"""Another triangle is nearer when it is so by more than this share."""
+CROSSES = wp.constant(Real(1.0e-9))
+"""Sine of the angle between a segment and an edge from which on there is one direction across both."""
+WITHIN = wp.constant(Real(-1.0e-9))
+"""Weight of a corner from which on a point is above a triangle."""
+
+
+@wp.struct
+class Crossing:
+    """How a core leaves a triangle that it crosses: depth [m], unit normal from a to the triangle, a's frame. One that
+    is apart has a negative depth.
+
+    on_a: core a's witness. belongs: 1 where the direction belongs to the surface. exact: as in `Separation`.
+    """
+
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    belongs: int
+    exact: int
+
+
+@wp.func
+def side_of(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
+    """The triangle's normal on the side that a shape crossing it is pushed to, the mesh's frame."""
+    if closed == 0:
+        origin_a = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
+        if wp.dot(shape.normal, origin_a - shape.p) < Real(0.0):
+            return -shape.normal
+    return shape.normal
+
+
+@wp.func(inline=False)
+def flat_crossing(cores: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+    """Of a point or a segment: over the triangle's side or over one of its edges, whichever is the shortest."""
+    result = Crossing()
+    result.exact = 1
+    half = Vec3()
+    if cores.a.type == CAPSULE:
+        half = cores.a.size[1] * Vec3(cores.rotation[2, 0], cores.rotation[2, 1], cores.rotation[2, 2])
+    middle = -(wp.transpose(cores.rotation) * cores.position)
+    # The least of the directions that belong, the side's among them; and of all.
+    least = wp.dot(side, cores.b.p - middle) + wp.abs(wp.dot(side, half))
+    result.depth = least
+    best = side
+    for k in range(3):
+        edge = corner_of(cores.b, k + 1) - corner_of(cores.b, k)
+        way = wp.cross(half, edge)
+        length = wp.length(way)
+        if length > CROSSES * wp.length(half) * wp.length(edge):
+            way = way / length
+            if wp.dot(way, corner_of(cores.b, (k + 2) % 3) - corner_of(cores.b, k)) > Real(0.0):
+                way = -way
+            depth = wp.dot(way, corner_of(cores.b, k) - middle)
+            spot = spot_of_edge(meshes, cores.b, k, way)
+            belongs = spot.belongs == 1 and (closed == 0 or wp.dot(way, spot.outward) > Real(0.0))
+            if belongs and depth < least:
+                least = depth
+                best = way
+                result.depth = depth
+                result.belongs = 1
+            elif result.belongs == 0 and depth < result.depth:
+                result.depth = depth
+                best = way
+    result.normal = -(cores.rotation * best)
+    if wp.length_sq(half) > Real(0.0):
+        result.on_a = common_point(cores, result.depth, result.normal, simplex)
+    return result
+
+
+@wp.func(inline=False)
+def solid_crossing(cores: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+    """Of a core with volume: the least translation."""
+    found = depth_by_epa(cores, simplex, count)
+    result = Crossing()
+    result.depth = found.depth
+    result.normal = found.normal
+    result.on_a = found.on_a
+    result.exact = found.exact
+    way = -(wp.transpose(cores.rotation) * found.normal)
+    on_b = wp.transpose(cores.rotation) * (found.on_a - found.depth * found.normal - cores.position)
+    spot = spot_at(meshes, cores.b, on_b, way)
+    result.belongs = spot.belongs
+    if closed == 1 and wp.dot(way, spot.outward) <= Real(0.0):
+        result.belongs = 0
+    return result
+
+
+@wp.func(inline=False)
+def contacts_above(
+    a: Any,
+    b: TriangleShape,
+    meshes: Any,
+    mesh: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    way: Vec3,
+    crosses: bool,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of what of a shape lies above a triangle, or behind it where `crosses`, along one direction.
+
+    way: unit, off the triangle, the mesh's frame. Those behind it are left out to which another triangle is nearer.
+    """
+    rotation = wp.transform_get_rotation(pose_b_to_a)
+    into_b = wp.transform_inverse(pose_b_to_a)
+    normal = -wp.quat_rotate(rotation, way)
+    radius = core_radius(a.type, a.size)
+    count = feature_contacts(a, b, pose_b_to_a, reach, normal, out, row)
+    if count == 0:
+        point = support_point(a, normal)
+        separation = separation_along(a, b, pose_b_to_a, normal)
+        foot = wp.transform_point(into_b, point + separation * normal)
+        shares = shares_of(b.p, b.q, b.r, foot)
+        if separation < reach and wp.min(shares[0], wp.min(shares[1], shares[2])) >= WITHIN:
+            stage(out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0)
+            count = 1
+    kept = int(0)
+    for k in range(count):
+        contact = out.contact[place_of(out, row + k)]
+        height = contact.separation + radius
+        stays = height >= Real(0.0) or crosses
+        if stays and height < Real(0.0):
+            core = wp.transform_point(into_b, contact.point - radius * normal)
+            stays = not has_nearer(meshes, mesh, core, -height * NEARER, way)
+        if stays:
+            contact.kind += RANK
+            out.contact[place_of(out, row + kept)] = contact
+            kept += 1
+    return kept
+
+
+@wp.func(inline=False)
+def those_that_belong(
+    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: Staging, row: int, count: int
+) -> int:
+    """Keeps the contacts at whose place on the mesh their normal belongs, and the nearest; returns how many.
+
+    The normal of an edge is not that of what lies beside it.
+    """
+    into_b = wp.transform_inverse(pose_b_to_a)
+    way = -wp.transform_vector(into_b, normal)
+    nearest = int(0)
+    for k in range(count):
+        if out.contact[place_of(out, row + k)].separation < out.contact[place_of(out, row + nearest)].separation:
+            nearest = k
+    kept = int(0)
+    for k in range(count):
+        contact = out.contact[place_of(out, row + k)]
+        spot = spot_at(meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), way)
+        if k == nearest or (spot.belongs == 1 and kept < MOST_ON_BORDER):
+            out.contact[place_of(out, row + kept)] = contact
+            kept += 1
+    return kept
+
+
+@wp.func(inline=False)
+def contacts_behind(
+    a: Any,
+    b: TriangleShape,
+    meshes: Any,
+    mesh: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    inward: Vec3,
+    distance: Real,
+    core_point: Vec3,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of a shape whose core lies wholly behind a triangle of a closed mesh.
+
+    inward: unit, from the triangle to the core, the mesh's frame. distance: between them [m]. core_point: the core's
+    nearest point, a's frame.
+    """
+    in_mesh = wp.transform_point(wp.transform_inverse(pose_b_to_a), core_point)
+    if has_nearer(meshes, mesh, in_mesh, distance * NEARER, Vec3()):
+        return 0
+    normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
+    if a.type != SPHERE:
+        count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, -inward, True, out, row)
+        if count > 0:
+            return count
+    point = support_point(a, normal)
+    foot = in_mesh - distance * inward
+    separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
+    code = triangle_feature_at(b, foot)
+    kind = int(0)
+    if a.type != SPHERE:
+        kind = LAST_RESORT * RANK
+    stage(out, row, point, normal, separation, feature_at(a, point, normal), code, kind)
+    return 1
+
+
+@wp.func(inline=False)
+def contacts_along(
+    a: Any,
+    b: TriangleShape,
+    meshes: Any,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    found: Crossing,
+    crosses: bool,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts along a direction that belongs to the surface; beside an edge or corner, along the triangle's normal."""
+    radius = core_radius(a.type, a.size)
+    best = along_face(a, b, pose_b_to_a, -found.depth - radius, found.normal)
+    if best.separation >= reach:
+        return 0
+    point_a = found.on_a + radius * best.normal
+    count = contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    way = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
+    if wp.length(wp.cross(way, b.normal)) >= RISE:
+        count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
+        along = wp.dot(way, b.normal)
+        if closed == 0 or along > Real(0.0):
+            side = wp.where(along < Real(0.0), -b.normal, b.normal)
+            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, crosses, out, row + count)
+    return count
+
+
+@wp.func
+def contacts_of_crossing(
+    a: Any,
+    b: TriangleShape,
+    cores: Any,
+    meshes: Any,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    simplex: wp.array[Vertex],
+    simplex_count: int,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of a shape whose core crosses a triangle."""
+    side = side_of(b, closed, pose_b_to_a)
+    crossing = Crossing()
+    if core_is_flat(a.type):
+        crossing = flat_crossing(cores, meshes, closed, side, simplex)
+    else:
+        crossing = solid_crossing(cores, meshes, closed, simplex, simplex_count)
+    if crossing.belongs == 1:
+        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, crossing, True, out, row)
+        if crossing.exact == 0:
+            count += INEXACT
+        return count
+    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, True, out, row)
+    if count > 0:
+        return count
+    separation = -crossing.depth - cores.radius_a
+    point = crossing.on_a + cores.radius_a * crossing.normal
+    foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * crossing.normal)
+    code = feature_at(a, point, crossing.normal)
+    stage(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), LAST_RESORT * RANK)
+    return 1
+
+
+@wp.func
+def collide_convex_triangle(
+    a: Any,
+    b: TriangleShape,
+    meshes: Any,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    out: Staging,
+    row: int,
+) -> int:
+    """Contacts of a convex shape and a triangle of a mesh.
+
+    Args:
+        a: `Primitive` of any type but plane, or `HullShape`. closed: 1 where the mesh has an inside.
+        pose_b_to_a: the mesh's frame in a's.
+        reach: contacts whose separation is at least this are left out [m].
+        out, row: contacts go to rows `row` and up; their kinds carry ranks.
+    Returns:
+        how many were written, at most MAX_CONTACTS; INEXACT on top where a depth is an upper bound.
+    """
+    cores = cores_of(a, b, pose_b_to_a)
+    simplex = wp.zeros(shape=4, dtype=Vertex)
+    middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
+    start = toward(cores)
+    if wp.length(middle) > Real(0.0):
+        start = wp.normalize(middle)
+    nearest = nearest_of_cores(cores, start, reach + cores.radius_a, simplex)
+    if nearest.state == OVERLAP:
+        return contacts_of_crossing(
+            a, b, cores, meshes, mesh, closed, pose_b_to_a, reach, simplex, nearest.count, out, row
+        )
+    if nearest.state == BEYOND_REACH or nearest.distance - cores.radius_a >= reach:
+        return 0
+    way = -(wp.transpose(cores.rotation) * nearest.normal)
+    on_b = wp.transpose(cores.rotation) * (nearest.on_a + nearest.distance * nearest.normal - cores.position)
+    spot = spot_at(meshes, b, on_b, way)
+    if spot.belongs == 0:
+        along = wp.dot(way, b.normal)
+        if closed == 1 and along < Real(0.0):
+            return 0
+        side = wp.where(along < Real(0.0), -b.normal, b.normal)
+        return contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, False, out, row)
+    if closed == 1 and wp.dot(way, spot.outward) < Real(0.0):
+        if nearest.distance >= cores.radius_a and not has_inside(meshes, mesh):
+            # Behind a sheet with a front, and not through it.
+            return 0
+        return contacts_behind(a, b, meshes, mesh, pose_b_to_a, reach, way, nearest.distance, nearest.on_a, out, row)
+    found = Crossing()
+    found.depth = -nearest.distance
+    found.normal = nearest.normal
+    found.on_a = nearest.on_a
+    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, found, False, out, row)

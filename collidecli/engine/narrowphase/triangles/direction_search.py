@@ -1,0 +1,220 @@
+"""The search over directions for the least translation that separates a region of overlap."""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import (
+    INNER_B,
+    StagedContact,
+)
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.sub_pairs import PairRows
+from collidecli.engine.narrowphase.triangles.separating_translation import Exit, exit_along
+from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, SurfacePair, boxes_meet
+
+NO_LONGER = wp.constant(Real(1.0 - 1.0e-6))
+"""A direction counts where its translation is shorter than the best by this factor."""
+SAME_DIRECTION = wp.constant(Real(0.99))
+"""Cosine of the angle of two contacts' normals of which only the first is tried."""
+MAX_NORMALS = 24
+"""Contacts' normals that are tried: the first of each bundle of similar ones."""
+MAX_FACETS = wp.constant(8)
+"""Times that the search goes on to the normal of the triangles that touch last."""
+PROJECTIONS = wp.constant(32)
+"""Rounds of projections onto the half spaces of the contacts."""
+SPREAD = wp.constant(3)
+"""Directions to the points of a grid on a cube, of 2 SPREAD + 1 points a side: 218, some 14 degrees apart."""
+NEAR = wp.constant(Real(0.1))
+"""Share of half of the smaller surface's longest side: where the contacts' normals lead to a translation no longer than
+this, directions all around are not tried. Of 360 poses as shallow none was found to have a shorter one by 2 %."""
+FIRST_TURN = wp.constant(Real(0.3))
+MAX_TURNS = wp.constant(64)
+"""Times that all turns by one angle are tried."""
+LAST_TURN = wp.constant(Real(0.004))
+"""Angles [rad] by which the best direction is turned at first and at last: an error e of the angle lengthens a
+translation of slope s by e s."""
+
+
+@wp.struct
+class Search:
+    """The best translation of a region so far. direction: unit, a's frame; a's and b's last triangles are in `exit`."""
+
+    direction: Vec3
+    exit: Exit
+    exact: int
+
+
+@wp.func(inline=False)
+def try_direction(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    direction: Vec3,
+    before: Search,
+    recent: wp.array[wp.vec2i],
+) -> Search:
+    """`before`, or a shorter translation along a direction, or along the normals that it leads to."""
+    best = before
+    tried = direction
+    for _step in range(MAX_FACETS):
+        found = exit_along(surfaces, pair, regions, own, tried, best.exit.translation * NO_LONGER, recent)
+        best.exact = wp.min(best.exact, found.exact)
+        if found.found == 0:
+            return best
+        best.direction = tried
+        best.exit = found
+        if wp.dot(found.axis, tried) > Real(1.0 - 1.0e-12):
+            return best
+        tried = found.axis
+    return best
+
+
+@wp.func
+def across(n: Vec3) -> Vec3:
+    """A unit vector perpendicular to unit n."""
+    if wp.abs(n[0]) < Real(0.6):
+        return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
+    return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
+
+
+@wp.func(inline=False)
+def refined(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    before: Search,
+    recent: wp.array[wp.vec2i],
+) -> Search:
+    """The search after its best direction has been turned by ever smaller angles as long as that shortens it."""
+    best = before
+    angle = FIRST_TURN
+    turns = int(0)
+    while angle >= LAST_TURN and turns < MAX_TURNS:
+        turns += 1
+        u = across(best.direction)
+        v = wp.cross(best.direction, u)
+        length = best.exit.translation
+        for k in range(9):
+            if k != 4 and best.exit.translation == length:
+                turn = wp.normalize(Real(k / 3 - 1) * u + Real(k % 3 - 1) * v)
+                best = try_direction(
+                    surfaces, pair, regions, own, wp.normalize(best.direction + angle * turn), best, recent
+                )
+        if best.exit.translation == length:
+            angle = Real(0.5) * angle
+    return best
+
+
+@wp.func
+def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: StagedContact) -> bool:
+    """Whether a contact's witness points are in the box of a region."""
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    other = contact.point + contact.separation * contact.normal
+    low = wp.min(contact.point, other) - grown
+    high = wp.max(contact.point, other) + grown
+    return boxes_meet(low, high, region.low, region.high)
+
+
+@wp.func
+def is_measured(contact: StagedContact) -> bool:
+    """Whether a contact was measured by its features alone: it is not left open for a region, nor is it a region's."""
+    return contact.role <= INNER_B
+
+
+@wp.func(inline=False)
+def search_normals(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    rows: PairRows,
+    before: Search,
+    recent: wp.array[wp.vec2i],
+) -> Search:
+    """The search after the normals of the region's contacts have been tried."""
+    best = before
+    tried = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
+    count = int(0)
+    while count < wp.static(MAX_NORMALS):
+        # The deepest whose normal is not yet tried: an order that does not depend on that of the contacts.
+        deepest = int(-1)
+        least = Real(0.0)
+        for i in range(rows.first, rows.end):
+            contact = rows.contact[i]
+            if contact.separation < least and is_measured(contact) and is_of_region(pair, regions[own[0]], contact):
+                is_new = bool(True)
+                for k in range(count):
+                    is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
+                if is_new:
+                    least = contact.separation
+                    deepest = i
+        if deepest < 0:
+            return best
+        tried[count] = rows.contact[deepest].normal
+        best = try_direction(surfaces, pair, regions, own, tried[count], best, recent)
+        count += 1
+    return best
+
+
+@wp.func(inline=False)
+def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRows, of_region: bool) -> Vec3:
+    """A short translation after which no contact is left, each taken as the plane of its normal; zero for none [m].
+
+    Projections onto the half spaces of the contacts in turn. of_region: whether only the region's contacts count.
+    Source: Bregman 1965, successive projections.
+    """
+    result = Vec3()
+    for _pass in range(PROJECTIONS):
+        for i in range(rows.first, rows.end):
+            contact = rows.contact[i]
+            if contact.separation < Real(0.0) and is_measured(contact):
+                lacks = -contact.separation - wp.dot(contact.normal, result)
+                if lacks > Real(0.0) and (not of_region or is_of_region(pair, region, contact)):
+                    result += lacks * contact.normal
+    return result
+
+
+@wp.func(inline=False)
+def search_projections(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    rows: PairRows,
+    before: Search,
+    recent: wp.array[wp.vec2i],
+) -> Search:
+    """The search after the translations have been tried that suit the contacts of the region, and of the pair."""
+    best = before
+    for turn in range(2):
+        translation = projected_translation(pair, regions[own[0]], rows, turn == 0)
+        if wp.length_sq(translation) > Real(0.0):
+            best = try_direction(surfaces, pair, regions, own, wp.normalize(translation), best, recent)
+    return best
+
+
+@wp.func(inline=False)
+def search_all(
+    surfaces: Any,
+    pair: SurfacePair,
+    regions: wp.array[OverlapRegion],
+    own: wp.vec2i,
+    rows: PairRows,
+    before: Search,
+    recent: wp.array[wp.vec2i],
+) -> Search:
+    """The least translation over the contacts' normals and, unless it is short, directions all around; then turns of it."""
+    best = search_normals(surfaces, pair, regions, own, rows, before, recent)
+    best = search_projections(surfaces, pair, regions, own, rows, best, recent)
+    if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
+        return refined(surfaces, pair, regions, own, best, recent)
+    for x in range(-SPREAD, SPREAD + 1):
+        for y in range(-SPREAD, SPREAD + 1):
+            for z in range(-SPREAD, SPREAD + 1):
+                if wp.max(wp.abs(x), wp.max(wp.abs(y), wp.abs(z))) == SPREAD:
+                    spread = wp.normalize(Vec3(Real(x), Real(y), Real(z)))
+                    best = try_direction(surfaces, pair, regions, own, spread, best, recent)
+    return refined(surfaces, pair, regions, own, best, recent)

@@ -1,0 +1,134 @@
+"""The room of a mesh and a heightfield: the features of each against the surface of the other, as of two meshes."""
+
+from __future__ import annotations
+
+import warp as wp
+
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.clearance import measure_grid
+from collidecli.engine.geometry.heightfields import field_of
+from collidecli.engine.geometry.meshes import HEADER
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrowphase.contact_merging import RANK
+from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.sub_pairs import (
+    ContactRows,
+    PairRows,
+    PieceKind,
+    counted_kernel,
+    overlap_kernel,
+    search_kernel,
+    spare_rows,
+)
+from collidecli.engine.narrowphase.triangles.contact_priority import join_surfaces
+from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
+from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground
+from collidecli.engine.narrowphase.triangles.heightfield_mesh_sub_pairs import Surfaces, triangles_of_both
+from collidecli.engine.narrowphase.triangles.mesh_mesh import contacts_of_triangle, longest_of, surface_pair_of
+from collidecli.engine.narrowphase.triangles.mesh_mesh_sub_pairs import SPARE_ROWS
+from collidecli.engine.narrowphase.triangles.mesh_pair_context import TOUCHES, View
+from collidecli.engine.narrowphase.triangles.overlap_regions import CAPACITY
+from collidecli.engine.narrowphase.triangles.region_depth import measure_regions
+from collidecli.engine.pair_query import Query
+from collidecli.scene.shape_types import ShapeType
+
+FIELD = wp.constant(-1)
+"""Stands for the heightfield where a mesh has its number."""
+
+
+@wp.func
+def view_on_ground(ground: Ground, mesh: int, pose_b_to_a: Pose, reach: Real, size: Real, is_mesh: bool) -> View:
+    """As `mesh.view.view_of`: how the heightfield, the pair's b, sees the mesh, or the mesh sees it."""
+    view = View()
+    view.reach = reach
+    view.touch = TOUCHES * size
+    front = ground.meshes.header[mesh * wp.static(HEADER) + 5]
+    closed = ground.meshes.header[mesh * wp.static(HEADER) + 6]
+    view.own = mesh
+    view.other = FIELD
+    view.own_front = front
+    view.own_closed = closed
+    view.other_front = 1
+    view.other_closed = 1
+    view.pose = wp.transform_inverse(pose_b_to_a)
+    view.pose_other_to_a = pose_b_to_a
+    view.is_a = 1
+    if not is_mesh:
+        view.own = FIELD
+        view.other = mesh
+        view.own_front = 1
+        view.own_closed = 1
+        view.other_front = front
+        view.other_closed = closed
+        view.pose = pose_b_to_a
+        view.pose_other_to_a = wp.transform_identity(dtype=Real)
+        view.is_a = 0
+    view.origin = wp.transform_get_translation(view.pose)
+    return view
+
+
+@wp.func
+def ground_of(rows: ShapeRows, surfaces: Surfaces, query: Query) -> Ground:
+    """The two surfaces of a pair."""
+    ground = Ground()
+    ground.meshes = surfaces.meshes
+    ground.field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
+    middle = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
+    if middle[2] < ground.field.bottom:
+        ground.beneath = 1
+        if wp.abs(middle[0]) <= ground.field.half_x and wp.abs(middle[1]) <= ground.field.half_y:
+            ground.under = 1
+    return ground
+
+
+@wp.func
+def view_of_pair(rows: ShapeRows, ground: Ground, query: Query, is_mesh: bool) -> View:
+    """How the heightfield sees the mesh, or where not `is_mesh` the mesh sees it."""
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    size = wp.max(extent[0], wp.max(extent[1], extent[2]))
+    return view_on_ground(ground, rows.mesh[query.row_a], query.pose_b_to_a, query.reach, size, is_mesh)
+
+
+@wp.func
+def contacts_on_ground(rows: ShapeRows, surfaces: Surfaces, query: Query, number: int, out: ContactRows) -> int:
+    """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
+    count = int(1)
+    if number == SPARE_ROWS:
+        count = spare_rows(out, wp.static(CAPACITY), LAST_RESORT * RANK)
+    else:
+        ground = ground_of(rows, surfaces, query)
+        is_mesh = number >= 0
+        view = view_of_pair(rows, ground, query, is_mesh)
+        count = contacts_of_triangle(view, ground, wp.where(is_mesh, number, ~number), out)
+    return count
+
+
+@wp.func
+def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRows) -> int:
+    """Makes the contacts of a mesh and a heightfield those of their regions of overlap, see `region_depth`."""
+    ground = ground_of(rows, surfaces, query)
+    view = view_of_pair(rows, ground, query, True)
+    span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
+    pair = surface_pair_of(view, query.pose_b_to_a, span)
+    pair.size = wp.min(longest_of(rows.size[query.row_a]), longest_of(rows.size[query.row_b]))
+    if ground.beneath == 0:
+        # The ground would rise: its base lets nothing out.
+        pair.blocked = wp.transform_vector(query.pose_b_to_a, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    return measure_regions(ground, pair, out)
+
+
+GROUND = PieceKind(
+    "ground",
+    "meshes_and_heightfields",
+    search_kernel(Surfaces, triangles_of_both),
+    join_surfaces,
+    parts_on_cuda=32,
+    others=(measure_grid,),
+    overlap=overlap_kernel(Surfaces, measure_pair),
+)
+ROOM = Room("mesh_heightfield", 0, counted_kernel(Surfaces, contacts_on_ground), may_be_inexact=True, kind=GROUND)
+
+
+def room_of(type_a: ShapeType) -> Room:
+    """The one room of meshes on heightfields, whose contacts are counted."""
+    return ROOM

@@ -1,0 +1,54 @@
+"""A sphere and one triangle of a heightfield: the nearest point to its centre, in closed form."""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Primitive
+from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
+from collidecli.engine.narrowphase.triangles.convex_triangle import NEARER
+from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_nearer, spot_at
+from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
+
+
+@wp.func
+def collide_sphere_triangle(
+    a: Primitive,
+    b: TriangleShape,
+    field: Any,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    reach: Real,
+    out: Staging,
+    row: int,
+) -> int:
+    """The contact of a sphere with a triangle, where the way between them belongs to the surface there.
+
+    Arguments and result as `mesh.triangle.collide_convex_triangle`. Degenerate: a centre on the triangle leaves along
+    its normal.
+    """
+    radius = a.size[0]
+    center = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
+    foot = nearest_on_triangle(b, center)
+    distance = wp.length(center - foot)
+    if distance - radius >= reach:
+        return 0
+    way = b.normal
+    if distance > AT_SURFACE * radius:
+        way = (center - foot) / distance
+    spot = spot_at(field, b, foot, way)
+    if spot.belongs == 0:
+        return 0
+    separation = distance - radius
+    if wp.dot(way, spot.outward) < Real(0.0):
+        if has_nearer(field, mesh, center, distance * NEARER, Vec3()):
+            return 0
+        separation = -distance - radius
+        way = -way
+    normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), way)
+    stage(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
+    return 1

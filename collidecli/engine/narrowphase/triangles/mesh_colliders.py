@@ -1,0 +1,70 @@
+"""The rooms of meshes: a shape against each triangle that it may meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.meshes import HEADER, Meshes, triangle_shape
+from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.primitive import plane_mesh
+from collidecli.engine.narrowphase.sub_pairs import PieceKind, piece_kernel, search_kernel
+from collidecli.engine.narrowphase.triangles.contact_priority import join_triangles
+from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
+from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
+from collidecli.engine.narrowphase.triangles.mesh_penetration import contact_buried
+from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
+from collidecli.engine.pair_query import Query, hull_of, primitive_of
+from collidecli.scene.shape_types import ShapeType
+
+MESH = PieceKind("mesh", "meshes", search_kernel(Meshes, triangles_near), join_triangles)
+
+
+def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+    """The kernel of a shape kind against triangles. shape_a: `primitive_of` or `hull_of`."""
+
+    @wp.func(inline=True)
+    def collide_triangle(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: Staging, row: int) -> int:
+        a = shape_a(rows, query.row_a)
+        mesh = rows.mesh[query.row_b]
+        if number < 0:
+            return contact_buried(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
+        b = triangle_shape(meshes, mesh, number)
+        closed = meshes.header[wp.static(HEADER) * mesh + 5]
+        return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.reach, out, row)
+
+    return piece_kernel(Meshes, collide_triangle)
+
+
+@wp.func(inline=True)
+def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
+    """The mesh of a pair."""
+    surface = MeshSurface()
+    surface.meshes = meshes
+    surface.mesh = rows.mesh[query.row_b]
+    surface.closed = meshes.header[wp.static(HEADER) * surface.mesh + 6]
+    return surface
+
+
+def room_of(type_a: ShapeType) -> Room:
+    """The room of a type against meshes."""
+    if type_a == ShapeType.PLANE:
+        return _room("plane")
+    return _room("hull" if type_a == ShapeType.CONVEX_MESH else "convex")
+
+
+@cache
+def _room(name: str) -> Room:
+    if name == "plane":
+        kernel = triangle_kernel(plane_mesh.collide_plane_triangle, primitive_of)
+        return Room("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, kind=MESH)
+    shape_a = hull_of if name == "hull" else primitive_of
+    kernel = triangle_kernel(collide_convex_triangle, shape_a)
+    settle = settle_kernel(Meshes, surface_of, shape_a)
+    return Room(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH, settle=settle)

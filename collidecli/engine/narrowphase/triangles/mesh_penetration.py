@@ -1,0 +1,36 @@
+"""The way out of a closed mesh for a convex shape whose origin is inside."""
+
+from typing import Any
+
+import warp as wp
+
+from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.geometry.mesh_nearest import feature_of_place, outward_at, place_on_triangle
+from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.support import support_point
+from collidecli.engine.narrowphase.contact_merging import RANK
+from collidecli.engine.narrowphase.convex.features import feature_at
+from collidecli.engine.narrowphase.triangles.convex_triangle import BURIED
+
+
+@wp.func(inline=False)
+def contact_buried(a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: Staging, row: int) -> int:
+    """From the shape's origin to the nearest point of the surface, until all of it is in front of the plane there.
+
+    face: of the nearest point. Returns 1, the contacts written: it counts where it is deeper than all others of the
+    pair. Degenerate: an origin on the surface leaves along the surface's normal.
+    """
+    origin = wp.transform_get_translation(wp.transform_inverse(pose_b_to_a))
+    place = place_on_triangle(meshes, face, origin)
+    outward = place.point - origin
+    if wp.length(outward) > Real(0.0):
+        outward = wp.normalize(outward)
+    else:
+        outward = wp.normalize(outward_at(meshes, face, place.part))
+    normal = -wp.transform_vector(pose_b_to_a, outward)
+    point = support_point(a, normal)
+    separation = wp.dot(wp.transform_point(pose_b_to_a, place.point) - point, normal)
+    code = feature_of_place(meshes, mesh, face, place.part)
+    stage(out, row, point, normal, separation, feature_at(a, point, normal), code, BURIED * RANK)
+    return 1

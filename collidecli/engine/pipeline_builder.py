@@ -1,0 +1,245 @@
+"""From a model and a sample of its motion to a pipeline: pairs, broad phase, rooms, compiled kernels."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.broadphase.all_pairs import AllPairs
+from collidecli.engine.broadphase.explicit import explicit
+from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+from collidecli.engine.broadphase.sweep_plan import plan_sweep
+from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
+from collidecli.engine.narrowphase.dispatch import RoomTable, needed_rooms
+from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
+from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.launch_queue import make_steps
+from collidecli.engine.sample_bounds import sample_bounds, world_offset
+from collidecli.errors import InputError
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.heightfield_pairs import refuse_heightfield_pairs
+from collidecli.scene.model import Model
+from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.text_format import plural
+
+if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels takes time
+    from collidecli.engine.contacts.reduction import Reduction
+    from collidecli.engine.geometry.signed_distance.grid import SdfGrid
+    from collidecli.engine.geometry.signed_distance.source import FieldStore
+
+ENUMERATED_SHAPES = 3000
+"""A template of more shapes than this gets no list of its pairs unless explicit is asked for (36 MB at most)."""
+SWEEP_PAIRS_PER_SHAPE = 120
+"""auto: sap pays when a shape has more allowed partners than this; measured, see docs/performance.md."""
+
+
+@dataclass(frozen=True)
+class BroadPhaseChoice:
+    """The broad phase to use, and why."""
+
+    name: str
+    reason: str
+
+
+def find_device(name: str) -> wp.Device:
+    """The device called `name`; the first CUDA device, else the CPU, where it is empty."""
+    quiet_warp()
+    try:
+        if not name:
+            return wp.get_device("cuda:0" if wp.is_cuda_available() else "cpu")
+        return wp.get_device("cuda:0" if name == "cuda" else name)
+    except (ValueError, RuntimeError) as error:
+        known = ", ".join(device.alias for device in wp.get_devices())
+        raise InputError(f"there is no device '{name}'", "--device", f"this machine has: {known}") from error
+
+
+def load_ahead(device: wp.Device) -> None:
+    """Begins to compile and load what every run needs, on a CPU: its cores are idle while a scene is read."""
+    if device.is_cpu:
+        begin_loading([make_steps, *ALWAYS], device)
+
+
+def quiet_warp() -> None:
+    """Keeps Warp's own messages off the output; errors still come as exceptions."""
+    wp.config.log_level = wp.LOG_ERROR
+    with _stderr_without(b"Could not find or load the NVIDIA CUDA driver"):
+        wp.init()
+
+
+@contextmanager
+def _stderr_without(phrase: bytes) -> Iterator[None]:
+    """Holds back lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
+    try:
+        held = os.dup(2)
+    except OSError:  # no stderr at all
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(held, 2)
+            os.close(held)
+            written.seek(0)
+            for line in written:
+                if phrase not in line:
+                    os.write(2, line)
+
+
+def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:
+    """What `auto` picks: from the shapes of the largest template and the pairs that its filters leave."""
+    if options.pipeline == "standard":
+        return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
+    if options.broad_phase != "auto":
+        return BroadPhaseChoice(options.broad_phase, "asked for")
+    widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
+    if pair_counts is None:
+        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')} are too many to list their pairs")
+    pairs = max(pair_counts)
+    if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
+        return BroadPhaseChoice(
+            "sap",
+            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
+        )
+    return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}")
+
+
+def build_pipeline(
+    model: Model,
+    contact_options: ContactOptions,
+    options: EngineOptions,
+    device: wp.Device,
+    sample_poses: np.ndarray,
+    float_type: np.dtype,
+    store: FieldStore | None = None,
+) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+    """A pipeline for `model`, its kernels compiled and loaded.
+
+    Args:
+        sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion; they choose the sweep.
+        float_type: of the witness points, float32 or float64.
+        store: where signed distance fields are kept between runs.
+    """
+    refuse_heightfield_pairs(model)
+    device_model = upload_model(contact_options.apply(model), device)
+    widest = device_model.layout.width
+    wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
+    template_pairs = None
+    if widest <= ENUMERATED_SHAPES or wanted:
+        template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+    choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
+    kind_pairs = _kind_pairs(device_model, template_pairs)
+    table = needed_rooms(kind_pairs, contact_options.narrow_phase, device)
+    surfaces, field_seconds = _surfaces(device_model, table, store)
+    pipeline = CollisionPipeline(
+        device_model,
+        _broad_phase(choice.name, device_model, template_pairs, sample_poses),
+        table,
+        np.dtype(float_type),
+        contact_options.max_contacts_per_pair,
+        _reduction(contact_options, kind_pairs, device),
+        surfaces,
+        field_seconds,
+    )
+    # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
+    load_kernels(pipeline.kernels()[::-1], device)
+    _measure(surfaces, device_model)
+    return pipeline, choice
+
+
+def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
+    if not options.reduce_contacts:
+        return None
+    from collidecli.engine.contacts.reduction import reduction_of
+
+    return reduction_of(options, types_of(kind_pairs), device)
+
+
+def _surfaces(device_model: DeviceModel, table: RoomTable, store: FieldStore | None) -> tuple[dict[str, Any], float]:
+    """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took.
+
+    Meshes are still to be measured, by kernels.
+    """
+    model, device = device_model.model, device_model.device
+    surfaces: dict[str, Any] = dict.fromkeys(room.kind.surfaces for room in table.rooms if room.kind)
+    if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.meshes import upload_meshes
+
+        surfaces["meshes"] = upload_meshes(model.meshes, device)
+    if surfaces.keys() & {"heightfields", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.heightfields import upload_heightfields
+
+        surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
+    start = time.perf_counter()
+    if "fields" in surfaces:
+        surfaces["fields"] = _fields(device_model, store)
+    return surfaces, time.perf_counter() - start
+
+
+def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
+    """Fills in those surfaces that hold meshes with their clearance, once its kernel is compiled."""
+    if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.clearance import measure_clearance
+
+        surfaces["measured_meshes"] = measure_clearance(
+            surfaces["meshes"], device_model.model.meshes, device_model.device
+        )
+    if "meshes_and_heightfields" in surfaces:
+        from collidecli.engine.narrowphase.triangles.heightfield_mesh_sub_pairs import Surfaces
+
+        both = surfaces["meshes_and_heightfields"] = Surfaces()
+        both.meshes, both.heightfields = surfaces["measured_meshes"], surfaces["heightfields"]
+
+
+def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
+    from collidecli.engine.geometry.signed_distance.source import field_of
+    from collidecli.engine.narrowphase.sdf.fields import upload_fields
+
+    model, device = device_model.model, device_model.device
+    grids: dict[str, SdfGrid] = {}
+    for number, shape in enumerate(model.sdfs):
+        if shape.field_key not in grids:
+            where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
+            grids[shape.field_key] = field_of(shape, device, store, where)
+    return upload_fields(model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device)
+
+
+def _broad_phase(
+    name: str, device_model: DeviceModel, template_pairs: list[np.ndarray] | None, sample_poses: np.ndarray
+) -> BroadPhase:
+    if name == "nxn":
+        return AllPairs(device_model)
+    if name == "explicit":
+        assert template_pairs is not None
+        return explicit(device_model, template_pairs)
+    lower, upper = sample_bounds(device_model, sample_poses)
+    offset = world_offset(device_model.model, sample_poses)
+    return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, offset, template_pairs))
+
+
+def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The pairs of shape types among pairs of kinds."""
+    return {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
+
+
+def _kind_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
+    """Pairs of kinds of shapes that may touch; where pairs are not listed, those that the filter classes allow."""
+    model = device_model.model
+    kinds, pair_filter = kinds_of(model), model.pair_filter
+    if template_pairs is not None:
+        used = np.concatenate([kinds[pairs] for pairs in template_pairs])
+    else:
+        used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
+        may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
+        first, second = np.nonzero(may)
+        used = np.concatenate([np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]])
+    return {(int(a), int(b)) for a, b in np.unique(used, axis=0)} if len(used) else set()

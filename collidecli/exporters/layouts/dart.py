@@ -1,0 +1,76 @@
+"""DART's collision result: manifolds of pairs of objects, the normal from object 2 to object 1, depth positive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, per_contact, starts, texts
+from collidecli.exporters.layouts.geometry import POINTS, depth, midpoint, towards_shape0
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.scene.contacts import ContactBlock
+
+PAIR = ("shape0", "shape1")
+TYPES = ("Point", "Edge", "Face", "Patch", "Unknown")
+"""Of a manifold, by number: the first four are the kinds of a contact; Unknown has contacts of several kinds."""
+UNKNOWN = TYPES.index("Unknown")
+
+
+def layout(selected: SelectedContacts) -> Layout:
+    """A manifold is what a pair of shapes has in one cell; object 1 is shape0. Vectors are float64, as Eigen's."""
+    count = sum(len(_first_rows(block)) for block in selected.blocks(PAIR))
+
+    def per_manifold(name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made) -> Array:
+        def pieces():
+            for block in selected.blocks((*PAIR, *columns)):
+                yield np.ascontiguousarray(made(block, _first_rows(block)), dtype)
+
+        return Array(name, np.dtype(dtype), (count, *row), pieces)
+
+    arrays = (
+        *frames_and_worlds(selected),
+        starts("manifold_start", selected.cell_count, PAIR, selected, _manifolds_of_cells),
+        starts("contact_start", count, PAIR, selected, lambda b: np.diff([*_first_rows(b).tolist(), b.contact_count])),
+        per_manifold("object1", "int32", (), (), lambda b, first: b.columns["shape0"][first]),
+        per_manifold("object2", "int32", (), (), lambda b, first: b.columns["shape1"][first]),
+        per_manifold("type", "uint8", (), ("kind",), _types),
+        per_manifold("shared_normal", "float64", (3,), ("normal",), _shared_normals),
+        per_contact(selected, "position", "float64", (3,), POINTS, midpoint),
+        per_contact(selected, "normal", "float64", (3,), ("normal",), towards_shape0),
+        per_contact(selected, "depth", "float64", (), ("distance",), depth),
+        per_contact(selected, "feature_index1", "int32", (), ("feature0",), lambda c: c["feature0"]),
+        per_contact(selected, "feature_index2", "int32", (), ("feature1",), lambda c: c["feature1"]),
+        texts("object_name", selected.contacts.shapes.path),
+        texts("type_name", TYPES),
+    )
+    return Layout(arrays)
+
+
+def _cells(block: ContactBlock) -> np.ndarray:
+    return np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
+
+
+def _first_rows(block: ContactBlock) -> np.ndarray:
+    """intp: the first contact of each manifold of a block, whose cells are whole."""
+    keys = np.stack([_cells(block), block.columns["shape0"], block.columns["shape1"]])
+    return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count])
+
+
+def _manifolds_of_cells(block: ContactBlock) -> np.ndarray:
+    return np.bincount(_cells(block)[_first_rows(block)], minlength=len(block.cell_counts))
+
+
+def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:
+    if not len(first):
+        return first
+    kind = block.columns["kind"]
+    lowest, highest = np.minimum.reduceat(kind, first), np.maximum.reduceat(kind, first)
+    return np.where(lowest == highest, lowest, UNKNOWN)
+
+
+def _shared_normals(block: ContactBlock, first: np.ndarray) -> np.ndarray:
+    """From object 2 to object 1; zero where a manifold's contacts have several normals."""
+    normal = towards_shape0(block.columns)
+    of_first = np.repeat(normal[first], np.diff([*first.tolist(), block.contact_count]), axis=0)
+    differs = (normal != of_first).any(axis=1).astype(np.int64)
+    several = np.add.reduceat(differs, first) > 0 if len(first) else np.zeros(0, bool)
+    return np.where(several[:, None], 0.0, normal[first].astype(np.float64))

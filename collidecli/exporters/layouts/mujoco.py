@@ -1,0 +1,113 @@
+"""MuJoCo's `mjContact`: plain distance, a frame with the normal first, geoms by their ids in the compiled scene."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, per_cell, per_contact, texts
+from collidecli.exporters.layouts.geometry import POINTS, midpoint
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.surfaces import Surfaces
+
+PAIR = ("shape0", "shape1")
+SOLVER = "mu, H, exclude, efc_address: the solver's, of a step"
+
+
+@dataclass(frozen=True)
+class CompiledGeoms:
+    """The geoms of a compiled scene. name, type: of each, by id; type as mjtGeom. of_path: ids by a shape's path."""
+
+    name: Sequence[str]
+    type: np.ndarray
+    of_path: Mapping[str, int]
+
+
+def layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
+    """Fields of `mjData.contact`, float64 and int32 as MuJoCo has them; contacts stay in the set's own order.
+
+    Raises InputError for surfaces that are not MuJoCo's, and for a shape that is no geom of the scene.
+    """
+    contacts = selected.contacts
+    if contacts.material_rule != "mujoco":
+        rule = contacts.material_rule or "of a file of version 1.0"
+        raise InputError(
+            f"mjContact has MuJoCo's parameters, and the surfaces are '{rule}'",
+            contacts.path,
+            "run an MJCF or URDF scene, or choose another layout",
+        )
+    surfaces, sides = Surfaces(contacts), _Sides(selected, geoms)
+
+    def mixed(field: str, name: str, width: int) -> Array:
+        return per_contact(
+            selected, field, "float64", (width,), PAIR, lambda c: surfaces.of(name, *_pair(c), "float64")
+        )
+
+    def include_margin(c: Mapping[str, np.ndarray]) -> np.ndarray:
+        return surfaces.of("margin0", *_pair(c), "float64") + surfaces.of("margin1", *_pair(c), "float64")
+
+    arrays = (
+        *frames_and_worlds(selected),
+        per_cell(selected, "ncon", (), lambda block: block.cell_counts),
+        per_contact(selected, "dist", "float64", (), (*PAIR, "distance"), lambda c: c["distance"] + include_margin(c)),
+        per_contact(selected, "pos", "float64", (3,), POINTS, midpoint),
+        per_contact(selected, "frame", "float64", (9,), (*PAIR, "normal"), sides.frames),
+        per_contact(selected, "includemargin", "float64", (), PAIR, include_margin),
+        mixed("friction", "friction5", 5),
+        mixed("solref", "solref", 2),
+        mixed("solimp", "solimp", 5),
+        per_contact(selected, "dim", "int32", (), PAIR, lambda c: surfaces.of("condim", *_pair(c))),
+        per_contact(selected, "geom1", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 0]),
+        per_contact(selected, "geom2", "int32", (), PAIR, lambda c: sides.geoms(c)[:, 1]),
+        per_contact(selected, "geom", "int32", (2,), PAIR, sides.geoms),
+        texts("geom_name", geoms.name),
+    )
+    return Layout(arrays, (SOLVER, "solreffriction, flex, elem, vert: not in a contact set"))
+
+
+def _pair(columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return columns["shape0"], columns["shape1"]
+
+
+class _Sides:
+    """Which of a contact's shapes is MuJoCo's geom 1: that of the lower type, of one type that of the lower id."""
+
+    def __init__(self, selected: SelectedContacts, geoms: CompiledGeoms) -> None:
+        paths = selected.contacts.shapes.path
+        missing = next((path for path in paths if path not in geoms.of_path), None)
+        if missing is not None:
+            raise InputError(
+                f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run"
+            )
+        self._id = np.array([geoms.of_path[path] for path in paths], np.int32)
+        self._rank = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
+
+    def _swapped(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        shape0, shape1 = _pair(columns)
+        return self._rank[shape0] > self._rank[shape1]
+
+    def geoms(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """int32[n, 2]."""
+        ids = self._id[np.stack(_pair(columns), axis=1)]
+        return np.where(self._swapped(columns)[:, None], ids[:, ::-1], ids)
+
+    def frames(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """float64[n, 9]: the axes x, y, z in the world, one after another; x is the normal from geom 1 to geom 2."""
+        normal = columns["normal"].astype(np.float64)
+        return frames_about(np.where(self._swapped(columns)[:, None], 0.0 - normal, normal)).reshape(-1, 9)
+
+
+def frames_about(normal: np.ndarray) -> np.ndarray:
+    """float64[n, 3, 3]: the rows are x, along the normal [n, 3], and y and z as MuJoCo's mju_makeFrame has them.
+
+    y is the part of the world's y across the normal; of its z where the normal is within 60 degrees of y.
+    """
+    x = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    level = (np.abs(x[:, 1]) < 0.5)[:, None]
+    y = np.where(level, [0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+    y = y - x * np.einsum("ni,ni->n", x, y)[:, None]
+    y /= np.linalg.norm(y, axis=1, keepdims=True)
+    return np.stack([x, y, np.cross(x, y)], axis=1)

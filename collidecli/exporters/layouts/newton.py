@@ -1,0 +1,73 @@
+"""Newton's `Contacts`: points and offsets in body frames, the normal from shape 0 to shape 1.
+
+Fields are those of Newton 1.8. Newton puts a sphere's point in its centre and the radius into margin and offset; here
+every point is on the surface, and the margin is the authored one. Both give the same separation,
+dot(normal, point1 - point0) - margin0 - margin1, and the same point + offset on the inflated surface.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_cell, per_contact, texts
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.surfaces import Surfaces
+
+PAIR = ("shape0", "shape1")
+
+
+def layout(selected: SelectedContacts) -> Layout:
+    """The arrays `rigid_contact_*`, float32 and int32 as Newton has them; offsets where they can be known."""
+    contacts = selected.contacts
+    surfaces = Surfaces(contacts)
+
+    def margin(name: str) -> Array:
+        return per_contact(
+            selected,
+            f"rigid_contact_{name}",
+            "float32",
+            (),
+            PAIR,
+            lambda c: surfaces.of(name, c["shape0"], c["shape1"]),
+        )
+
+    def column(field: str, source: str, dtype: str, row: tuple[int, ...]) -> Array:
+        return per_contact(selected, f"rigid_contact_{field}", dtype, row, (source,), lambda c: c[source])
+
+    arrays = [
+        *frames_and_worlds(selected),
+        per_cell(selected, "rigid_contact_count", (), lambda block: block.cell_counts),
+        column("shape0", "shape0", "int32", ()),
+        column("shape1", "shape1", "int32", ()),
+        column("point0", "offset0", "float32", (3,)),
+        column("point1", "offset1", "float32", (3,)),
+        column("normal", "normal", "float32", (3,)),
+        margin("margin0"),
+        margin("margin1"),
+    ]
+    left_out = []
+    if _inflated(selected):
+        left_out.append(
+            "rigid_contact_offset0, rigid_contact_offset1: margins turned into body frames, and a contact set has no "
+            "poses of bodies"
+        )
+    else:
+        arrays += [
+            per_contact(selected, f"rigid_contact_offset{k}", "float32", (3,), ("shape0",), _zeros) for k in (0, 1)
+        ]
+    arrays += [
+        texts("shape_label", contacts.shapes.path),
+        held("shape_body", contacts.shapes.body),
+        texts("body_label", contacts.body_path),
+    ]
+    return Layout(tuple(arrays), tuple(left_out))
+
+
+def _zeros(columns) -> np.ndarray:
+    return np.zeros((len(columns["shape0"]), 3), np.float32)
+
+
+def _inflated(selected: SelectedContacts) -> bool:
+    """Whether any shape or forced pair has a margin of its own."""
+    contacts = selected.contacts
+    return bool((contacts.shapes.margin != 0.0).any() or (np.nan_to_num(contacts.forced.margin) != 0.0).any())

@@ -1,0 +1,123 @@
+"""Which contacts of a set are exported: frames, worlds, pairs by their shapes' paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.text_format import numbered
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+
+CELL_WINDOW = 65536
+"""Cells that are looked at together, where most of them have no contact."""
+
+
+class SelectedContacts:
+    """The contacts of some frames and worlds of a set, read in blocks; cells and frames are counted among them alone.
+
+    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S, 2], shapes that a pair
+    must have one of, and those that it may have; None: all pairs.
+    """
+
+    def __init__(self, contacts: ContactSet, frames: range, worlds: np.ndarray, kept: np.ndarray | None) -> None:
+        self.contacts, self.frames, self.worlds, self._kept = contacts, frames, worlds, kept
+
+    @property
+    def frame_count(self) -> int:
+        return len(self.frames)
+
+    @property
+    def world_count(self) -> int:
+        return len(self.worlds)
+
+    @property
+    def cell_count(self) -> int:
+        return self.frame_count * self.world_count
+
+    @property
+    def time(self) -> np.ndarray:
+        """float64[F] [s]."""
+        return self.contacts.time[np.asarray(self.frames, np.intp)]
+
+    @property
+    def step(self) -> np.ndarray:
+        """int64[F]."""
+        return self.contacts.step[np.asarray(self.frames, np.intp)]
+
+    @cached_property
+    def contact_count(self) -> int:
+        """Found by reading: cell_start alone, or both columns of shapes where pairs are chosen."""
+        return sum(block.contact_count for block in self.blocks(()))
+
+    def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
+        """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never divided."""
+        needed = tuple(dict.fromkeys((*names, *(("shape0", "shape1") if self._kept is not None else ()))))
+        pending: list[ContactBlock] = []
+        size = first = 0
+        for piece in self._pieces(needed, max_rows):
+            weight = piece.contact_count + len(piece.cell_counts)
+            if pending and size + weight > max_rows:
+                yield _joined(first, pending)
+                first += sum(len(one.cell_counts) for one in pending)
+                pending, size = [], 0
+            pending.append(piece if self._kept is None else self._filtered(piece))
+            size += weight
+        if pending:
+            yield _joined(first, pending)
+
+    def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
+        for cell, count in self._spans():
+            done = 0
+            while done < count:
+                window = min(CELL_WINDOW, count - done)
+                start = self.contacts.cell_start(slice(cell + done, cell + done + window + 1))
+                fitting = max(1, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
+                block = self.contacts.cells(cell + done, cell + done + fitting, names)
+                if {"shape0", "shape1"} <= block.columns.keys():
+                    check_shape_rows(self.contacts, block)
+                yield block
+                done += fitting
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """(first cell of the set, how many): cells that follow each other in the file."""
+        worlds = self.contacts.world_count
+        if not len(self.worlds) or not len(self.frames):
+            return
+        if len(self.worlds) == worlds and self.frames.step == 1:
+            yield self.frames.start * worlds, len(self.frames) * worlds
+            return
+        breaks = np.flatnonzero(np.diff(self.worlds) != 1) + 1
+        runs = [(int(run[0]), len(run)) for run in np.split(self.worlds, breaks)]
+        for frame in self.frames:
+            for world, count in runs:
+                yield frame * worlds + world, count
+
+    def _filtered(self, block: ContactBlock) -> ContactBlock:
+        assert self._kept is not None
+        shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+        wanted, allowed = self._kept[:, 0], self._kept[:, 1]
+        rows = (wanted[shape0] | wanted[shape1]) & allowed[shape0] & allowed[shape1]
+        cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)[rows]
+        counts = np.bincount(cell, minlength=len(block.cell_counts)).astype(np.int64)
+        return ContactBlock(block.first_cell, counts, {name: values[rows] for name, values in block.columns.items()})
+
+
+def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
+    if len(blocks) == 1:
+        return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns)
+    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
+    return ContactBlock(first, np.concatenate([block.cell_counts for block in blocks]), columns)
+
+
+def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
+    """intp[W], ascending, each once; all where none is named. Raises InputError for one that is not there."""
+    for world in worlds:
+        if not 0 <= world < contacts.world_count:
+            held = numbered(contacts.world_count, "world")
+            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
+    return np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)

@@ -1,0 +1,50 @@
+"""What contacts have of their two surfaces: margins always, friction and the rest where the file states surfaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from collidecli.scene.contacts import OPTIONAL_COLUMNS
+from collidecli.scene.material import Material, Materials
+from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
+from collidecli.storage.contact_sets.reader import ContactSet
+
+MARGINS = ("margin0", "margin1")
+
+
+class Surfaces:
+    """Values of pairs of shapes, mixed from the file's own tables as its optional columns are, in float64.
+
+    names: what the file's tables give.
+    """
+
+    def __init__(self, contacts: ContactSet) -> None:
+        shapes, forced = contacts.shapes, contacts.forced
+        rule = self._rule = contacts.material_rule
+        materials = contacts.materials or Materials.of([Material()] * len(shapes))
+        self.names: tuple[str, ...] = RULE_COLUMNS[rule] if rule else MARGINS
+        self._mixing = ContactMixing(
+            rule or "combine",
+            materials,
+            shapes.margin,
+            np.stack([forced.shape0, forced.shape1], axis=1),
+            forced.margin,
+            contacts.forced_materials,
+        )
+        self._columns = {column.name: column for column in OPTIONAL_COLUMNS}
+
+    def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
+        """One of `names` for contacts of shape0 [n] and shape1 [n], of the column's own type where none is given."""
+        if name not in self.names:
+            raise ValueError(f"the file's surfaces do not give {name}")
+        column = self._columns[name]
+        column = replace(column, dtype=np.dtype(dtype)) if dtype else column
+        return self._mixing.columns([column], shape0, shape1)[name]
+
+    def absent(self, field: str) -> str:
+        """Says why `field` of a layout is left out."""
+        if not self._rule:
+            return f"{field}: a contact set of version 1.0 has no surfaces"
+        return f"{field}: surfaces of the rule '{self._rule}' do not give it"

@@ -1,0 +1,201 @@
+"""A USD layer over the scene: contact points and normals of each world, a time sample a frame."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from pxr import Gf, Sdf, Usd, UsdGeom, Vt
+
+from collidecli.errors import InputError
+from collidecli.exporters.layouts.geometry import midpoint
+from collidecli.exporters.selection import SelectedContacts
+from collidecli.storage.atomic_output import AtomicOutput
+
+ROOT = "/collide_contacts"
+COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
+RATE = 24.0
+"""Time codes a second of a layer that lies over no scene: USD's own default."""
+CONTACT_BYTES = 192
+"""Of memory a contact: 68 in the layer, as much again while it is written, and room for what pxr adds."""
+_TOGETHER = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond", "framesPerSecond", "defaultPrim")
+_DEEP, _APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
+_NOWHERE = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class SceneLayers:
+    """What the layer lies over. sublayers: asset paths, the strongest first. metadata: of the scene's root layer."""
+
+    metres_per_unit: float = 1.0
+    up_axis: str = "Z"
+    rate: float = RATE
+    sublayers: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def layers_of(stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLike[str], metres: float) -> SceneLayers:
+    """A scene's stage as what a layer at `output` is to lie over. files: the layers, the strongest first.
+
+    Raises InputError for a scene that has contacts in it already.
+    """
+    if stage.GetPrimAtPath(ROOT):
+        raise InputError(f"the scene has a prim <{ROOT}> already", files[-1], "export over the scene without contacts")
+    said = stage.GetRootLayer().pseudoRoot
+    metadata = {key: said.GetInfo(key) for key in _TOGETHER if said.HasInfo(key)}
+    for key in ("startTimeCode", "endTimeCode"):
+        if stage.HasAuthoredTimeCodeRange():
+            metadata[key] = getattr(stage, f"Get{key[0].upper()}{key[1:]}")()
+    paths = tuple(_asset_path(file, output) for file in files)
+    rate = float(stage.GetTimeCodesPerSecond())
+    return SceneLayers(metres, str(UsdGeom.GetStageUpAxis(stage)), rate, paths, metadata)
+
+
+def _asset_path(file: str, output: str | os.PathLike[str]) -> str:
+    """From the output's folder, so that both can be moved together; absolute where they are on different drives."""
+    try:
+        path = os.path.relpath(os.path.realpath(file), os.path.dirname(os.path.realpath(output)))
+    except ValueError:
+        return Path(os.path.realpath(file)).as_posix()
+    path = Path(path).as_posix()
+    return path if path.startswith("../") else f"./{path}"
+
+
+def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLayers, normal_length: float) -> None:
+    """Writes the layer, as text where the output's name ends with .usda. normal_length: of a drawn normal [m].
+
+    Raises InputError for frames at one and the same time, and where there is no memory for the layer, which pxr holds
+    whole; OutputError where a write failed.
+    """
+    needed, free = selected.contact_count * CONTACT_BYTES, psutil.virtual_memory().available
+    if needed > free:
+        size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
+        what = f"a layer of {selected.contact_count} contacts needs {size}"
+        raise InputError(what, selected.contacts.path, "choose fewer with --frames, --world or --include")
+    codes = time_codes(selected, scene.rate)
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    stage = _stage(layer, selected, scene, codes)
+    drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
+    for frame, world, columns in _cells(selected):
+        drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
+    del drawn, stage  # a stage that is open would compose what lies below
+    layer.subLayerPaths = list(scene.sublayers)
+    with tempfile.TemporaryDirectory() as folder:
+        held = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
+        layer.Export(held)
+        with open(held, "rb") as file:
+            shutil.copyfileobj(file, output, 1 << 20)
+    output.check()
+
+
+def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
+    """float64[F]: the frames' times in time codes; whole numbers where rounding alone keeps them from it."""
+    codes = selected.time * rate
+    whole = np.rint(codes)
+    codes = np.where(np.abs(codes - whole) <= 1e-9 * np.maximum(1.0, np.abs(codes)), whole, codes)
+    same = np.flatnonzero(np.diff(codes) <= 0.0)
+    if len(same):
+        first, second = (selected.frames[int(same[0]) + k] for k in (0, 1))
+        raise InputError(
+            f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, where USD has one sample",
+            selected.contacts.path,
+            "choose frames of rising times with --frames",
+        )
+    return codes
+
+
+def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, codes: np.ndarray) -> Usd.Stage:
+    """A stage of the layer alone, without prims of worlds."""
+    contacts = selected.contacts
+    stage = Usd.Stage.Open(layer)
+    for key, value in scene.metadata.items():
+        layer.pseudoRoot.SetInfo(key, value)
+    UsdGeom.SetStageMetersPerUnit(stage, scene.metres_per_unit)
+    UsdGeom.SetStageUpAxis(stage, scene.up_axis)
+    layer.timeCodesPerSecond = scene.rate
+    layer.startTimeCode = min(float(codes[0]), scene.metadata.get("startTimeCode", float(codes[0])))
+    layer.endTimeCode = max(float(codes[-1]), scene.metadata.get("endTimeCode", float(codes[-1])))
+    layer.documentation = f"Contacts of {contacts.scene}, content {contacts.content_sha256}"
+    root = UsdGeom.Scope.Define(stage, ROOT).GetPrim()
+    root.CreateAttribute("collide:content_sha256", Sdf.ValueTypeNames.String, True).Set(contacts.content_sha256)
+    paths = Vt.StringArray(list(contacts.shapes.path))
+    root.CreateAttribute("collide:shapes", Sdf.ValueTypeNames.StringArray, True).Set(paths)
+    return stage
+
+
+def _cells(selected: SelectedContacts) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
+    """(frame, world, columns) of each selected cell, counted among the selected."""
+    for block in selected.blocks(COLUMNS):
+        start = np.concatenate([[0], np.cumsum(block.cell_counts)])
+        for k in range(len(block.cell_counts)):
+            frame, world = divmod(block.first_cell + k, selected.world_count)
+            rows = slice(int(start[k]), int(start[k + 1]))
+            yield frame, world, {name: values[rows] for name, values in block.columns.items()}
+
+
+class _Drawn:
+    """The prims of one world: points between the witness points, and a line along each normal. Lengths in units."""
+
+    def __init__(self, stage: Usd.Stage, world: int, normal_length: float) -> None:
+        place = f"{ROOT}/world_{world}"
+        UsdGeom.Scope.Define(stage, place)
+        self._length = normal_length
+        points, normals = (
+            UsdGeom.Points.Define(stage, f"{place}/points"),
+            UsdGeom.BasisCurves.Define(stage, f"{place}/normals"),
+        )
+        normals.CreateTypeAttr(UsdGeom.Tokens.linear)
+        for prim, width in ((points, normal_length / 5.0), (normals, normal_length / 25.0)):
+            prim.CreateWidthsAttr(Vt.FloatArray([width]))
+            prim.SetWidthsInterpolation(UsdGeom.Tokens.constant)
+        self._points, self._ends = points.CreatePointsAttr(), normals.CreatePointsAttr()
+        self._counts = normals.CreateCurveVertexCountsAttr()
+        self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
+        kinds, each = Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
+        made = UsdGeom.PrimvarsAPI(points.GetPrim())
+        self._distance = made.CreatePrimvar("distance", kinds.FloatArray, each)
+        self._shapes = [made.CreatePrimvar(f"shape{k}", kinds.IntArray, each) for k in (0, 1)]
+        self._normal = made.CreatePrimvar("normal", kinds.Vector3fArray, each)
+        self._colours = (
+            points.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex),
+            normals.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform),
+        )
+
+    def add(self, code: float, columns: Mapping[str, np.ndarray], metres_per_unit: float) -> None:
+        """The contacts of one frame."""
+        normal = columns["normal"]
+        point = midpoint(columns).astype(np.float64) / metres_per_unit
+        ends = np.stack([point, point + normal.astype(np.float64) * self._length], axis=1).reshape(-1, 3)
+        self._points.Set(_vectors(point), code)
+        self._ends.Set(_vectors(ends), code)
+        self._counts.Set(Vt.IntArray.FromNumpy(np.full(len(point), 2, np.int32)), code)
+        for attribute, shown in zip(self._extents, (point, ends), strict=True):
+            attribute.Set(_extent(shown), code)
+        distance = (columns["distance"].astype(np.float64) / metres_per_unit).astype(np.float32)
+        self._distance.Set(Vt.FloatArray.FromNumpy(distance), code)
+        self._normal.Set(_vectors(normal), code)
+        for k, primvar in enumerate(self._shapes):
+            primvar.Set(Vt.IntArray.FromNumpy(np.ascontiguousarray(columns[f"shape{k}"], np.int32)), code)
+        colour = _vectors(np.where((distance < 0.0)[:, None], _DEEP, _APART))
+        for primvar in self._colours:
+            primvar.Set(colour, code)
+
+
+def _vectors(values: np.ndarray) -> Vt.Vec3fArray:
+    return Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values, np.float32).reshape(-1, 3))
+
+
+def _extent(points: np.ndarray) -> Vt.Vec3fArray:
+    """The box around points [n, 3]; of none, the empty one that USD has."""
+    if not len(points):
+        return Vt.Vec3fArray([Gf.Vec3f(_NOWHERE), Gf.Vec3f(-_NOWHERE)])
+    return _vectors(np.stack([points.min(axis=0), points.max(axis=0)]))

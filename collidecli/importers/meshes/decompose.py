@@ -1,0 +1,136 @@
+"""Convex parts that together stand for a triangle mesh, and how far they stand out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.importers.meshes.extra import library
+from collidecli.importers.meshes.kept_parts import RawParts, parts_of
+from collidecli.numerics.matrices import dot, norm
+from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.scene.surface_distance import surface_distance, winding_number
+from collidecli.scene.triangle_mesh import TriangleMesh
+
+SEED = 0
+"""Of CoACD's search. With it, the same mesh has the same parts in every run."""
+DEFAULT_VERTICES = 256
+"""CoACD's own limit for a part."""
+WHAT = "the approximation convexDecomposition"
+ROUND_OFF = 1e-6
+"""Share of the size of a mesh: what is nearer to its surface is on it."""
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: how many were left out for that.
+
+    outside: how far the parts stand out of the mesh; uncovered: how far the mesh stands out of them [m].
+    notes: what went wrong with the cache.
+    """
+
+    parts: tuple[ConvexHull, ...]
+    flat: int
+    outside: float
+    uncovered: float
+    notes: tuple[str, ...] = ()
+
+
+def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | None, where: str) -> Decomposed:
+    """Convex parts of a mesh; those that are flat are left out.
+
+    part_limit, vertex_limit: most parts, most vertices of a part; None for no limit, and for CoACD's own. A mesh that
+    is not closed is first made so by CoACD, to a fiftieth of its size. `outside` is measured at corners and middles of
+    the parts' faces, `uncovered` at the mesh's corners and the middles of its triangles. What CoACD found is kept on
+    disk, see `kept_parts`.
+    Raises InputError, naming `where`, where the library is not installed or finds no part with volume.
+    Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
+    """
+    settings = (
+        f"CoACD {_version(where)} parts {part_limit} vertices {vertex_limit or DEFAULT_VERTICES} "
+        f"decimate {vertex_limit is not None} seed {SEED}"
+    )
+    size = float(mesh.half_extents.max())
+    used = np.unique(mesh.face)
+    vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
+
+    def made() -> RawParts:
+        found = _by_coacd(vertex, face, part_limit, vertex_limit, where)
+        hulls = _hulls(found, size, mesh.center, where)
+        deviation = _deviations(mesh, hulls, size) if hulls else (0.0, 0.0)
+        return RawParts(found, np.array(deviation) / size)
+
+    raw, notes = parts_of(vertex, face, settings, made)
+    parts = _hulls(raw.vertices, size, mesh.center, where)
+    if not parts:
+        raise InputError("the mesh has no convex part with volume", where, "collide with its triangles")
+    outside, uncovered = (raw.deviation * size).tolist()
+    return Decomposed(tuple(parts), len(raw.vertices) - len(parts), outside, uncovered, tuple(notes))
+
+
+def _version(where: str) -> str:
+    try:
+        return version("coacd")
+    except PackageNotFoundError:
+        library("coacd", "coacd", WHAT, where)
+        return "of an unknown version"
+
+
+def _by_coacd(
+    vertex: np.ndarray, face: np.ndarray, part_limit: int | None, vertex_limit: int | None, where: str
+) -> tuple[np.ndarray, ...]:
+    """The vertices of each part of a mesh about as large as 1."""
+    coacd = library("coacd", "coacd", WHAT, where)
+    coacd.set_log_level("off")
+    found = coacd.run_coacd(
+        coacd.Mesh(vertex, face),
+        max_convex_hull=-1 if part_limit is None else part_limit,
+        max_ch_vertex=DEFAULT_VERTICES if vertex_limit is None else vertex_limit,
+        decimate=vertex_limit is not None,
+        seed=SEED,
+    )
+    return tuple(np.array(part, np.float64) for part, _ in found)
+
+
+def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
+    """The hulls of parts that have volume, in the frame of the mesh's points."""
+    hulls = []
+    for vertex in vertices:
+        try:
+            hulls.append(convex_hull(vertex * size + center, where))
+        except InputError:
+            continue
+    return hulls
+
+
+def _deviations(mesh: TriangleMesh, parts: list[ConvexHull], size: float) -> tuple[float, float]:
+    corners = mesh.vertex[mesh.face]
+    shifted = [part.vertex + part.center - mesh.center for part in parts]
+    faces = [
+        vertex[list(outline)].mean(axis=0) for part, vertex in zip(parts, shifted, strict=True) for outline in part.face
+    ]
+    points = np.concatenate([*shifted, faces])
+    off = surface_distance(points, corners)
+    far = off > ROUND_OFF * size
+    far[far] = np.abs(winding_number(points[far], corners)) < 0.5
+    samples = np.concatenate([corners.reshape(-1, 3), corners.mean(axis=1)])
+    beyond = np.full(len(samples), np.inf)
+    for part, vertex in zip(parts, shifted, strict=True):
+        first = vertex[[outline[0] for outline in part.face]]
+        offset = dot(part.face_normal, first)
+        height = (dot(samples[:, None], part.face_normal) - offset).max(axis=1)
+        outlying = height > 0.0
+        inner = np.where(outlying, 0.0, height)
+        if outlying.any():
+            triangles = np.array([(o[0], o[k], o[k + 1]) for o in part.face for k in range(1, len(o) - 1)])
+            inner[outlying] = surface_distance(samples[outlying], _with_area(vertex[triangles]))
+        beyond = np.minimum(beyond, inner)
+    return float(off[far].max(initial=0.0)), float(max(0.0, beyond.max()))
+
+
+def _with_area(corners: np.ndarray) -> np.ndarray:
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return corners[norm(across) > 0.0]

@@ -1,0 +1,73 @@
+"""The hull of a mesh of at most so many vertices, as the programs that have such a limit choose them."""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.scene.surface_distance import surface_distance
+
+FEWEST = 4
+
+
+@dataclass(frozen=True)
+class LimitedHull:
+    """hull: of the vertices that are kept; the exact one where none had to go. outside: how far others are off [m]."""
+
+    hull: ConvexHull
+    outside: float
+
+
+def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str) -> LimitedHull:
+    """A hull of at most `limit` vertices of the exact one, which lies inside that.
+
+    points: float64[n, 3] [m], those that the exact hull was made of. of_mujoco: the vertices that MuJoCo keeps for a
+    mesh of these points, which are all of fewer than ten; else those that SciPy's Qhull does. Either begins with a
+    tetrahedron and takes the point farthest off a face, one after another; they differ in which face is next.
+    Raises InputError, naming `where`, for a limit below 4, and where what is kept has no volume.
+    """
+    if limit < FEWEST:
+        raise InputError(f"a hull of at most {limit} vertices was asked for", where, f"give {FEWEST} at least")
+    if len(exact.vertex) <= limit:
+        return LimitedHull(exact, 0.0)
+    kept = _kept_by_mujoco(points, limit, where) if of_mujoco else _kept_by_qhull(points, limit)
+    if len(kept) == len(points):
+        return LimitedHull(exact, 0.0)
+    hull = convex_hull(points[kept], f"{where}, at most {limit} vertices of it")
+    triangles = np.array([(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)])
+    off = surface_distance(exact.vertex + exact.center, hull.vertex[triangles] + hull.center)
+    return LimitedHull(hull, float(off.max()))
+
+
+def _kept_by_qhull(points: np.ndarray, limit: int) -> np.ndarray:
+    """As Newton does it: Qhull stops after so many points besides its first tetrahedron."""
+    from scipy.spatial import ConvexHull as Qhull
+
+    return np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
+
+
+def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
+    """Those of the hull that MuJoCo compiles."""
+    import mujoco
+
+    from collidecli.importers.mujoco.geoms import hull_vertices
+
+    # A power of two changes no number's digits; at sizes near 1 MuJoCo refuses no mesh as too small or large.
+    unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
+    spec = mujoco.MjSpec()
+    spec.add_mesh(name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
+    try:
+        compiled = spec.compile()
+    except ValueError as error:
+        what = f"MuJoCo makes no hull of at most {limit} vertices ({str(error).splitlines()[0]})"
+        raise InputError(what, where, "raise the limit") from None
+    if int(compiled.mesh_vertnum[0]) != len(points):
+        raise InputError("MuJoCo counts other vertices than the mesh has", where, "merge those that are equal")
+    return hull_vertices(compiled, 0)

@@ -1,0 +1,145 @@
+"""Which pairs of geoms MuJoCo's own filters leave out or force, as pairs of a builder's shapes."""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from types import MappingProxyType
+
+import mujoco
+import numpy as np
+
+from collidecli.importers.mujoco.materials import pair_material
+from collidecli.scene.builder import ModelBuilder
+
+_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
+
+
+def collision_disabled(mj_model: mujoco.MjModel) -> str | None:
+    """The flag that switches all of the scene's contacts off, or None."""
+    bits = mujoco.mjtDisableBit
+    for bit, name in ((bits.mjDSBL_CONSTRAINT, "constraint"), (bits.mjDSBL_CONTACT, "contact")):
+        if mj_model.opt.disableflags & bit:
+            return f'<flag {name}="disable"/>'
+    return None
+
+
+def add_pair_rules(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    shape_row: np.ndarray,
+    disabled: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> list[str]:
+    """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
+
+    Shapes of one body and of the static world are left to the builder's own rules, and so are masks: a pair that
+    masks keep apart is not listed.
+
+    shape_row: int32[ngeom], -1 for a geom left out.
+    disabled: pairs of shapes, lower row first, that may not touch even where the scene forces them, with their rules.
+    """
+    warnings = _option_warnings(mj_model)
+    if collision_disabled(mj_model) is None:
+        warnings += _force_pairs(builder, mj_model, shape_row, disabled)
+    for pair, rule in disabled.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    seen: set[tuple[int, int]] = set()
+    for first, second, rule in _ruled_groups(mj_model):
+        for pair in _mask_compatible(mj_model, shape_row, first, second):
+            if pair not in seen:
+                seen.add(pair)
+                builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    return warnings
+
+
+def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
+    warnings = []
+    flag = collision_disabled(mj_model)
+    if flag is not None:
+        warnings.append(f"the scene switches every contact off with {flag}")
+    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
+        if mj_model.opt.enableflags & bit:
+            warnings.append(f'<flag {name}="enable"/> is not followed: contacts are those of margin and gap')
+    return warnings
+
+
+def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """Two groups of geoms that do not meet, and the rule: excludes, welds, their parents, then what nothing moves."""
+    name = [mj_model.body(b).name or f"body#{b}" for b in range(mj_model.nbody)]
+    of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
+    for row, signature in enumerate(mj_model.exclude_signature):
+        a, b = int(signature) >> 16, int(signature) & 0xFFFF
+        title = mj_model.exclude(row).name
+        yield of_body[a], of_body[b], f"<exclude{f' {title}' if title else ''}> of '{name[a]}' and '{name[b]}'"
+
+    weld_of_geom = mj_model.body_weldid[mj_model.geom_bodyid]
+    of_weld = _groups(weld_of_geom, mj_model.nbody)
+    filter_parent = not mj_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
+    for weld in np.unique(weld_of_geom[weld_of_geom > 0]):
+        members = of_weld[weld]
+        bodies = np.unique(mj_model.geom_bodyid[members])
+        for k, body in enumerate(bodies[:-1]):
+            others = members[np.isin(mj_model.geom_bodyid[members], bodies[k + 1 :])]
+            yield of_body[body], others, f"welded into one body, '{name[weld]}'"
+        parent = int(mj_model.body_weldid[mj_model.body_parentid[weld]])
+        if filter_parent and parent > 0:
+            yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
+
+    # Mocap bodies and what is welded to them: no degree of freedom moves them, nor the static world.
+    still = np.unique(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
+    for k, weld in enumerate(still):
+        others = [of_weld[other] for other in still[k + 1 :]]
+        if others:
+            yield of_weld[weld], np.concatenate(others), "neither body has a degree of freedom"
+
+
+def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
+    """Ascending positions of each value 0 .. count - 1 in `key`."""
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.searchsorted(key[order], np.arange(1, count)))
+
+
+def _mask_compatible(
+    mj_model: mujoco.MjModel, shape_row: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> Iterator[tuple[int, int]]:
+    """Pairs of shape rows, lower first, across two groups of geoms whose masks would let them touch."""
+    second = second[shape_row[second] >= 0]
+    for geom in first[shape_row[first] >= 0]:
+        meets = mj_model.geom_contype[geom] & mj_model.geom_conaffinity[second]
+        meets |= mj_model.geom_contype[second] & mj_model.geom_conaffinity[geom]
+        a = int(shape_row[geom])
+        for b in shape_row[second[meets != 0]].tolist():
+            if a != b:
+                yield (a, b) if a < b else (b, a)
+
+
+def _force_pairs(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
+) -> list[str]:
+    """Forces the shapes of every <pair>; of several for the same geoms, the one that reaches furthest."""
+    if mj_model.npair and mj_model.nbody < 2:
+        return ["every <pair> is left out: without a body MuJoCo finds no contact"]
+    reach: dict[tuple[int, int], tuple[float, float, int]] = {}
+    warnings = []
+    override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
+    for row in range(mj_model.npair):
+        geoms = int(mj_model.pair_geom1[row]), int(mj_model.pair_geom2[row])
+        shown = " and ".join(f"'{mj_model.geom(g).name}'" for g in geoms)
+        if all(mj_model.geom_type[g] == _PLANE for g in geoms):
+            warnings.append(f"<pair> of {shown} is left out: two planes make no contact")
+            continue
+        margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
+        gap = float(mj_model.pair_gap[row])
+        a, b = sorted(int(shape_row[g]) for g in geoms)
+        if (a, b) in disabled:
+            continue
+        if (a, b) in reach:
+            warnings.append(f"<pair> of {shown} is given more than once; the one that reaches furthest stands")
+            if sum(reach[a, b][:2]) >= margin + gap:
+                continue
+        reach[a, b] = margin, gap, row
+    for (a, b), (margin, gap, row) in reach.items():
+        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
+    return warnings

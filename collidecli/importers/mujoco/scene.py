@@ -1,0 +1,215 @@
+"""The MJCF and URDF door: a scene that MuJoCo compiles, into a model builder.
+
+What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision` in the tests):
+
+- `margin` inflates a geom and a pair adds the two: our margin. `gap` is how far beyond that a contact is still
+  reported, and a pair adds the two: our gap with `gap_rule = "sum"`. MuJoCo's `contact.dist` is the plain surface
+  distance; ours is `contact.dist - contact.includemargin`, so ours is below 0 exactly where MuJoCo's contact can push.
+- Geoms of bodies welded to the world are static. A mocap body is a body, though no degree of freedom moves it; as in
+  MuJoCo it meets nothing that has none either.
+- `<pair>` overrides masks, excludes and welds, with its own margin and gap.
+- Geoms that no mask and no pair lets touch anything are left out: they are only seen.
+- Mesh geoms are convex hulls: see `geoms`.
+"""
+
+# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
+from collidecli.importers.mujoco.geoms import LEFT_OUT, add_geoms, body_name
+from collidecli.importers.mujoco.kinematics import MujocoKinematics
+from collidecli.importers.mujoco.materials import material_warnings
+from collidecli.importers.mujoco.pairs import add_pair_rules
+from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
+from collidecli.importers.mujoco.urdf import urdf_shape_names
+from collidecli.numerics.pose_products import WXYZ_TO_XYZW
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.run_options import SceneOptions
+from collidecli.storage.trajectories.bodies import BodyMatch
+
+
+@dataclass(frozen=True)
+class MjcfImport:
+    """What a scene file became.
+
+    path: the file. mj_model: compiled by MuJoCo.
+    body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
+    shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
+    left_out: names of geoms that are only seen. warnings: what MuJoCo or this door has to say.
+    files: every file that may decide a contact, the scene's first. text: of a scene that is no file.
+    """
+
+    path: str
+    mj_model: mujoco.MjModel
+    kinematics: MujocoKinematics
+    body_row: np.ndarray
+    shape_row: np.ndarray
+    left_out: tuple[str, ...]
+    warnings: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    text: str = ""
+
+    def motion(self, model: Model) -> KeyframeMotion | None:
+        """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
+        return KeyframeMotion(self, model) if self.mj_model.nkey else None
+
+
+def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> MjcfImport:
+    """Adds the bodies, geoms and pair rules of an MJCF or URDF file to `builder`.
+
+    Sets the builder's `gap_rule` to "sum" and its `material_rule` to "mujoco".
+    Raises InputError: a file that MuJoCo cannot compile; an hfield or sdf geom or a flex that may collide; a
+    colliding mesh without volume.
+    """
+    options = options or SceneOptions()
+    compiled = compile_mjcf(path, options=options)
+    builder.source.append(os.path.basename(compiled.place))
+    return add_compiled(builder, compiled, options)
+
+
+def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions) -> MjcfImport:
+    """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that may be no file of its own."""
+    mj_model, place = compiled.mj_model, compiled.place
+    rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
+    names = urdf_shape_names(mj_model) if compiled.urdf else None
+    _check_flexes(mj_model, place)
+    _set_gap_rule(builder, place)
+
+    data = mujoco.MjData(mj_model)
+    mujoco.mj_kinematics(mj_model, data)
+    static = static_bodies(mj_model)
+    body_row = np.full(mj_model.nbody, STATIC_BODY, np.int32)
+    with _named_in(place):
+        for body in range(1, mj_model.nbody):
+            pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
+            body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
+        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, place, names)
+        disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
+        warnings = [
+            *compiled.warnings,
+            *add_pair_rules(builder, mj_model, shape_row, disabled.rule),
+            *disabled.warnings,
+            *material_warnings(mj_model),
+        ]
+    kinematics = MujocoKinematics(
+        mj_model, tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody)), static[1:]
+    )
+    return MjcfImport(
+        place,
+        mj_model,
+        kinematics,
+        body_row,
+        shape_row,
+        left_out,
+        tuple(warnings),
+        files=compiled.files,
+        text=compiled.text,
+    )
+
+
+def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:
+    """Rows of the shapes of each body, by its name; the world's too."""
+    shapes: dict[str, list[int]] = {body_name(mj_model, body): [] for body in range(mj_model.nbody)}
+    for geom in np.flatnonzero(shape_row != LEFT_OUT):
+        shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))
+    return shapes
+
+
+@contextmanager
+def _named_in(place: str) -> Iterator[None]:
+    """Says of the builder's errors, which know no file, where they come from."""
+    try:
+        yield
+    except InputError as error:
+        where = error.where if error.where.startswith(place) else f"{place}: {error.where}"
+        raise InputError(error.what, where, error.fix) from error
+
+
+def _set_gap_rule(builder: ModelBuilder, place: str) -> None:
+    if builder.gap_rule != "sum" and builder.shape_count:
+        raise InputError(
+            "the scene adds the gaps of a pair, and the scenes before it take the larger",
+            place,
+            "load the MJCF scene alone, or pass --gap and --gap-rule for all of them",
+        )
+    builder.gap_rule, builder.material_rule = "sum", "mujoco"
+
+
+def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
+    """bool[nbody]: the world and every body that nothing can move."""
+    static = mj_model.body_weldid == 0
+    for body in range(1, mj_model.nbody):
+        if mj_model.body_mocapid[body] >= 0:
+            static[body] = False
+        elif static[body]:
+            static[body] = static[mj_model.body_parentid[body]]
+    return static
+
+
+def _check_flexes(mj_model: mujoco.MjModel, place: str) -> None:
+    for flex in range(mj_model.nflex):
+        collides = mj_model.flex_contype[flex] | mj_model.flex_conaffinity[flex]
+        if collides | mj_model.flex_selfcollide[flex]:
+            name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
+            raise InputError(
+                f"flex '{name}' may collide, and flexes are not handled",
+                place,
+                'give it contype="0" conaffinity="0" selfcollide="none", or remove it',
+            )
+
+
+class KeyframeMotion:
+    """A scene's keyframes as a motion (see `model.motion.Motion`), one frame each, in the file's order.
+
+    time: as authored; the frame's number where authored times run back.
+    """
+
+    def __init__(self, scene: MjcfImport, model: Model) -> None:
+        mj_model = scene.mj_model
+        count = mj_model.nkey
+        self.warnings: tuple[str, ...] = ()
+        self.time = np.array(mj_model.key_time, np.float64)
+        if not np.isfinite(self.time).all():
+            key = int(np.argmin(np.isfinite(self.time)))
+            where = f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}')"
+            raise InputError(f"the time is {self.time[key]:g}", where, "give it a time in seconds")
+        if (np.diff(self.time) < 0.0).any():
+            self.time = np.arange(count, dtype=np.float64)
+            self.warnings = ("the keyframes' times run back; their numbers stand for the time",)
+        self.step = np.arange(count, dtype=np.int64)
+        self.world_count = 1
+        self.float_type = np.dtype(np.float64)
+        self.sha256 = ""
+        qpos = np.array(mj_model.key_qpos, np.float64).reshape(count, mj_model.nq)
+        bad = scene.kinematics.first_bad_coordinate(qpos)
+        if bad is not None:
+            key, body, what = bad
+            raise InputError(what, f"{scene.path}: keyframe {key} ('{mj_model.key(key).name}'), body '{body}'")
+        mocap = np.concatenate(
+            [
+                np.reshape(mj_model.key_mpos, (count, mj_model.nmocap, 3)),
+                np.reshape(mj_model.key_mquat, (count, mj_model.nmocap, 4))[..., WXYZ_TO_XYZW],
+            ],
+            axis=-1,
+        )
+        poses = scene.kinematics.poses(qpos, mocap)
+        match = BodyMatch(list(scene.kinematics.body_path), model, scene.path)
+        self._poses = match.checked(poses[:, None], range(count), scene.path, "keyframes")
+
+    def read(self, frames: range) -> np.ndarray:
+        return self._poses[frames.start : frames.stop : frames.step]
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,353 @@
+"""Isaac Lab's recorder: states of articulations and rigid objects by name, relative to each environment's origin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import h5py
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.importers.recordings.articulation_motion import (
+    ORDERS,
+    ArticulationMotion,
+    RecordedArticulation,
+    quaternion_order,
+)
+from collidecli.importers.recordings.content import Content, h5_damage
+from collidecli.importers.recordings.coordinates import check_world_count
+from collidecli.importers.recordings.demos import chosen_demos, in_order, shared_length
+from collidecli.importers.recordings.description import RecordingFacts
+from collidecli.importers.recordings.target import Target
+from collidecli.importers.recordings.times import rate_time
+from collidecli.scene.kinematics import (
+    ArticulatedScene,
+    ArticulationKinematics,
+    JointColumns,
+    coordinate_names,
+    find_articulation,
+    some_names,
+)
+from collidecli.scene.model import GLOBAL_TEMPLATE
+from collidecli.scene.motion import Motion
+from collidecli.scene.run_options import RecordingOptions
+from collidecli.storage.h5_input import open_h5, text_of
+from collidecli.storage.process_activity import structure, structure_step
+
+NAME = "isaac-lab"
+LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
+OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
+
+KINDS = ("articulation", "rigid_object")
+GROUPS = ("initial_state", "states")
+"""In the order of time: the state at the reset, then one after every step."""
+
+ORDER_OF_VERSION = {0: "wxyz", 1: "xyzw"}
+
+
+@dataclass(frozen=True)
+class _Asset:
+    """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each."""
+
+    name: str
+    parts: tuple[h5py.Group, ...]
+    frames: tuple[int, ...]
+
+    @property
+    def place(self) -> str:
+        return str(self.parts[-1].name)
+
+    def width(self) -> int:
+        """Joints; 0 where no joints are recorded."""
+        found = self.parts[-1].get("joint_position")
+        return int(found.shape[1]) if isinstance(found, h5py.Dataset) else 0
+
+
+@dataclass(frozen=True)
+class _Demo:
+    """One demonstration: assets by name, how many frames, and what of it is not used."""
+
+    assets: dict[str, _Asset]
+    length: int
+    unused: tuple[str, ...] = field(default=())
+
+
+def recognise(content: Content) -> bool:
+    """A group `data` of groups in which `states` or `initial_state` is a group."""
+    data = content.h5.get("data") if content.h5 is not None else None
+    if not isinstance(data, h5py.Group):
+        return False
+    groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
+    return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
+
+
+def describe(path: str) -> RecordingFacts:
+    """See `RecordingKind.describe`."""
+    with open_h5(path) as file, h5_damage(path), structure():
+        demos = {name: _demo(file, path, name) for name in _demo_names(file)}
+        if not demos:
+            raise InputError("the recording has no demonstrations", f"{path}: /data", "record one at least")
+        lengths = {name: demo.length for name, demo in demos.items()}
+        first = next(iter(demos.values()))
+        rate = _rate(file)
+        frames = max(lengths.values())
+        needs = ["--joint-names"] if any(a.width() and not _own_names(a) for a in first.assets.values()) else []
+        needs += [] if rate else ["--fps"]
+        needs += ["--demos, or --uneven-demos: their lengths differ"] if len(set(lengths.values())) > 1 else []
+        shown = [f"{name} ({asset.width()} joints)" for name, asset in first.assets.items()]
+        return RecordingFacts(
+            frames=frames,
+            worlds=len(demos),
+            start=0.0 if rate else None,
+            end=(frames - 1) / rate if rate else None,
+            quaternion_order=_said_order(file, path),
+            needs=tuple(needs),
+            details=(("demonstrations", some_names(list(lengths))), ("assets", ", ".join(shown) or "none")),
+        )
+
+
+def world_count(path: str, options: RecordingOptions) -> int | None:
+    """See `RecordingKind.world_count`."""
+    with open_h5(path) as file, h5_damage(path), structure():
+        return len(chosen_demos(_demo_names(file), options, f"{path}: /data"))
+
+
+def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
+    """See `RecordingKind.open_motion`. The chosen demonstrations are worlds, in order.
+
+    Positions are relative to the world's origin: the environment's root prim, or 0 in a scene without environments.
+    """
+    file = open_h5(path)
+    try:
+        with h5_damage(path), structure():
+            names = chosen_demos(_demo_names(file), options, f"{path}: /data")
+            check_world_count(len(names), target, f"{path}: /data")
+            demos = {name: _demo(file, path, name) for name in names}
+            frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")
+            order = quaternion_order(_said_order(file, path), options, path)
+            scene = target.articulated(path)
+            worlds = [
+                _world(demo, _held_in(scene, target, world), ORDERS[order], options, path)
+                for world, demo in enumerate(demos.values())
+            ]
+            warnings = [
+                *scene.warnings,
+                *(f"{path}: {place}: not used" for demo in demos.values() for place in demo.unused),
+            ]
+            time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
+            origins = target.model.world_pose[: len(worlds), :3]
+            return ArticulationMotion(path, target, worlds, origins, time, warnings, file.close)
+    except BaseException:
+        file.close()
+        raise
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The articulations and bodies of a scene that one world has; see `ArticulatedScene`."""
+
+    articulations: tuple[ArticulationKinematics, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def _held_in(scene: ArticulatedScene, target: Target, world: int) -> _Held:
+    bodies, template = target.model.bodies, target.model.world_template[world]
+    here = {p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)}
+    return _Held(tuple(a for a in scene.articulations if a.body_path[0] in here))
+
+
+def _world(
+    demo: _Demo, scene: _Held, order: list[int], options: RecordingOptions, path: str
+) -> list[RecordedArticulation]:
+    """What a demonstration records of each articulation and body. Raises InputError for one that the scene lacks."""
+    unnamed = [name for name, asset in demo.assets.items() if asset.width() and not _own_names(asset)]
+    given = _given_names(unnamed, options, path)
+    found: dict[str, str] = {}
+    out = []
+    for name, asset in demo.assets.items():
+        place = f"{path}: {asset.place}"
+        articulation = find_articulation(scene, name, place)
+        if articulation.path in found:
+            what = f"'{name}' and '{found[articulation.path]}' are both '{articulation.path}' in the scene"
+            raise InputError(what, place, "name each as the scene does")
+        found[articulation.path] = name
+        names = _own_names(asset) or given.get(name, ())
+        width = asset.width()
+        where = f"{place}/joint_position"
+        if width and len(names) != width:
+            raise InputError(
+                f"{width} joints are recorded, and {len(names) or 'no'} names are given",
+                where,
+                f"give --joint-names in the recorded order (Isaac Lab's Articulation.joint_names); "
+                f"the scene's are {', '.join(coordinate_names(articulation)) or 'none'}",
+            )
+        columns = JointColumns(articulation, names if width else (), where)
+        out.append(
+            RecordedArticulation(
+                articulation,
+                columns,
+                _reader(asset, "root_pose", order, path),
+                _reader(asset, "joint_position", list(range(width)), path) if width else None,
+                f"{place}/root_pose",
+                where,
+            )
+        )
+    return out
+
+
+def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -> dict[str, tuple[str, ...]]:
+    """--joint-names by asset: `asset/joint` where several assets need them."""
+    if len(unnamed) == 1 and not any(name.startswith(f"{unnamed[0]}/") for name in options.joint_names):
+        return {unnamed[0]: options.joint_names}
+    out: dict[str, tuple[str, ...]] = dict.fromkeys(unnamed, ())
+    for joint in options.joint_names:
+        asset, _, rest = joint.partition("/")
+        if asset not in out:
+            raise InputError(
+                f"'{joint}' is of none of the articulations without joint names: {some_names(unnamed) or 'none'}",
+                f"{path}, --joint-names",
+                "write <articulation>/<joint>",
+            )
+        out[asset] += (rest,)
+    return out
+
+
+def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[range], np.ndarray] | None:
+    """Reads rows of a dataset across the asset's parts; past their end the last row again. None where it is absent."""
+    held = [part.get(name) for part in asset.parts]
+    data = [found for found in held if isinstance(found, h5py.Dataset)]
+    if not data:
+        return None
+    starts = np.cumsum([0, *asset.frames])
+
+    def read(frames: range) -> np.ndarray:
+        rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
+        out = np.empty((len(rows), len(order)))
+        for start, end, part in zip(starts[:-1], starts[1:], data, strict=True):
+            own = (rows >= start) & (rows < end)
+            if not own.any():
+                continue
+            places = rows[own] - start
+            with h5_damage(f"{path}: {part.name}"):
+                block = part[int(places[0]) : int(places[-1]) + 1]
+            out[own] = block[places - places[0]][:, order]
+        return out
+
+    return read
+
+
+def _data(file: h5py.File) -> h5py.Group:
+    data = file["data"]
+    assert isinstance(data, h5py.Group)
+    return data
+
+
+def _demo_names(file: h5py.File) -> list[str]:
+    return in_order(_groups(_data(file)))
+
+
+def _groups(group: h5py.Group) -> list[str]:
+    """Names of the groups in a group."""
+    return [str(name) for name in group if isinstance(group.get(name), h5py.Group)]
+
+
+def _demo(file: h5py.File, path: str, name: str) -> _Demo:
+    """Raises InputError: no states, datasets of another shape or type, assets of unequal lengths."""
+    structure_step()
+    demo = file[f"data/{name}"]
+    assert isinstance(demo, h5py.Group)
+    groups = [group for key in GROUPS if isinstance(group := demo.get(key), h5py.Group)]
+    where = f"{path}: {demo.name}"
+    if not groups:
+        raise InputError("the demonstration has no states", where, "record states with Isaac Lab's recorder")
+    unused = [f"{group.name}/{kind}" for group in groups for kind in group if kind not in KINDS]
+    held: dict[str, list[h5py.Group]] = {}
+    for group in groups:
+        for kind in KINDS:
+            assets = group.get(kind)
+            if isinstance(assets, h5py.Group):
+                for asset in _groups(assets):
+                    held.setdefault(asset, []).append(assets[asset])  # type: ignore[arg-type]
+    short = [asset for asset, parts in held.items() if len(parts) != len(groups)]
+    if short:
+        raise InputError(f"'{short[0]}' is not in both of {' and '.join(GROUPS)}", where, "record it in both")
+    assets = {asset: _asset(asset, parts, path) for asset, parts in held.items()}
+    lengths = {asset.frames for asset in assets.values()}
+    if len(lengths) > 1:
+        shown = ", ".join(f"{name} {sum(asset.frames)}" for name, asset in assets.items())
+        raise InputError(f"its assets have unequally many frames: {shown}", where, "record it again")
+    if not assets:
+        raise InputError("neither articulations nor rigid objects are recorded", where, "record the scene's state")
+    return _Demo(assets, sum(next(iter(lengths))), tuple(unused))
+
+
+def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:
+    frames = []
+    widths: set[int | None] = set()
+    for part in parts:
+        root = _dataset(part, "root_pose", 7, path)
+        joint = _dataset(part, "joint_position", None, path) if "joint_position" in part else None
+        if joint is not None and joint.shape[0] != root.shape[0]:
+            what = f"{joint.shape[0]} frames are recorded, and {root.shape[0]} of root_pose"
+            raise InputError(what, f"{path}: {joint.name}", "record it again")
+        frames.append(int(root.shape[0]))
+        widths.add(None if joint is None else int(joint.shape[1]))
+    if len(widths) > 1:
+        where = f"{path}: {parts[-1].name}"
+        raise InputError("its joints are not as many as in the initial state", where, "record it again")
+    return _Asset(name, tuple(parts), tuple(frames))
+
+
+def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py.Dataset:
+    found = group.get(name)
+    where = f"{path}: {group.name}/{name}"
+    if not isinstance(found, h5py.Dataset):
+        raise InputError("there is no such dataset", where, "record the scene's state with Isaac Lab's recorder")
+    shape = found.shape
+    if found.dtype.kind != "f" or shape is None or len(shape) != 2 or (width is not None and shape[1] != width):
+        wanted = f"[frames, {'joints' if width is None else width}]"
+        raise InputError(f"is {found.dtype}{list(shape or ())}, not floats {wanted}", where, "record it in that shape")
+    return found
+
+
+def _own_names(asset: _Asset) -> tuple[str, ...]:
+    """Names of the joints that the file has: an attribute `joint_names` of the asset or of its joint positions."""
+    part = asset.parts[-1]
+    joints: Any = part.get("joint_position")
+    for holder in (part,) if joints is None else (joints, part):
+        found: Any = holder.attrs.get("joint_names")
+        if found is not None and np.ndim(found) == 1:
+            return tuple(map(text_of, found))
+    return ()
+
+
+def _said_order(file: h5py.File, path: str) -> str:
+    """The order of quaternions: of the attribute `format_version`, and of files from before there was one."""
+    versions: set[int] = set()
+    for place in (file, _data(file)):
+        value: Any = place.attrs.get("format_version")
+        if value is None:
+            continue
+        if np.ndim(value) or np.asarray(value).dtype.kind not in "iu" or int(value) not in ORDER_OF_VERSION:
+            raise InputError(
+                f"format_version is {value}",
+                f"{path}: {place.name}, attribute format_version",
+                f"this reader knows {', '.join(map(str, ORDER_OF_VERSION))}, and files without one",
+            )
+        versions.add(int(value))
+    if len(versions) > 1:
+        raise InputError("format_version differs between / and /data", path, "correct the one that is wrong")
+    return ORDER_OF_VERSION[versions.pop() if versions else 0]
+
+
+def _rate(file: h5py.File) -> float | None:
+    """Frames a second, of `env_args`: a step lasts `dt` times `decimation`. None where it does not say."""
+    try:
+        args = json.loads(str(_data(file).attrs.get("env_args", "{}")))["sim_args"]
+        period = float(args["dt"]) * float(args["decimation"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return 1.0 / period if np.isfinite(period) and period > 0.0 else None

@@ -1,0 +1,195 @@
+"""What simulators' attributes on a stage's colliders come to: margin, gap, groups, masks, and what is kept.
+
+PhysX makes a contact where the plain surfaces are nearer than the sum of the two contactOffsets, and holds shapes apart
+by the sum of their restOffsets. So restOffset is a margin, and contactOffset - margin a gap of which a pair has the
+sum: margins and gaps of a pair then add up to its two contactOffsets. MuJoCo adds gaps too. The gap rule of a stage
+with such an attribute is therefore "sum"; its other colliders take half the default gap, so that two of them are as far
+apart as ever where their contact is reported.
+"""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pxr import Usd, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.attributes import IGNORED, KEPT, ROWS, SOLVER_ROWS, TABLE, authored, is_unknown, read
+from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.shape_config import ShapeConfig
+
+MASK_DEFAULT = 1
+"""MuJoCo's contype and conaffinity where none is authored."""
+
+TRIGGER = "PhysxTriggerAPI"
+
+
+@dataclass
+class _Own:
+    """What one prim holds itself: value by attribute, and names that no row of the table has."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+class ColliderAttributes:
+    """Reads and checks the attributes of every collider of a stage; `importers/usd/attributes.py` has the table.
+
+    owner_of: collider's path to its body's, "" where there is none. metres_per_unit: the stage's.
+    kept: collider's path to {attribute: value in SI}, of those that are held for later.
+    adds_gaps: an enabled collider has a gap of which a pair takes the sum.
+    Raises InputError, naming the prim, for a value that cannot be; what changes nothing is warned of once a name.
+    """
+
+    def __init__(self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float) -> None:
+        self._physics, self._owner_of = physics, owner_of
+        self._units = metres_per_unit, float(UsdPhysics.GetStageKilogramsPerUnit(physics.stage))
+        self._cache: dict[str, _Own] = {}
+        self._noted: dict[str, list[str]] = {}
+        self.kept: dict[str, dict[str, Any]] = {}
+        self._enabled = {path: self._is_enabled(path) for path in physics.shapes}
+        self._values = {path: self._of_collider(path) for path in physics.shapes}
+        self._cache.clear()
+        self.adds_gaps = False
+        self._offsets = {path: self._offsets_of(path) for path in physics.shapes}
+        self._masked = any("contype" in held or "conaffinity" in held for held in self._values.values())
+        physics.warnings += [noted(what, paths) for what, paths in self._noted.items()]
+
+    def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
+        """`base` with the collider's margin, gap, signed group, masks and what disables it."""
+        values = self._values[path]
+        margin, gap = self._offsets[path]
+        if gap is None and base.gap is None and self.adds_gaps:
+            gap = 0.5 * default_gap
+        changed: dict[str, Any] = {"margin": margin, "gap": gap, "collision_group": values.get("collision_group")}
+        if self._masked:
+            changed["mask_either"] = tuple(values.get(name, MASK_DEFAULT) for name in ("contype", "conaffinity"))
+        changed["disabled_rule"] = self._disabled_rule(path)
+        return base.changed(**{name: value for name, value in changed.items() if value is not None})
+
+    def solver_parameters(self, path: str) -> dict[str, float]:
+        """contact_ke, contact_kd, contact_kf [N/m, N s/m], contact_ka [m], those that are authored."""
+        held = self._values[path]
+        return {name: held[name] for name in SOLVER_ROWS if name in held} if held else {}
+
+    def world(self, path: str) -> int | None:
+        """`newton:world` of a collider; None where it is not authored, or -1, every world."""
+        world = self._values[path].get("world")
+        return None if world == -1 else world
+
+    def _of_collider(self, path: str) -> dict[str, Any]:
+        """Value by use: of the nearest prim that says something, in the table's order on one prim."""
+        values: dict[str, Any] = {}
+        prim, owner = self._physics.prim(path), self._owner_of[path]
+        own = self._own(prim)
+        for name in own.unknown:
+            self._note(f"{name} is not known here and changes nothing", path)
+        kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
+        if kept:
+            self.kept[path] = kept
+        for row in TABLE if own.values else ():
+            if row.name in own.values and row.use not in (KEPT, IGNORED):
+                values.setdefault(row.use, own.values[row.name])
+        while owner and str(prim.GetPath()) != owner and not prim.IsPseudoRoot():
+            prim = prim.GetParent()
+            above = self._own(prim).values
+            for row in TABLE if above else ():
+                if row.inherited and row.name in above:
+                    values.setdefault(row.use, above[row.name])
+        return values
+
+    def _own(self, prim: Usd.Prim) -> _Own:
+        """Instance proxies share what their prototype's prim holds."""
+        source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
+        key = str(source.GetPath())
+        if key not in self._cache:
+            self._cache[key] = self._read(prim)
+        return self._cache[key]
+
+    def _read(self, prim: Usd.Prim) -> _Own:
+        where = self._physics.where(str(prim.GetPath()))
+        own, unknown = _Own(), []
+        for name, attribute in authored(prim).items():
+            row = ROWS.get(name)
+            if row is None:
+                if is_unknown(name):
+                    unknown.append(name)
+                elif not name.startswith("mjc:") and "Collision:" in name:
+                    own.values[name] = attribute.Get(REST_TIME)
+            elif row.use != IGNORED:
+                value = read(row, attribute, where, self._units)
+                if value is not None:
+                    own.values[name] = value
+        own.unknown = tuple(unknown)
+        return own
+
+    def _offsets_of(self, path: str) -> tuple[float | None, float | None]:
+        """(margin, gap) [m], None where nothing is authored: Newton's, else PhysX's, else MuJoCo's."""
+        held = self._values[path]
+        if not held:
+            return None, None
+        rest, contact = held.get("rest_offset"), held.get("contact_offset")
+        if rest is not None and rest < 0.0:
+            what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
+            self._note(f"{what}their distances those of the plain surfaces", path)
+            rest = 0.0
+        margins = (held.get("margin"), rest, held.get("mjc_margin"))
+        margin, _ = self._first(path, margins, ("newton:contactMargin", "physxCollision:restOffset", "mjc:margin"))
+        ahead = None if contact is None else contact - (margin or 0.0)
+        gaps = (held.get("gap"), ahead, held.get("mjc_gap"))
+        gap, source = self._first(path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap"))
+        if gap is not None and gap < 0.0:
+            what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
+            fix = "give a contactOffset of at least restOffset"
+            raise InputError(what, self._physics.where(path), fix)
+        self.adds_gaps |= source > 0 and self._enabled[path]
+        return margin, gap
+
+    def _first(self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]) -> tuple[float | None, int]:
+        """The first value that there is and its place, -1 for none; one that is passed over is noted."""
+        there = [place for place, value in enumerate(values) if value is not None]
+        for place in there[1:]:
+            if values[place] != values[there[0]]:
+                self._note(f"{names[place]} is passed over where {names[there[0]]} is authored", path)
+        return (values[there[0]], there[0]) if there else (None, -1)
+
+    def _is_enabled(self, path: str) -> bool:
+        attribute = UsdPhysics.CollisionAPI(self._physics.prim(path)).GetCollisionEnabledAttr()
+        if attribute.ValueMightBeTimeVarying():
+            what = "physics:collisionEnabled changes over time"
+            fix = "give it one value; colliders that come and go are not handled"
+            raise InputError(what, self._physics.where(path), fix)
+        return bool(attribute.Get(REST_TIME))
+
+    def _disabled_rule(self, path: str) -> str | None:
+        if not self._enabled[path]:
+            return "physics:collisionEnabled = false"
+        if TRIGGER in self._physics.prim(path).GetPrimTypeInfo().GetAppliedAPISchemas():
+            return f"{TRIGGER}: a trigger makes no contact"
+        return None
+
+    def _note(self, what: str, path: str) -> None:
+        self._noted.setdefault(what, []).append(path)
+
+
+def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: str) -> None:
+    """Gives the builder the gap rule "sum" where the stage's colliders have gaps that add up.
+
+    Raises InputError for a builder that holds shapes under another rule already.
+    """
+    if not attributes.adds_gaps or builder.gap_rule == "sum":
+        return
+    if builder.shape_count:
+        what = f"the gaps of PhysX and MuJoCo add up, and the builder's gap_rule is {builder.gap_rule!r}"
+        raise InputError(what, file, 'set gap_rule = "sum" before the first shape is added')
+    builder.gap_rule = "sum"
+
+
+def noted(what: str, paths: list[str]) -> str:
+    """A warning of something that several colliders have, by the first of them."""
+    return f"<{paths[0]}>{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {what}"

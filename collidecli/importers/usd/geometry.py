@@ -1,0 +1,184 @@
+"""A collider prim's shape, sizes and world pose in metres, from its own attributes and its world transform."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pxr import Usd
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
+from collidecli.importers.usd.transform import MOVE_RIGIDLY, ROUNDING, TransformError
+from collidecli.importers.usd.world_transforms import AXIS_ORDER, WorldTransforms
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.shape_types import ShapeType, checked_size
+from collidecli.scene.triangle_mesh import TriangleMesh
+
+ROUND_ATTRIBUTES = {
+    "Capsule": ("radius", "radius"),
+    "Cylinder": ("radius", "radius"),
+    "Cone": ("radius", "radius"),
+    "Capsule_1": ("radiusBottom", "radiusTop"),
+    "Cylinder_1": ("radiusBottom", "radiusTop"),
+}
+"""Names of the two radii of the types that are round about an axis."""
+
+ROUND_TYPES = {
+    "Capsule": ShapeType.CAPSULE,
+    "Capsule_1": ShapeType.CAPSULE,
+    "Cylinder": ShapeType.CYLINDER,
+    "Cylinder_1": ShapeType.CYLINDER,
+    "Cone": ShapeType.CONE,
+}
+
+
+HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
+
+
+@dataclass(frozen=True)
+class WorldShape:
+    """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world.
+
+    hull: of a convex mesh, mesh: of a triangle mesh; their own centres are in them. field: options of `ShapeConfig` for
+    its signed distance field.
+    """
+
+    type: ShapeType
+    size: tuple[float, ...]
+    rotation: np.ndarray
+    position: np.ndarray
+    hull: ConvexHull | None = None
+    mesh: TriangleMesh | None = None
+    field: dict[str, Any] | None = None
+
+
+class ShapeReader:
+    """Reads the shapes of one stage's collider prims.
+
+    Reflections: every type is its own mirror image across an axis square to its axis of symmetry, so a negative
+    scale changes the frame only. metres_per_unit multiplies every length. Transforms are read for all colliders at
+    once, and refused one by one.
+    """
+
+    def __init__(self, physics: Physics, transforms: PrimTransforms, metres_per_unit: float) -> None:
+        self._physics, self._metres_per_unit = physics, metres_per_unit
+        self._transforms = WorldTransforms(transforms, {path: physics.prim(path) for path in physics.shapes})
+        self._position = self._transforms.position * metres_per_unit
+
+    def read(self, path: str) -> WorldShape:
+        """The shape of a collider prim.
+
+        Raises InputError, naming the prim, for a type that is not handled, sizes that are not positive, unequal
+        radii, time-sampled sizes, a shear, a scale of zero, and a round shape scaled out of round.
+        """
+        prim = self._physics.prim(path)
+        type_name = str(prim.GetTypeName())
+        try:
+            self._transforms.check(path)
+        except TransformError as error:
+            raise InputError(
+                f"the {type_name} collider has {error}",
+                self._physics.where(path),
+                MOVE_RIGIDLY,
+            ) from None
+        axis = "Z"
+        if type_name == "Plane" or type_name in ROUND_TYPES:
+            axis = self._axis(prim)
+        turned, row = self._transforms.turned(axis), self._transforms.row(path)
+        shape_type, size = self._sized(prim, type_name, turned.scale[row])
+        size = tuple(s * self._metres_per_unit for s in size)
+        checked_size(shape_type, size, self._physics.where(path))
+        return WorldShape(shape_type, size, turned.rotation[row], self._position[row])
+
+    def _sized(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
+        """The shape type, and sizes in stage units, of a prim whose axes (ours) are scaled by `scale`."""
+        if type_name == "Plane":
+            return ShapeType.PLANE, ()
+        if type_name == "Sphere":
+            radius = self._length(prim, "radius")
+            if _agree(scale):
+                return ShapeType.SPHERE, (radius * _mean(scale),)
+            return ShapeType.ELLIPSOID, tuple(radius * s for s in scale)
+        if type_name == "Cube":
+            half = 0.5 * self._length(prim, "size")
+            return ShapeType.BOX, tuple(half * s for s in scale)
+        if type_name in ROUND_TYPES:
+            return self._round(prim, type_name, scale)
+        raise InputError(
+            f"a collider of type {type_name or 'no type'} is not handled",
+            self._physics.where(str(prim.GetPath())),
+            f"{SHAPES_TO_USE}, or set physics:collisionEnabled = false",
+        )
+
+    def _round(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
+        where = self._physics.where(str(prim.GetPath()))
+        radii = ROUND_ATTRIBUTES[type_name]
+        bottom = self._length(prim, radii[0])
+        top = bottom if radii[0] == radii[1] else self._length(prim, radii[1])
+        if bottom != top:
+            raise InputError(
+                f"the {type_name} has unequal radii ({bottom:g} at the bottom, {top:g} at the top)",
+                where,
+                "give it one radius; tapered shapes are not handled",
+            )
+        shape_type = ROUND_TYPES[type_name]
+        must_agree = scale if shape_type == ShapeType.CAPSULE else scale[:2]
+        if not _agree(must_agree):
+            shown = ", ".join(f"{s:g}" for s in scale)
+            raise InputError(
+                f"the {type_name} is scaled out of round (by {shown} across and along its axis)",
+                where,
+                "scale a capsule uniformly, and a cylinder or cone alike across its axis",
+            )
+        half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
+        return shape_type, (bottom * _mean(must_agree), half_height * scale[2])
+
+    def _axis(self, prim: Usd.Prim) -> str:
+        axis = str(self._attribute(prim, "axis"))
+        if axis not in AXIS_ORDER:
+            raise InputError(f"axis is '{axis}'", self._physics.where(str(prim.GetPath())), "give X, Y or Z")
+        return axis
+
+    def _length(self, prim: Usd.Prim, name: str, may_be_zero: bool = False) -> float:
+        value = self._attribute(prim, name)
+        if not isinstance(value, float):
+            raise InputError(f"{name} is {value!r}", self._physics.where(str(prim.GetPath())), "give a number")
+        if not (math.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
+            raise InputError(
+                f"{name} is {value:g}",
+                self._physics.where(str(prim.GetPath())),
+                "every size must be finite and greater than zero",
+            )
+        return value
+
+    def _attribute(self, prim: Usd.Prim, name: str):
+        attribute = prim.GetAttribute(name)
+        if attribute.ValueMightBeTimeVarying():
+            raise InputError(
+                f"{name} changes over time",
+                self._physics.where(str(prim.GetPath())),
+                "give the shape one size; shapes that grow are not handled",
+            )
+        value = attribute.Get(REST_TIME)
+        if value is None:
+            raise InputError(f"{name} has no value", self._physics.where(str(prim.GetPath())), "author it")
+        return value
+
+
+def _agree(scales: list[float]) -> bool:
+    """Whether scales, all positive, are one to rounding."""
+    return max(scales) - min(scales) <= ROUNDING * max(scales)
+
+
+def _mean(scales: list[float]) -> float:
+    """Added one after the other, as NumPy does and `sum` does not in every Python: the same bits everywhere."""
+    total = 0.0
+    for scale in scales:
+        total += scale
+    return total / len(scales)

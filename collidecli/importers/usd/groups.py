@@ -1,0 +1,138 @@
+"""Collision groups of a USD stage and the physics scenes that simulate its colliders: which two never collide."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+
+from pxr import Usd, UsdPhysics
+
+from collidecli.importers.usd.stage import REST_TIME, Physics
+
+UNGROUPED = "/no_collision_group"
+"""Stands for the colliders of no group, which an inverted group filters as it does every group it does not name."""
+
+
+class CollisionGroups:
+    """The stage's collision groups: who is in which, and which two do not collide.
+
+    A collider belongs to the groups whose `colliders` collection holds it and to those that its own
+    `physics:collisionGroup` relationship names; the latter need not have the type PhysicsCollisionGroup.
+
+    Two groups do not collide where either filters the other: one that is not inverted filters those that it names, an
+    inverted one all that it does not name, itself and the colliders of no group among them. Groups of one merge name
+    are one group, which filters what any of them filters. That is pxr's ComputeCollisionGroupTable, apart from three
+    faults of it: it has wrong rows for a merged group that is not the first of its name, takes an authored empty name
+    for a name, and a group that is not there for the first one.
+
+    Colliders that different physics scenes simulate (`physics:simulationOwner`) do not collide either; a set of
+    scenes is one more group here.
+    """
+
+    def __init__(self, physics: Physics) -> None:
+        self._physics = physics
+        every = physics.stage.Traverse(Usd.TraverseInstanceProxies())
+        prims = {str(p.GetPath()): p for p in every if p.IsA(UsdPhysics.CollisionGroup)}
+        self._member = {path: self._groups_of(path) for path in physics.shapes}
+        for name in sorted({name for groups in self._member.values() for name in groups} - set(prims)):
+            prims[name] = physics.prim(name)
+        self._inverted = any(is_inverted(prim) for prim in prims.values())
+        self._warn_of_targets(prims)
+        self._scenes = _scenes_of(physics)
+        self.filtered = [*filtered_groups(prims, self._inverted), *_apart(set(self._scenes.values()))]
+
+    def of_shape(self, path: str) -> frozenset[str] | None:
+        """Names (prim paths) of the groups that a collider is in; None where groups say nothing of it."""
+        groups = self._member[path]
+        if not groups and self._inverted:
+            groups = frozenset({UNGROUPED})
+        if path in self._scenes:
+            groups |= {_scene_name(self._scenes[path])}
+        return groups or None
+
+    def _groups_of(self, path: str) -> frozenset[str]:
+        groups = set(self._physics.groups_of(path))
+        for target in targets_of(self._physics.prim(path), "physics:collisionGroup"):
+            if self._physics.prim(target):
+                groups.add(target)
+            else:
+                self._physics.warnings.append(f"<{path}>: physics:collisionGroup names <{target}>, which is not there")
+        return frozenset(groups)
+
+    def _warn_of_targets(self, prims: dict[str, Usd.Prim]) -> None:
+        for path, prim in prims.items():
+            for target in targets_of(prim, "physics:filteredGroups"):
+                if target not in prims and not self._physics.environments.is_left_out(target):
+                    what = "is no collision group" if self._physics.prim(target) else "is not there"
+                    self._physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
+
+
+def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterator[tuple[str, str]]:
+    """Pairs of group names, in the order of `prims`, that do not collide; a group may be paired with itself.
+
+    with_ungrouped: UNGROUPED is one of the groups.
+    """
+    merged = {name: _merge_name(prim) or name for name, prim in prims.items()}
+    filters: dict[str, list[tuple[bool, set[str]]]] = {}
+    for name, prim in prims.items():
+        named = {merged.get(target, target) for target in targets_of(prim, "physics:filteredGroups")}
+        filters.setdefault(merged[name], []).append((is_inverted(prim), named))
+    if with_ungrouped:
+        merged[UNGROUPED] = UNGROUPED
+
+    def is_filtered(group: str, other: str) -> bool:
+        return any((other in named) != inverted for inverted, named in filters.get(group, ()))
+
+    for first, second in combinations_with_replacement(merged, 2):
+        if is_filtered(merged[first], merged[second]) or is_filtered(merged[second], merged[first]):
+            yield first, second
+
+
+def is_inverted(prim: Usd.Prim) -> bool:
+    """As authored: the parsed descriptor has been seen to say true where nothing is authored."""
+    attribute = prim.GetAttribute("physics:invertFilteredGroups")
+    return bool(attribute and attribute.HasAuthoredValue() and attribute.Get(REST_TIME))
+
+
+def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
+    """Paths of the prims that a relationship leads to, those of an instance proxy among the instance's own."""
+    found = prim.GetRelationship(relationship)
+    return [str(target.GetPrimPath()) for target in found.GetForwardedTargets()] if found else []
+
+
+def _merge_name(prim: Usd.Prim) -> str:
+    """A merge name begins with a blank here, so that it is no prim's path; an empty one is none."""
+    attribute = prim.GetAttribute("physics:mergeGroup")
+    value = attribute.Get(REST_TIME) if attribute else ""
+    return f" {value}" if value else ""
+
+
+def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
+    """Collider's path to the physics scenes that simulate it, its body's before its own; {} where all have the same."""
+    scenes = [str(p.GetPath()) for p in physics.stage.Traverse() if p.IsA(UsdPhysics.Scene)]
+    if len(scenes) < 2:
+        return {}
+    found: dict[str, frozenset[str]] = {}
+    for path, shape in physics.shapes.items():
+        body = physics.bodies.get(str(shape.rigidBody))
+        named = [str(owner) for owner in (body and body.simulationOwners) or shape.simulationOwners]
+        strays = [name for name in named if name not in scenes]
+        if strays:
+            what = f"<{path}>: physics:simulationOwner names <{strays[0]}>, which is no PhysicsScene"
+            physics.warnings.append(f"{what}; the first scene is taken")
+        found[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
+    return found if len(set(found.values())) > 1 else {}
+
+
+def _scene_name(scenes: frozenset[str]) -> str:
+    return f"simulated by {', '.join(sorted(scenes))}"
+
+
+def _apart(scene_sets: set[frozenset[str]]) -> Iterator[tuple[str, str]]:
+    """Pairs of names of sets of scenes that have none in common."""
+    ordered = sorted(scene_sets, key=sorted)
+    for first, second in combinations_with_replacement(ordered, 2):
+        if not first & second:
+            yield _scene_name(first), _scene_name(second)

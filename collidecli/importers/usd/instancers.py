@@ -1,0 +1,341 @@
+"""Point instancers: each instance whose prototype collides becomes a prim of its own, on the session layer.
+
+An instance inherits its prototype, so colliders, bodies, joints and articulations inside are parsed as those of any
+prim; targets within the prototype lead to the same instance, targets outside stay.
+"""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.instances import Instances
+from collidecli.importers.usd.session import editable
+from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.numerics.matrices import norm
+
+NESTING_LIMIT = 16
+"""Instancers in prototypes of instancers: deeper than this they are taken to hold each other without end."""
+
+INSTANCE_LIMIT = 1_000_000
+"""Nested counts multiply; beyond this the file is at fault, or made to fill the memory."""
+
+QUATERNION_ROUNDING = 1e-2
+"""How far an orientation's norm may be from 1: half precision gives 1e-3 a component."""
+
+FOLDER = "instances"
+VALUE_TYPE = {
+    "translate": Sdf.ValueTypeNames.Float3,
+    "orient": Sdf.ValueTypeNames.Quatd,
+    "scale": Sdf.ValueTypeNames.Float3,
+}
+BINDINGS = ("material:binding:physics", "material:binding")
+MOTION_HINTS = ("velocities", "accelerations", "angularVelocities")
+
+
+def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Instances:
+    """Makes prims of the instances of every point instancer whose prototypes hold colliders or bodies.
+
+    Instance i of prototype P is `<instancer>/instances/<name of P>_<i>`, i being its id where ids are authored. The
+    instancer becomes an Xform; what is below it, which is not in the scene by itself, becomes abstract.
+    Instances in inactiveIds are not there. Those in invisibleIds are: visibility does not rule collision.
+    Raises InputError, naming the instancer, for arrays whose lengths disagree, indices without a prototype, targets
+    that are not there, an orientation that is no rotation, ids twice, instances that change in number or prototype
+    over time, and instancers that hold themselves.
+    """
+    instances = Instances()
+    waiting = [(prim.GetPath(), 1) for prim in _instancers(stage.GetPseudoRoot())]
+    while waiting:
+        path, depth = waiting.pop(0)
+        if not _holds_physics(stage.GetPrimAtPath(path), set()):
+            continue
+        where = f"{file} <{path}>"
+        if depth > NESTING_LIMIT:
+            raise InputError("point instancers hold each other without end", where, "take the loop out of prototypes")
+        schema = UsdGeom.PointInstancer(editable(stage, str(path), below=True))
+        count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
+        if len(instances.prototype_of) + count > INSTANCE_LIMIT:
+            raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
+        instancer = _Instancer.read(schema, where, warnings)
+        _keep_time(stage, file)
+        folder = instancer.write(stage, instances)
+        waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
+    return instances
+
+
+def check_joints(physics: Physics) -> None:
+    """Refuses a joint to a prim that is in the scene through instances only: which of them is joined, nothing says."""
+    for path in physics.joints:
+        for side in ("physics:body0", "physics:body1"):
+            relationship = physics.prim(path).GetRelationship(side)
+            for target in map(str, relationship.GetForwardedTargets() if relationship else ()):
+                copies = physics.instances.copies(target)
+                if copies and copies == physics.targets(target):
+                    raise InputError(
+                        f"the joint names <{target}>, which is in a prototype of a point instancer",
+                        physics.where(path),
+                        f"name an instance, as <{copies[0]}>, or put the joint into the prototype",
+                    )
+
+
+def _keep_time(stage: Usd.Stage, file: str) -> None:
+    """Lets the session layer count time codes as the stage does; USD would scale its time samples otherwise."""
+    rate = stage.GetTimeCodesPerSecond()
+    if not 0.0 < rate < np.inf:
+        raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+    if stage.GetSessionLayer().timeCodesPerSecond != rate:
+        stage.GetSessionLayer().timeCodesPerSecond = rate
+
+
+def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:
+    """The point instancers of the scene under a prim, in its order; those below another one are not in the scene."""
+    prims = iter(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
+    for prim in prims:
+        if prim.IsA(UsdGeom.PointInstancer):
+            yield prim
+            prims.PruneChildren()
+
+
+def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
+    """Whether any prototype, nested ones included, has a collider or a body."""
+    if not instancer or instancer.GetPath() in seen:
+        return False
+    seen.add(instancer.GetPath())
+    every = Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)
+    for target in UsdGeom.PointInstancer(instancer).GetPrototypesRel().GetForwardedTargets():
+        prototype = instancer.GetStage().GetPrimAtPath(target.GetPrimPath())
+        for prim in Usd.PrimRange(prototype, every) if prototype else ():
+            if prim.HasAPI(UsdPhysics.CollisionAPI) or prim.HasAPI(UsdPhysics.RigidBodyAPI):
+                return True
+            if prim.IsA(UsdGeom.PointInstancer) and _holds_physics(prim, seen):
+                return True
+    return False
+
+
+@dataclass
+class _Instancer:
+    """A point instancer, checked.
+
+    prototypes: by index; None for one that is not active. index: prototype of each instance. names: of each, unique.
+    rows: the instances that are to be made. placing: the operations that place an instance, with their attributes.
+    """
+
+    schema: UsdGeom.PointInstancer
+    prototypes: list[Usd.Prim | None]
+    index: np.ndarray
+    names: list[str]
+    rows: list[int]
+    placing: list[tuple[str, Usd.Attribute]]
+
+    @classmethod
+    def read(cls, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> _Instancer:
+        prototypes = _prototypes(schema, where)
+        index = _constant(schema.GetProtoIndicesAttr(), where)
+        if np.any((index < 0) | (index >= len(prototypes))):
+            bad = int(index[(index < 0) | (index >= len(prototypes))][0])
+            raise InputError(f"protoIndices has {bad}, and there are {len(prototypes)} prototypes", where, "correct it")
+        ids = _constant(schema.GetIdsAttr(), where)
+        ids = ids if len(ids) else np.arange(len(index))
+        _check_length("ids", len(ids), len(index), where)
+        values, counts = np.unique(ids, return_counts=True)
+        if np.any(counts > 1):
+            raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each one of its own")
+        placing = _placing(schema, len(index), where)
+        path = schema.GetPath()
+        off = set(_inactive_ids(schema.GetPrim()))
+        hidden = set(schema.GetInvisibleIdsAttr().Get(REST_TIME) or ()) & set(ids.tolist()) - off
+        if hidden:
+            warnings.append(f"<{path}>: {len(hidden)} instances in invisibleIds collide: visibility does not rule that")
+        if any(schema.GetPrim().GetAttribute(name).HasAuthoredValue() for name in MOTION_HINTS):
+            warnings.append(f"<{path}>: velocities are not used: between time samples instances are interpolated")
+        _warn_of_left_out(schema, prototypes, warnings)
+        return cls(
+            schema=schema,
+            prototypes=prototypes,
+            index=index,
+            names=[str(i) if i >= 0 else f"minus{-i}" for i in ids.tolist()],
+            rows=[k for k, i in enumerate(ids.tolist()) if i not in off and prototypes[index[k]] is not None],
+            placing=placing,
+        )
+
+    def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
+        """Makes the instances, adds them to `instances`, and returns the path of the prim that they are below."""
+        path = self.schema.GetPath()
+        children = self.schema.GetPrim().GetAllChildrenNames()
+        name = FOLDER
+        while name in children:
+            name += "_"
+        samples = [(operation, _samples(operation, attribute)) for operation, attribute in self.placing]
+        roots = [_prototype_root(prototype) if prototype else None for prototype in self.prototypes]
+        session = stage.GetSessionLayer()
+        with Sdf.ChangeBlock():
+            spec = Sdf.CreatePrimInLayer(session, path)
+            spec.typeName = "Xform"
+            for child in children:
+                Sdf.CreatePrimInLayer(session, path.AppendChild(child)).specifier = Sdf.SpecifierClass
+            folder = Sdf.PrimSpec(spec, name, Sdf.SpecifierDef, "Scope")
+            for row in self.rows:
+                root = roots[self.index[row]]
+                assert root is not None
+                made = Sdf.PrimSpec(folder, f"{root.path.name}_{self.names[row]}", Sdf.SpecifierDef)
+                root.write(made)
+                _place(made, row, samples, root.operations)
+                instances.add(str(made.path), str(root.path))
+        return folder.path
+
+
+@dataclass(frozen=True)
+class _Root:
+    """What an instance takes from its prototype's root: operations of its own; bindings from above it."""
+
+    path: Sdf.Path
+    operations: list[str]
+    bindings: dict[str, tuple[list[Sdf.Path], str]]
+
+    def write(self, spec: Sdf.PrimSpec) -> None:
+        spec.inheritPathList.Prepend(self.path)
+        spec.SetInfo("instanceable", True)
+        for name, (targets, strength) in self.bindings.items():
+            binding = Sdf.RelationshipSpec(spec, name, custom=False)
+            for target in targets:
+                binding.targetPathList.Append(target)
+            if strength:
+                binding.SetInfo("bindMaterialAs", strength)
+        if self.bindings:
+            spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["MaterialBindingAPI"]))
+
+
+def _prototype_root(prototype: Usd.Prim) -> _Root:
+    """A material that is bound above the prototype is lost on the way to the instancer, so it is carried along."""
+    order = (
+        UsdGeom.Xformable(prototype).GetXformOpOrderAttr().Get(REST_TIME) if prototype.IsA(UsdGeom.Xformable) else ()
+    )
+    bindings = {}
+    for name in BINDINGS:
+        above = prototype
+        while above and not above.HasRelationship(name):
+            above = above.GetParent()
+        if above and above != prototype:
+            relationship = above.GetRelationship(name)
+            strength = relationship.GetMetadata("bindMaterialAs")
+            bindings[name] = (relationship.GetForwardedTargets(), strength or "")
+    return _Root(prototype.GetPath(), [op for op in order or () if op != "!resetXformStack!"], bindings)
+
+
+def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]) -> None:
+    """Gives an instance its element of the instancer's arrays as operations above those of its prototype.
+
+    Between samples USD interpolates these as it does the array's elements, quaternions along the arc.
+    """
+    names = []
+    for operation, values in samples:
+        made = Sdf.AttributeSpec(spec, f"xformOp:{operation}:instance", VALUE_TYPE[operation])
+        for time, value in values.items():
+            if time is None:
+                made.default = value[row]
+            else:
+                spec.layer.SetTimeSample(made.path, time, value[row])
+        names.append(made.name)
+    order = Sdf.AttributeSpec(spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform)
+    order.default = Vt.TokenArray(names + of_prototype)
+
+
+def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | None]:
+    """The prims that `prototypes` names; None for one that is not active, or below one that is not."""
+    stage, found = schema.GetPrim().GetStage(), []
+    for target in schema.GetPrototypesRel().GetForwardedTargets():
+        prim = stage.GetPrimAtPath(target)
+        if not target.IsPrimPath() or (not prim and not _below_inactive(stage, target)):
+            raise InputError(f"prototypes names <{target}>, which is no prim", where, "correct the relationship")
+        if schema.GetPath().HasPrefix(target):
+            raise InputError(f"the prototype <{target}> holds the instancer itself", where, "take it out of there")
+        found.append(prim if prim and prim.IsActive() else None)
+    return found
+
+
+def _below_inactive(stage: Usd.Stage, path: Sdf.Path) -> bool:
+    while not stage.GetPrimAtPath(path):
+        path = path.GetParentPath()
+    return not stage.GetPrimAtPath(path).IsActive()
+
+
+def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:
+    """Operations, outermost first, and the arrays that they take their values from."""
+    orientations = schema.GetOrientationsfAttr()
+    if not orientations.Get(REST_TIME):
+        orientations = schema.GetOrientationsAttr()
+    found = []
+    for operation, attribute in (
+        ("translate", schema.GetPositionsAttr()),
+        ("orient", orientations),
+        ("scale", schema.GetScalesAttr()),
+    ):
+        if operation != "translate" and not attribute.Get(REST_TIME):
+            continue  # an array without elements is one that is not authored
+        for time in attribute.GetTimeSamples() or [REST_TIME]:
+            value = attribute.Get(time)
+            at = f"{where}, time code {time:g}" if isinstance(time, float) else where
+            _check_length(attribute.GetName(), len(value) if value is not None else 0, count, at)
+            if operation == "orient":
+                _check_rotations(np.array(value, np.float64), attribute.GetName(), at)
+        if count:
+            found.append((operation, attribute))
+    return found
+
+
+def _check_length(name: str, length: int, count: int, where: str) -> None:
+    if length != count:
+        raise InputError(
+            f"{name} has {length} elements, and protoIndices {count}", where, "give each instance one element"
+        )
+
+
+def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:
+    norms = norm(quaternions.reshape(-1, 4))
+    bad = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_ROUNDING))
+    if len(bad):
+        raise InputError(f"{name}[{bad[0]}] has norm {norms[bad[0]]:g}", where, "give a unit quaternion")
+
+
+def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
+    """int64[n] of an array that must not change over time; empty where it is not authored."""
+    first = np.array(attribute.Get(REST_TIME) or (), np.int64)
+    for time in attribute.GetTimeSamples():
+        if not np.array_equal(np.array(attribute.Get(time) or (), np.int64), first):
+            raise InputError(
+                f"{attribute.GetName()} changes over time",
+                f"{where}, time code {time:g}",
+                "keep the instances the same",
+            )
+    return first
+
+
+def _inactive_ids(prim: Usd.Prim) -> list[int]:
+    listed = prim.GetMetadata("inactiveIds")
+    return list(listed.GetAppliedItems()) if listed else []
+
+
+def _samples(operation: str, attribute: Usd.Attribute) -> dict:
+    """Values by time code; the default value under None where there are no time samples.
+
+    Quaternions are normalized in double precision: those in half precision are a thousandth off unit length.
+    """
+    values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {None: attribute.Get()}
+    if operation == "orient":
+        return {time: [Gf.Quatd(q).GetNormalized() for q in value] for time, value in values.items()}
+    return values
+
+
+def _warn_of_left_out(schema: UsdGeom.PointInstancer, prototypes: list[Usd.Prim | None], warnings: list[str]) -> None:
+    """Colliders below an instancer are in the scene through its prototypes only."""
+    roots = [prim.GetPath() for prim in prototypes if prim]
+    for prim in Usd.PrimRange(schema.GetPrim(), Usd.TraverseInstanceProxies()):
+        path = prim.GetPath()
+        if prim.HasAPI(UsdPhysics.CollisionAPI) and path != schema.GetPath() and not any(map(path.HasPrefix, roots)):
+            warnings.append(f"<{path}>: left out: below a PointInstancer, and in none of its prototypes")

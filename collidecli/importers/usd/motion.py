@@ -1,0 +1,196 @@
+"""The motion that a USD stage carries: time samples of the transforms of its bodies."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from pxr import Usd, UsdGeom
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.stage import EXPORT_AGAIN, diagnostics
+from collidecli.importers.usd.transform import (
+    MOVE_RIGIDLY,
+    ROUNDING,
+    TransformError,
+    check_columns,
+    columns_of,
+    pose_of,
+    rotation_of,
+    scales_of,
+)
+from collidecli.importers.usd.world_transforms import WorldTransforms
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import POSITION_LIMIT
+
+_MOST_STEP = 2**53
+"""Beyond, float64 does not hold every whole number."""
+
+
+@dataclass(frozen=True)
+class RestPose:
+    """A body prim at rest: pose float64[7] [m], xyzw, and its world scale float64[3], which no frame may change."""
+
+    pose: np.ndarray
+    scale: np.ndarray
+
+
+def transform_chain(prim: Usd.Prim) -> Iterator[UsdGeom.Xformable]:
+    """The transforms that place a prim in the world: its own and those above, up to one that resets the stack."""
+    while prim and not prim.IsPseudoRoot():
+        xformable = UsdGeom.Xformable(prim)
+        if xformable:
+            yield xformable
+            if xformable.GetResetXformStack():
+                return
+        prim = prim.GetParent()
+
+
+def is_animated(prim: Usd.Prim, known: dict[str, bool] | None = None) -> bool:
+    """Whether the prim's world transform has more than one time sample.
+
+    known: what was found before of prims of the stage, by path; this adds to it.
+    """
+    known = {} if known is None else known
+    passed: list[str] = []
+    moves = False
+    while prim and not prim.IsPseudoRoot():
+        path = str(prim.GetPath())
+        if path in known:
+            moves = known[path]
+            break
+        passed.append(path)
+        xformable = UsdGeom.Xformable(prim)
+        if xformable:
+            moves = xformable.TransformMightBeTimeVarying()
+            if moves or xformable.GetResetXformStack():
+                break
+        prim = prim.GetParent()
+    known.update(dict.fromkeys(passed, moves))
+    return moves
+
+
+def _refuse_splines(prim: Usd.Prim, file: str) -> None:
+    """A spline has no samples for frames to stand at."""
+    for xformable in transform_chain(prim):
+        for op in xformable.GetOrderedXformOps():
+            if op.GetAttr().HasSpline():
+                raise InputError(
+                    f"{op.GetAttr().GetName()} is animated by a spline",
+                    f"{file} <{xformable.GetPath()}>",
+                    "bake it to time samples",
+                )
+
+
+def rest_poses(
+    transforms: PrimTransforms, prims: dict[str, Usd.Prim], metres_per_unit: float, file: str
+) -> dict[str, RestPose]:
+    """Poses of bodies' prims at the time of `transforms`, by path.
+
+    Raises InputError, naming the first, for a transform that shears or flattens.
+    """
+    world = WorldTransforms(transforms, prims)
+    for path in prims:
+        try:
+            world.check(path)
+        except TransformError as error:
+            raise InputError(f"the body has {error}", f"{file} <{path}>", MOVE_RIGIDLY) from None
+    columns = world.columns
+    poses, scales = pose_of(rotation_of(columns), world.position * metres_per_unit), scales_of(columns)
+    return {path: RestPose(pose, scale) for path, pose, scale in zip(prims, poses, scales, strict=True)}
+
+
+class UsdMotion:
+    """Body poses over the stage's time samples; see `collidecli.scene.motion.Motion`.
+
+    A frame stands at every time at which any body, or a prim above one, has an authored sample; between its own
+    samples a body is where USD interpolates it. time is time code / timeCodesPerSecond; step is the time codes where
+    all are whole numbers, else the frame's number. Only bodies with more than one sample are evaluated per frame.
+    """
+
+    def __init__(
+        self, model: Model, stage: Usd.Stage, file: str, rest: dict[str, RestPose], metres_per_unit: float
+    ) -> None:
+        known: dict[str, bool] = {}
+        prims = {path: stage.GetPrimAtPath(path) for path in rest}
+        moving = {path: prim for path, prim in prims.items() if is_animated(prim, known)}
+        self._rows = np.array([row for row, path in enumerate(model.bodies.path) if path in moving], np.intp)
+        self._prims = [moving[model.bodies.path[row]] for row in self._rows]
+        self._scale = np.array([rest[model.bodies.path[row]].scale for row in self._rows]).reshape(-1, 3)
+        self._rest = np.array(model.bodies.pose)
+        self._path, self._file, self._metres_per_unit = model.bodies.path, file, metres_per_unit
+        self._stage, self._transforms = stage, PrimTransforms(Usd.TimeCode.EarliestTime())
+        for prim in moving.values():
+            _refuse_splines(prim, file)
+        codes = {t for prim in moving.values() for x in transform_chain(prim) for t in x.GetTimeSamples()}
+        self._codes = np.array(sorted(codes))
+        whole = np.all((self._codes == np.rint(self._codes)) & (np.abs(self._codes) <= _MOST_STEP))
+        rate = stage.GetTimeCodesPerSecond()
+        if not rate > 0.0:
+            raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
+        with np.errstate(over="ignore"):
+            self.time = self._codes / rate
+        if not np.isfinite(self.time).all():
+            raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are no finite times", file, "correct them")
+        self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
+        self.world_count = 1
+        self.float_type = np.dtype(np.float64)
+        self.sha256 = ""
+
+    def read(self, frames: range) -> np.ndarray:
+        """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
+
+        Raises InputError naming file, time code and body of a transform that is not finite, shears, flattens, or has
+        another scale than the body has at rest.
+        """
+        codes = self._codes[np.asarray(frames, np.intp)]
+        poses = np.broadcast_to(self._rest, (len(codes), 1, *self._rest.shape)).copy()
+        if not len(codes) or not len(self._prims):
+            return poses
+        matrix = self._matrices(codes)
+        columns = columns_of(matrix)
+        self._check(codes, matrix, columns)
+        poses[:, 0, self._rows] = pose_of(rotation_of(columns), matrix[..., 3, :3] * self._metres_per_unit)
+        return poses
+
+    def close(self) -> None:
+        self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
+
+    def _matrices(self, codes: np.ndarray) -> np.ndarray:
+        """float64[F, moving, 4, 4], in stage units."""
+        with diagnostics(self._file) as warnings:
+            found = self._transforms.matrices_at(self._prims, codes)
+        if warnings:
+            raise InputError(f"the time samples cannot be read ({warnings[0]})", self._file, EXPORT_AGAIN)
+        return found
+
+    def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:
+        """Checks the whole chunk, and looks for the place only where something is wrong."""
+        with np.errstate(all="ignore"):
+            scale = scales_of(columns)
+            same_scale = np.abs(scale - self._scale) <= ROUNDING * np.abs(self._scale)
+        try:
+            check_columns(columns)
+            if np.all(same_scale) and np.all(np.abs(matrix) <= POSITION_LIMIT):
+                return
+        except TransformError:
+            pass
+        for frame, body in np.ndindex(matrix.shape[:2]):
+            where = f"{self._file} <{self._path[self._rows[body]]}>, time code {codes[frame]:g}"
+            try:
+                if not np.all(np.abs(matrix[frame, body]) <= POSITION_LIMIT):
+                    raise TransformError(f"a transform that is not finite, or beyond {POSITION_LIMIT:g}")
+                check_columns(columns[frame, body])
+            except TransformError as error:
+                raise InputError(f"the body has {error}", where, "correct the body's time samples") from None
+            if not np.all(same_scale[frame, body]):
+                shown = ", ".join(f"{s:g}" for s in scale[frame, body])
+                raise InputError(
+                    f"the body's scale changes over time (here it is {shown})",
+                    where,
+                    "keep the scale of a body the same at all times",
+                )

@@ -1,0 +1,188 @@
+"""A USD layer of time samples laid over a scene, as the strongest of its opinions; no file is touched."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+from pxr import Ar, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.session import editable
+
+USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
+_TRANSFORM_OP = "xformOp:"
+_INSTANCE_ARRAYS = ("positions", "orientations", "orientationsf", "scales")
+"""Of point instancers; in a layer by itself such a prim may have no type."""
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class MotionLayer:
+    """What a layer animates, told without the scene.
+
+    stage: of the layer alone; it keeps it open. animated: prim path to the names of the transform ops, or arrays of a
+    point instancer, that have time samples. first, last: their time codes. sample_count: different times among them.
+    rate: time codes a second.
+    """
+
+    stage: Usd.Stage
+    animated: dict[str, tuple[str, ...]]
+    first: float
+    last: float
+    sample_count: int
+    rate: float
+
+
+def read_motion_layer(path: str) -> MotionLayer:
+    """A layer's animated transforms, its own sublayers included.
+
+    Raises InputError: pxr cannot read it, or does not take the ending for USD; no transform has a time sample; no rate.
+    """
+    if not path.lower().endswith(USD_ENDINGS):
+        raise InputError(
+            "the content is USD, but OpenUSD goes by the ending of the name", path, f"name it {', '.join(USD_ENDINGS)}"
+        )
+    try:
+        stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+        stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
+    except Tf.ErrorException as error:
+        said = [e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")]
+        words = said[0] if said else type(error).__name__
+        raise InputError(f"the USD layer cannot be read ({words})", path, "export it again") from None
+    animated: dict[str, tuple[str, ...]] = {}
+    times: set[float] = set()
+    for prim in stage.TraverseAll():
+        moving = _moving(prim)
+        if moving:
+            animated[str(prim.GetPath())] = tuple(a.GetName() for a in moving)
+            times.update(time for a in moving for time in a.GetTimeSamples())
+    if not animated:
+        raise InputError("no transform in the layer has time samples", path, "give the layer with the animation")
+    rate = stage.GetTimeCodesPerSecond()
+    if not (math.isfinite(rate) and rate > 0.0):
+        raise InputError(f"timeCodesPerSecond is {rate:g}", path, "give a number greater than zero")
+    return MotionLayer(stage, animated, min(times), max(times), len(times), rate)
+
+
+def _moving(prim: Usd.Prim) -> list[Usd.Attribute]:
+    """The attributes of a layer's prim that have time samples and place something."""
+    arrays = _INSTANCE_ARRAYS if not prim.GetTypeName() or prim.IsA(UsdGeom.PointInstancer) else ()
+    sampled = [a for a in prim.GetAttributes() if a.GetNumTimeSamples()]
+    return [a for a in sampled if a.GetName().startswith(_TRANSFORM_OP) or a.GetName() in arrays]
+
+
+def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
+    """Lays the layer at `path` over a scene's stage, whose session then has its rate: time codes are the layer's.
+
+    Raises InputError naming layer and prim: it moves no collider; a prim that is not in the scene or has no transform;
+    an op that is not in the prim's order of ops, so that USD would not use it; other units or another up axis.
+    """
+    motion = read_motion_layer(path)
+    layer = motion.stage.GetRootLayer()
+    _check_units(stage, layer, path)
+    session = stage.GetSessionLayer()
+    # Before the layer is there: what is within an instance can be said only once the instance is taken apart.
+    missing = [prim for prim in motion.animated if not editable(stage, prim)]
+    session.timeCodesPerSecond = motion.rate
+    session.subLayerPaths.append(layer.identifier)
+    undefined = missing or [prim for prim in motion.animated if not stage.GetPrimAtPath(prim).IsDefined()]
+    if undefined:
+        shown = ", ".join(f"<{prim}>" for prim in undefined[:_NAMED])
+        more = f" and {len(undefined) - _NAMED} more" if len(undefined) > _NAMED else ""
+        raise InputError(
+            f"the layer animates {shown}{more}, not in the scene {scene}", path, "correct the paths in the layer"
+        )
+    moved = [name for name, names in motion.animated.items() if _check_used(stage.GetPrimAtPath(name), names, path)]
+    if not any(_collides(stage.GetPrimAtPath(prim), set()) for prim in moved):
+        shown = ", ".join(f"<{prim}>" for prim in list(motion.animated)[:_NAMED])
+        raise InputError(
+            f"the layer moves nothing that collides in {scene}: it animates {shown}", path, "animate a body's prim"
+        )
+
+
+def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
+    """USD itself does not convert between layers; a layer that says nothing is in the scene's units."""
+    root = layer.pseudoRoot
+    unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
+    scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
+    if unit is not None and not math.isclose(unit, scene_unit, rel_tol=1e-9):
+        raise InputError(
+            f"the layer's metersPerUnit is {unit:g}, the scene's {scene_unit:g}", path, "export it in the scene's units"
+        )
+    axis = root.GetInfo("upAxis") if root.HasInfo("upAxis") else None
+    if axis is not None and axis != UsdGeom.GetStageUpAxis(stage):
+        raise InputError(
+            f"the layer's upAxis is {axis}, the scene's {UsdGeom.GetStageUpAxis(stage)}", path, "export it in its axes"
+        )
+
+
+def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
+    """Whether the layer moves the prim; arrays say nothing where the scene has no instancer. Refuses the unused."""
+    ops = tuple(name for name in names if name.startswith(_TRANSFORM_OP))
+    if ops:
+        _check_ops(prim, ops, path)
+    instancer = UsdGeom.PointInstancer(prim)
+    if not instancer:
+        return bool(ops)
+    single = instancer.GetOrientationsfAttr()
+    if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
+        raise InputError(
+            "orientations is animated, but the scene has orientationsf, which USD takes in its place",
+            f"{path} <{prim.GetPath()}>",
+            "animate orientationsf",
+        )
+    return True
+
+
+def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
+    where = f"{path} <{prim.GetPath()}>"
+    xformable = UsdGeom.Xformable(prim)
+    if not xformable:
+        kind = prim.GetTypeName() or "prim without a type"
+        raise InputError(f"the prim is a {kind} in the scene, which has no transform", where, "animate an Xform")
+    used = {op.GetAttr().GetName() for op in xformable.GetOrderedXformOps()}
+    unused = [name for name in names if name not in used]
+    if unused:
+        raise InputError(
+            f"{unused[0]} is animated, but is not in the prim's xformOpOrder ({', '.join(sorted(used)) or 'empty'})",
+            where,
+            "write xformOpOrder in the layer too",
+        )
+
+
+def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
+    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: prims looked at."""
+    if not prim or prim.GetPath() in seen:
+        return False
+    seen.add(prim.GetPath())
+    below = list(Usd.PrimRange(prim, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate)))
+    if any(each.HasAPI(UsdPhysics.CollisionAPI) for each in below):
+        return True
+    instancers = [UsdGeom.PointInstancer(each) for each in below if each.IsA(UsdGeom.PointInstancer)]
+    targets = [target for each in instancers for target in each.GetPrototypesRel().GetForwardedTargets()]
+    return any(_collides(prim.GetStage().GetPrimAtPath(target.GetPrimPath()), seen) for target in targets)
+
+
+def layer_files(path: str) -> tuple[str, ...]:
+    """The layer's own file, and those that it is composed of beside it, by name."""
+    stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+    own = os.path.realpath(path)
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own}
+    return (path, *sorted(others))
+
+
+def file_of(layer: Sdf.Layer) -> str:
+    """The file on the disk that a layer is in: the package where it is part of one; empty for one in memory."""
+    return Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
+
+
+def is_motion_only(path: str) -> bool:
+    """Whether a USD file has animated transforms and no collider: a layer to lay over a scene, and no scene."""
+    stage = Usd.Stage.Open(path)
+    if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
+        return False
+    return any(_moving(prim) for prim in stage.TraverseAll())

@@ -1,0 +1,298 @@
+"""The USD door: an OpenUSD stage's colliders, bodies and filters into a model builder.
+
+Sizes and transforms are read from the prims in float64; what is a collider, which body it belongs to, which material
+and groups it has, joints and articulations are what pxr's own UsdPhysics parser says.
+"""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.colliders import ColliderAttributes, set_gap_rule
+from collidecli.importers.usd.environment_search import populate
+from collidecli.importers.usd.filters import PairFilters
+from collidecli.importers.usd.geometry import HANDLED_TYPES, ShapeReader, WorldShape
+from collidecli.importers.usd.groups import CollisionGroups
+from collidecli.importers.usd.instancers import check_joints, expand_instancers
+from collidecli.importers.usd.kinematics import UsdKinematics
+from collidecli.importers.usd.materials import PhysicsMaterials
+from collidecli.importers.usd.mesh_content import MESH
+from collidecli.importers.usd.meshes import MeshReader
+from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
+from collidecli.importers.usd.motion_layer import file_of, layer_files
+from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
+from collidecli.importers.usd.transform import pose_of
+from collidecli.importers.usd.units import foreign_layers, metres_per_unit
+from collidecli.numerics.matrices import matmul, matvec
+from collidecli.scene.builder import ModelBuilder, ShapeConfig
+from collidecli.scene.finalize import UP_AXES
+from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.shape_config import resolved_material
+
+
+@dataclass(frozen=True)
+class UsdImport:
+    """What `add_usd` put into a builder.
+
+    body_of, shape_of: prim path to the builder's index; convex parts of a mesh are `<path>#<k>`.
+    files: every layer that the stage is made of, the scene first.
+    metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
+    kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
+    articulated: forward kinematics of the stage's joints. text: empty, as a stage is files.
+    """
+
+    stage: Usd.Stage
+    file: str
+    files: tuple[str, ...]
+    metres_per_unit: float
+    up_axis: str
+    body_of: dict[str, int]
+    shape_of: dict[str, int]
+    warnings: tuple[str, ...]
+    rest: dict[str, RestPose]
+    kept: dict[str, dict[str, Any]]
+    articulated: UsdKinematics
+    text: str = ""
+
+    def motion(self, model: Model) -> UsdMotion | None:
+        """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""
+        known: dict[str, bool] = {}
+        if not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
+            return None
+        return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit)
+
+
+def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions | None = None) -> UsdImport:
+    """Adds every collider and rigid body of a USD stage to a builder, in metres and in the stage's own axes.
+
+    Bodies: prims with PhysicsRigidBodyAPI that are enabled, kinematic or animated; a static collider that is animated
+    is a body of its own. Keys of bodies and shapes are prim paths. The resting pose is that of the first time sample.
+    Margin, gap and collision group come from `newton:` attributes of the collider or of the nearest prim above it,
+    up to its body; friction from the bound physics material.
+    Raises InputError for a file that is no readable stage, and for what the model cannot hold; it names the prim.
+    """
+    options = options or SceneOptions()
+    stage, warnings = open_stage(path, options.variants, masked=True, motion_layer=options.motion_layer)
+    with diagnostics(str(path)) as composing_warnings:
+        environments = populate(stage, options.environments, str(path))
+    warnings += composing_warnings
+    check_composition(stage, str(path))
+    warnings += foreign_layers(stage)
+    with diagnostics(str(path)) as instancer_warnings:
+        instances = expand_instancers(stage, str(path), warnings)
+    warnings += instancer_warnings
+    physics = parse_physics(stage, str(path), warnings, instances, environments)
+    check_joints(physics)
+    with diagnostics(str(path)) as more_warnings:
+        scene = _Scene(builder, physics, options.strict_meshes)
+        scene.add_worlds()
+        scene.add_bodies()
+        scene.add_shapes()
+        PairFilters(builder, physics, scene.shapes_of, scene.body_of, scene.owner_of).add_all()
+    builder.source.append(Path(path).name)
+    builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
+    if builder.up_axis not in UP_AXES:
+        raise InputError(f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}")
+    return UsdImport(
+        stage=stage,
+        file=str(path),
+        files=_layer_files(stage, options.motion_layer),
+        metres_per_unit=scene.metres_per_unit,
+        up_axis=builder.up_axis,
+        body_of=scene.body_of,
+        shape_of=scene.shape_of,
+        warnings=tuple(dict.fromkeys(physics.warnings + more_warnings)),
+        rest=scene.rest,
+        kept=scene.attributes.kept,
+        articulated=UsdKinematics(physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit),
+    )
+
+
+class _Scene:
+    """One stage on its way into a builder."""
+
+    def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
+        self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
+        self._transforms = PrimTransforms(REST_TIME)
+        self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
+        self.body_of: dict[str, int] = {}
+        self.shape_of: dict[str, int] = {}
+        self.shapes_of: dict[str, list[int]] = {}
+        self.rest: dict[str, RestPose] = {}
+        self._moves: dict[str, bool] = {}
+        self._newton_world: dict[str, int] = {}
+        self._world_of: dict[str, int] = {}
+        self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
+
+    def add_worlds(self) -> None:
+        """Begins a world for each environment, those that are the same with one template."""
+        environments = self._physics.environments
+        for each in environments.all:
+            if not environments.several:
+                self._builder.set_origin(each.path, each.pose.tolist())
+            elif each.template == each.path:
+                self._world_of[each.path] = self._builder.begin_world(each.path, each.pose.tolist())
+                self._builder.end_world()
+            else:
+                self._builder.repeat_world(self._world_of[each.template], each.path, each.pose.tolist())
+
+    def _in_its_world(self, path: str) -> AbstractContextManager[None]:
+        root = self._physics.environments.root_of(path)
+        return self._builder.in_world(self._world_of[root]) if root in self._world_of else nullcontext()
+
+    def add_bodies(self) -> None:
+        """Adds the bodies in the stage's order, animated static colliders among the others."""
+        owners = [owner for owner in dict.fromkeys(self.owner_of.values()) if owner]
+        paths = [path for path in dict.fromkeys([*self._physics.bodies, *owners]) if self._is_body(path)]
+        prims = {path: self._physics.prim(path) for path in paths}
+        self.rest = rest_poses(self._transforms, prims, self.metres_per_unit, self._physics.file)
+        for path, rest in self.rest.items():
+            with self._in_its_world(path):
+                self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
+
+    def add_shapes(self) -> None:
+        groups = CollisionGroups(self._physics)
+        for first, second in groups.filtered:
+            self._builder.add_collision_group_filter(first, second)
+        self.attributes = ColliderAttributes(self._physics, self.owner_of, self.metres_per_unit)
+        set_gap_rule(self._builder, self.attributes, self._physics.file)
+        self.materials = PhysicsMaterials(self._physics, self.metres_per_unit)
+        self._surface = resolved_material(self._builder.default_shape_cfg)
+        reader = ShapeReader(self._physics, self._transforms, self.metres_per_unit)
+        reading = self._physics, self._transforms, self.metres_per_unit, self.attributes.kept
+        meshes = MeshReader(*reading, self._strict_meshes)
+        found: dict[str, tuple[dict[str, WorldShape], ShapeConfig]] = {}
+        for path, descriptor in self._physics.shapes.items():
+            type_name = str(self._physics.prim(path).GetTypeName())
+            if type_name not in HANDLED_TYPES and not descriptor.collisionEnabled:
+                self._physics.warnings.append(f"<{path}>: left out: a disabled collider of type {type_name}")
+                continue
+            shapes = meshes.read(path) if type_name == MESH else {path: reader.read(path)}
+            if not descriptor.isValid:
+                where = self._physics.where(path)
+                raise InputError("UsdPhysics finds the collider invalid", where, "correct its attributes")
+            self._check_world(path)
+            if self.owner_of[path] in self.body_of:
+                self._check_rigid(path, self.owner_of[path])
+            found[path] = shapes, self._config(path, groups)
+        every = [(path, key, shape) for path, (shapes, _) in found.items() for key, shape in shapes.items()]
+        poses = self._local_poses([(path, shape) for path, _, shape in every]).tolist()
+        for (path, key, shape), pose in zip(every, poses, strict=True):
+            self._add(path, key, shape, pose, found[path][1])
+        self._physics.warnings += meshes.warnings()
+
+    def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
+        """Adds a shape of a collider under a key. Those of one collider do not touch each other, static or not."""
+        body = self.body_of.get(self.owner_of[path], STATIC_BODY)
+        cfg = cfg.changed(**shape.field) if shape.field else cfg
+        with self._in_its_world(path):
+            if shape.hull is not None:
+                row = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, key)
+            elif shape.mesh is not None:
+                row = self._builder.add_shape_mesh(body, shape.mesh, None, pose, cfg, key)
+            else:
+                row = self._builder.add_shape(body, shape.type, shape.size, pose, cfg, key)
+        parts = self.shapes_of.setdefault(path, [])
+        if body == STATIC_BODY:
+            for other in parts:
+                self._builder.add_shape_collision_filter_pair(other, row, f"parts of <{path}>")
+        parts.append(row)
+        self.shape_of[key] = row
+
+    def _owner(self, shape: str) -> str:
+        """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
+        body = str(self._physics.shapes[shape].rigidBody)
+        if body:
+            return body
+        collider = prim = self._physics.prim(shape)
+        while prim and not prim.IsPseudoRoot() and not prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            prim = prim.GetParent()
+        owner = str(prim.GetPath()) if prim and not prim.IsPseudoRoot() else ""
+        if is_animated(collider, self._moves) and not (owner and self._is_body(owner)):
+            return shape
+        return owner
+
+    def _is_body(self, path: str) -> bool:
+        descriptor = self._physics.bodies.get(path)
+        if descriptor is None or descriptor.rigidBodyEnabled or descriptor.kinematicBody:
+            return True
+        return is_animated(self._physics.prim(path), self._moves)
+
+    def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
+        """float64[n, 7]: shapes of colliders in the frames of their bodies, or in the world."""
+        if not shapes:
+            return np.zeros((0, 7))
+        rotation = np.array([shape.rotation for _, shape in shapes])
+        position = np.array([shape.position for _, shape in shapes])
+        held = [
+            (row, self.owner_of[path]) for row, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of
+        ]
+        if held:
+            rows = np.array([row for row, _ in held])
+            body = np.array([self.rest[owner].pose for _, owner in held])
+            world_to_body = np.swapaxes(_rotation(body[:, 3:]), -1, -2)
+            rotation[rows] = matmul(world_to_body, rotation[rows])
+            position[rows] = matvec(world_to_body, position[rows] - body[:, :3])
+        return pose_of(rotation, position)
+
+    def _check_rigid(self, path: str, owner: str) -> None:
+        """Refuses a collider that moves within its body, or that stays behind when its body moves."""
+        collider, body = self._physics.prim(path), self._physics.prim(owner)
+        if not is_animated(collider, self._moves) and not is_animated(body, self._moves):
+            return
+        chain = {str(x.GetPath()): x for x in transform_chain(collider)}
+        within = [x for p, x in chain.items() if p != owner and p.startswith(owner + "/")]
+        left_behind = owner not in chain and is_animated(body, self._moves)
+        if left_behind or any(x.TransformMightBeTimeVarying() for x in within):
+            raise InputError(
+                f"the collider moves relative to its body <{owner}>",
+                self._physics.where(path),
+                "animate the body, or make the collider a body of its own",
+            )
+
+    def _check_world(self, path: str) -> None:
+        """Refuses colliders of several `newton:world` in one world, which an environment is, or else the stage."""
+        world = self.attributes.world(path)
+        if world is None:
+            return
+        held = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
+        if world != held:
+            raise InputError(
+                f"newton:world is {world}, and {held} elsewhere",
+                self._physics.where(path),
+                "give each world an environment or a scene file of its own, or use --worlds for copies of one",
+            )
+
+    def _config(self, path: str, groups: CollisionGroups) -> ShapeConfig:
+        surface = self.materials.of_shape(path, self._surface, self.attributes.solver_parameters(path))
+        cfg = self._builder.default_shape_cfg.changed(usd_groups=groups.of_shape(path), friction=None, material=surface)
+        return self.attributes.config(path, cfg, self._builder.default_gap)
+
+
+def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
+    """Paths of the stage's layers: the scene first, then the others by name; those of a motion laid over are none."""
+    root = stage.GetRootLayer().realPath
+    laid_over = {os.path.realpath(path) for path in layer_files(motion_layer)} if motion_layer else set()
+    others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}
+    return (root, *sorted(others))
+
+
+def _rotation(q: np.ndarray) -> np.ndarray:
+    """float64[n, 3, 3] of unit quaternions [n, 4], xyzw."""
+    x, y, z, w = q.T
+    cross = np.zeros((len(q), 3, 3))
+    for i, j, part in ((2, 1, x), (0, 2, y), (1, 0, z)):
+        cross[:, i, j], cross[:, j, i] = part, -part
+    return np.eye(3) + 2.0 * (w[:, None, None] * cross + matmul(cross, cross))

@@ -1,0 +1,104 @@
+"""Names of recorded bodies, and which of a model's bodies they mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.model import GLOBAL_TEMPLATE, Model
+from collidecli.scene.placement import first_worlds, is_identity, shift_between
+
+
+def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
+    """Row of each of the model's bodies that is named, ascending, to the place of its name.
+
+    In a model of several templates a name stands for the body of that name in each of them. A body of an environment
+    may be named by its path from the environment's root, or by its whole path in any one environment.
+    Raises InputError: a name twice, one that no body has, or one body of several environments of one template.
+    """
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"body '{twice[0]}' is named twice", where, "every recorded body needs its own name")
+    roots = _roots(model)
+    named: dict[str, list[int]] = {}
+    for column, name in enumerate(names):
+        named.setdefault(_local(name, roots), []).append(column)
+    found: dict[int, int] = {}
+    locals_known = set()
+    for row, path in enumerate(model.bodies.path):
+        local = _local(path, roots)
+        locals_known.add(local)
+        columns = named.get(local, [])
+        exact = [column for column in columns if names[column] == path]
+        if exact or len(columns) == 1:
+            found[row] = (exact or columns)[0]
+    used = set(found.values())
+    left = [name for column, name in enumerate(names) if column not in used]
+    several = [name for name in left if _local(name, roots) in locals_known]
+    if several:
+        raise InputError(
+            f"'{several[0]}' and others are one body of several environments that are the same",
+            where,
+            "name it once and record each environment as a world, or run with --environments none",
+        )
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        raise InputError(
+            f"the scene has no body '{left[0]}'{more}",
+            where,
+            f"its bodies are {some_names(model.bodies.path)}; one renamed there must be renamed in the recording"
+            if model.bodies.path
+            else "it has no bodies at all",
+        )
+    return found
+
+
+def shift_of_named(names: list[str], found: dict[int, int], model: Model) -> np.ndarray | None:
+    """float64[found, 7]: from where one recorded world has a body to where the first world of its template has it.
+
+    A whole path means the world of that environment, any other name world 0. None where nothing is moved.
+    """
+    roots = _roots(model)
+    if not found or not roots:
+        return None
+    world_of = {path: world for world, path in reversed(list(enumerate(model.world_path)))}
+    start = np.array([world_of.get(_root(names[column], roots), 0) for column in found.values()])
+    template = model.bodies.template[list(found)]
+    first_of = dict(zip(model.world_template.tolist(), first_worlds(model.world_template).tolist(), strict=True))
+    goal = [first_of.get(t, s) if t != GLOBAL_TEMPLATE else s for t, s in zip(template.tolist(), start, strict=True)]
+    shift = shift_between(model.world_pose[goal], model.world_pose[start])
+    return None if is_identity(shift).all() else shift
+
+
+def local_names(model: Model) -> tuple[str, ...]:
+    """Of each body: its path from its environment's root on, by which its like in other environments is found too."""
+    roots = _roots(model)
+    return tuple(_local(path, roots) for path in model.bodies.path)
+
+
+def some_names(names: tuple[str, ...] | list[str], limit: int = 5) -> str:
+    """The first few of them, quoted, and how many more there are."""
+    shown = ", ".join(f"'{name}'" for name in names[:limit])
+    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def _roots(model: Model) -> frozenset[str]:
+    return frozenset(model.world_path) - {""}
+
+
+def _root(path: str, roots: frozenset[str]) -> str:
+    """The environment's root that a path begins with; "" for none."""
+    end = len(path) if roots else 0
+    while end > 0:
+        if path[:end] in roots:
+            return path[:end]
+        end = path.rfind("/", 0, end)
+    return ""
+
+
+def _local(path: str, roots: frozenset[str]) -> str:
+    """A path from its environment's root on; the root itself is "."."""
+    root = _root(path, roots)
+    return (path[len(root) + 1 :] or ".") if root else path

@@ -1,0 +1,233 @@
+"""The convex hull of points as a polytope: real faces, edges and vertices, and where each stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.numerics.matrices import dot, norm
+from collidecli.scene.arguments import float_array
+from collidecli.scene.shape_types import LENGTH_LIMIT
+
+FACE_CORNERS = 6
+"""Corners that a face keeps for manifolds; of more, those are left out that take the least area with them."""
+COPLANAR = 3e-7
+"""Share of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32, often
+turned into another frame, so the corners of a face are that far off its plane. What a face has in its middle
+is lost, and distances are that far off at most."""
+FLAT = 1e-9
+"""Share of the largest extent below which points have no volume."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexHull:
+    """A convex polytope whose box has its centre at the origin.
+
+    vertex: float64[V, 3] [m]. center: float64[3], the centre of the box in the points' own frame [m].
+    edge: int32[E, 4], two vertices (ascending) and the two faces that they part.
+    face_normal: float64[F, 3], unit, outwards. face: vertices of each face in order, counterclockwise from outside.
+    """
+
+    vertex: np.ndarray
+    center: np.ndarray
+    edge: np.ndarray
+    face_normal: np.ndarray
+    face: tuple[tuple[int, ...], ...]
+
+    @property
+    def half_extents(self) -> np.ndarray:
+        """float64[3] of the box [m]."""
+        return self.vertex.max(axis=0)
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal for equal polytopes."""
+        return self.vertex.tobytes()
+
+
+def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
+    """The hull of points [n, 3] [m].
+
+    Raises InputError, naming `where`, for points that are not finite or too large, fewer than four, or without volume.
+    Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, through SciPy); coplanar triangles are merged here.
+    """
+    from scipy.spatial import ConvexHull as Qhull
+    from scipy.spatial import QhullError
+
+    points = float_array("points of the convex mesh", points, where)
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
+        raise InputError(f"the convex mesh has points of shape {points.shape}", where, "give four points at least")
+    if not np.all(np.abs(points) <= LENGTH_LIMIT):
+        what = f"a point of the convex mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
+        raise InputError(what, where, "correct the mesh")
+    low, high = points.min(axis=0), points.max(axis=0)
+    center, extent = 0.5 * (low + high), float((high - low).max())
+    if extent == 0.0:
+        raise InputError("the convex mesh is a single point", where, "give it volume, or leave it out")
+    scaled = np.unique((points - center) / extent, axis=0)
+    try:
+        found = Qhull(scaled)
+        flat = found.volume < FLAT
+    except QhullError:
+        flat = True
+    if flat:
+        raise InputError("the convex mesh is flat: it has no volume", where, "give it volume, or replace it by a box")
+    triangles, normals = _outward(found, scaled)
+    polygons, normals = _merged(scaled, triangles, normals, found.neighbors)
+    used = np.unique([vertex for polygon in polygons for vertex in polygon])
+    place = np.full(len(scaled), -1)
+    place[used] = np.arange(len(used))
+    faces = tuple(tuple(int(place[v]) for v in polygon) for polygon in polygons)
+    vertex = scaled[used] * extent
+    middle = 0.5 * (vertex.min(axis=0) + vertex.max(axis=0))
+    return ConvexHull(vertex - middle, center + middle, _edges(faces), normals, faces)
+
+
+def _outward(found, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Qhull's triangles, counterclockwise from outside, and their unit normals."""
+    triangles = found.simplices.copy()
+    p, q, r = (points[triangles[:, k]] for k in range(3))
+    across = np.cross(q - p, r - p)
+    inward = dot(across, found.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return triangles, found.equations[:, :3]
+
+
+def _merged(
+    points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray
+) -> tuple[list[list[int]], np.ndarray]:
+    """Coplanar triangles together: each face's outline, and its normal."""
+    face_of = np.full(len(triangles), -1)
+    outlines, face_normals = [], []
+    # The largest triangles first: their planes are known best.
+    area = norm(
+        np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]])
+    )
+    alone = np.logical_not(_in_one_plane(points, triangles, normals, neighbors).any(axis=1))
+    for seed in np.argsort(-area, kind="stable"):
+        if face_of[seed] >= 0:
+            continue
+        if alone[seed]:
+            members, outline = [seed], _from_least(triangles[seed].tolist())
+        else:
+            members, outline = _face_around(seed, points, triangles, normals, neighbors, face_of)
+        face_of[members] = len(outlines)
+        outlines.append(outline)
+        face_normals.append(normals[seed])
+    return outlines, np.array(face_normals)
+
+
+def _in_one_plane(points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    """bool[T, 3]: which neighbours of a triangle are in its plane. A plate thinner than COPLANAR has another side."""
+    offset = dot(normals, points[triangles[:, 0]])
+    height = dot(points[triangles[neighbors]], normals[:, None, None]) - offset[:, None, None]
+    alike = dot(normals[neighbors], normals[:, None]) > 0.0
+    return (np.abs(height).max(axis=2) <= COPLANAR) & alike
+
+
+def _face_around(
+    seed: int,
+    points: np.ndarray,
+    triangles: np.ndarray,
+    normals: np.ndarray,
+    neighbors: np.ndarray,
+    face_of: np.ndarray,
+) -> tuple[list[int], list[int]]:
+    """The triangles of a seed's plane that hang together, among those that have no face yet, and their outline."""
+    members, front, seen = [seed], [seed], {seed}
+    offset = dot(points[triangles[seed, 0]], normals[seed])
+    while front:
+        for neighbor in neighbors[front.pop()].tolist():
+            if neighbor in seen or face_of[neighbor] >= 0:
+                continue
+            seen.add(neighbor)
+            height = dot(points[triangles[neighbor]], normals[seed]) - offset
+            # A plate thinner than the tolerance has another side.
+            if np.abs(height).max() <= COPLANAR and dot(normals[neighbor], normals[seed]) > 0.0:
+                members.append(neighbor)
+                front.append(neighbor)
+    outline = _outline(triangles[members])
+    return (members, outline) if outline is not None else ([seed], _from_least(triangles[seed].tolist()))
+
+
+def _from_least(corners: list[int]) -> list[int]:
+    least = corners.index(min(corners))
+    return corners[least:] + corners[:least]
+
+
+def _outline(triangles: np.ndarray) -> list[int] | None:
+    """The boundary of connected triangles as vertices in order, from the least; None if it meets itself."""
+    sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
+    boundary = [(a, b) for a, b in sides if (b, a) not in sides]
+    following = dict(boundary)
+    if len(following) < len(boundary):
+        return None
+    start = min(following)
+    outline = [start]
+    while (vertex := following[outline[-1]]) != start:
+        outline.append(vertex)
+    return outline if len(outline) == len(boundary) else None
+
+
+def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """int32[E, 4]: vertices and faces of every edge, in the order of its vertices."""
+    sides = defaultdict(list)
+    for face, outline in enumerate(faces):
+        for k, vertex in enumerate(outline):
+            following = outline[(k + 1) % len(outline)]
+            sides[min(vertex, following), max(vertex, following)].append(face)
+    return np.array([(*ends, *parted) for ends, parted in sorted(sides.items())], np.int32)
+
+
+def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
+    """Along which vertices the farthest one along a direction is climbed to, from any that is farthest along another.
+
+    Returns int64[V + 1], how many neighbours are before those of each vertex, and int64[n], the neighbours. They are
+    those of the vertices' own hull, in triangles: a face of this one is up to COPLANAR off its corners' planes, so that
+    along its edges a climb can end 1e-4 of the size too low. Vertices inside that hull have none.
+    """
+    from scipy.spatial import ConvexHull as Qhull
+
+    triangles = Qhull(hull.vertex / np.ptp(hull.vertex, axis=0).max()).simplices.astype(np.int64)
+    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+    pairs = np.unique(np.concatenate([sides, sides[:, ::-1]]), axis=0)
+    before = np.searchsorted(pairs[:, 0], np.arange(len(hull.vertex) + 1))
+    return before.astype(np.int64), pairs[:, 1]
+
+
+def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
+    """At most FACE_CORNERS places of a face's outline, those whose polygon has the most area."""
+    kept = list(range(len(outline)))
+    while len(kept) > FACE_CORNERS:
+        p = vertex[[outline[k] for k in kept]]
+        lost = norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p))
+        del kept[int(np.argmin(lost))]
+    return kept
+
+
+def half_widths(hull: ConvexHull) -> np.ndarray:
+    """float64[F], half of every face's least width [m]."""
+    widths = np.empty(len(hull.face))
+    triangular = np.array([len(outline) == 3 for outline in hull.face])
+    if triangular.any():
+        p = hull.vertex[np.array([outline for outline in hull.face if len(outline) == 3])]
+        longest = norm(p - np.roll(p, 1, axis=1)).max(axis=1)
+        # The height over the longest side.
+        widths[triangular] = 0.5 * norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])) / longest
+    for face in np.flatnonzero(~triangular):
+        widths[face] = half_width(hull.vertex, hull.face[face], hull.face_normal[face])
+    return widths
+
+
+def half_width(vertex: np.ndarray, outline: tuple[int, ...], normal: np.ndarray) -> float:
+    """Half of a face's least width [m]."""
+    p = vertex[list(outline)]
+    along = np.roll(p, -1, axis=0) - p
+    inward = np.cross(normal, along)
+    inward /= norm(inward)[:, None]
+    depth = dot(p[None] - p[:, None], inward[:, None])
+    return 0.5 * float(depth.max(axis=1).min())

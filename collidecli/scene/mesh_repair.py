@@ -1,0 +1,273 @@
+"""Repairs that give a triangle mesh an inside: welding, duplicate triangles, fins, orientation, inside-out bodies.
+
+Only comparisons, integers, sums and products are used: the result has the same bits on every x86-64 processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from collidecli.scene.mesh_bodies import turned_outwards
+from collidecli.scene.mesh_edges import Edges, edges_of, is_balanced, joined_faces
+from collidecli.scene.sorting import distinct
+from collidecli.scene.text_format import plural
+from collidecli.scene.vectors import length_of
+
+WELD = 5e-6
+"""Share of the longest extent within which border vertices are one: what six significant digits in a text file round.
+A rounding of float32, 6e-8, and noise of 1e-9 m on a part of 1 mm are below it."""
+FIN_AREA = 0.25
+"""Share of the area that is kept, up to which border triangles are a fin; larger ones are a surface of their own."""
+PEEL_ROUNDS = 64
+"""A fin is at most so many triangles wide."""
+FLAT = 1e-12
+"""A triangle whose height is below this share of its longest side has no normal to speak of: it is dropped."""
+
+
+@dataclass(frozen=True)
+class MeshRepairs:
+    """What was changed of a mesh at load, as counts.
+
+    degenerate: triangles without area that were dropped. welded: vertices moved onto another. duplicates: triangles
+    that were there already. opposite: triangles that lay on another one, facing the other way. fins: triangles that
+    stood on a closed surface by an edge. turned: triangles turned over to face as their neighbours do. inside_out:
+    bodies turned over. united: overlapping or touching bodies of which one surface was made.
+    """
+
+    degenerate: int = 0
+    welded: int = 0
+    duplicates: int = 0
+    opposite: int = 0
+    fins: int = 0
+    turned: int = 0
+    inside_out: int = 0
+    united: int = 0
+
+    def __bool__(self) -> bool:
+        return any(self.counts().values())
+
+    def counts(self) -> dict[str, int]:
+        """The counts that are not 0, by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
+
+    def words(self) -> tuple[str, ...]:
+        """One phrase for each kind of repair."""
+        told = {
+            "degenerate": _told(self.degenerate, "triangle without area", "triangles without area", "left out"),
+            "welded": _told(self.welded, "border vertex", "border vertices", "welded to others"),
+            "duplicates": _told(self.duplicates, "duplicate triangle", "duplicate triangles", "left out"),
+            "opposite": _told(self.opposite, "triangle that faces", "triangles that face", "left out", _OPPOSITE),
+            "fins": _told(self.fins, "triangle of a fin", "triangles of fins", "left out"),
+            "turned": _told(self.turned, "triangle", "triangles", "turned over to face as those beside"),
+            "inside_out": _told(self.inside_out, "inside-out body", "inside-out bodies", "turned over"),
+            "united": _told(self.united, "overlapping body", "overlapping bodies", "united"),
+        }
+        return tuple(told[name] for name in self.counts())
+
+
+NO_REPAIRS = MeshRepairs()
+_OPPOSITE = " away from an equal one"
+
+
+def _told(number: int, one: str, several: str, done: str, more: str = "") -> str:
+    return f"{plural(number, one, several)}{more} {'is' if number == 1 else 'are'} {done}"
+
+
+@dataclass(frozen=True)
+class RepairedMesh:
+    """vertex: float64[V, 3] [m]; those of no triangle keep their number. face: int64[F, 3]."""
+
+    vertex: np.ndarray
+    face: np.ndarray
+    repairs: MeshRepairs
+
+
+def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
+    """A mesh with its repairs. Vertices that are equal are one already.
+
+    A closed manifold of outward bodies keeps its bits. Border triangles are dropped and vertices welded only where
+    that closes the whole mesh; duplicate triangles are dropped from open meshes too.
+    Degenerate: no triangle with area gives no triangle at all.
+    """
+    counts = dict.fromkeys((each.name for each in fields(MeshRepairs)), 0)
+    kept = has_area(vertex, face)
+    counts["degenerate"] = int(len(face) - kept.sum())
+    face = face[kept]
+    if not len(face):
+        return RepairedMesh(vertex, face, MeshRepairs(**counts))
+    edges = edges_of(face)
+    if not edges.is_manifold:
+        face, found = _closed(vertex, face, edges)
+        counts |= found
+        edges = edges_of(face)
+    if is_balanced(face, edges):
+        face, counts["inside_out"] = turned_outwards(vertex, face, edges)
+    return RepairedMesh(vertex, face, MeshRepairs(**counts))
+
+
+def has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
+    """bool[F]: triangles that have a normal."""
+    p, q, r = (vertex[face[:, k]] for k in range(3))
+    longest = np.max([length_of(side) for side in (q - p, r - q, p - r)], axis=0)
+    area = length_of(np.cross(q - p, r - p))
+    distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
+    return distinct & (area > FLAT * longest * longest)
+
+
+def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, dict[str, int]]:
+    """The triangles of the first set of repairs that closes the mesh, and its counts; without one, less duplicates."""
+    unique = _without_duplicates(face, edges)
+    plain = {"duplicates": len(face) - len(unique)}
+    if plain["duplicates"]:
+        edges = edges_of(unique)
+    welded, moved = _welded(vertex, unique, edges)
+    choices = [(unique, plain)]
+    if moved:
+        welded = welded[has_area(vertex, welded)]
+        if len(welded):
+            once = _without_duplicates(welded, edges_of(welded))
+            more = {"welded": moved, "duplicates": plain["duplicates"] + len(welded) - len(once)}
+            choices.append((once, more))
+    for repair in (_turned, _without_fins):
+        for start, counts in choices:
+            for found, more in repair(vertex, start):
+                if len(found) and is_balanced(found, edges_of(found)):
+                    return found, counts | more
+    return unique, plain
+
+
+def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
+    """Triangles of equal vertices in the same cyclic order once, the first of each."""
+    # A duplicate shares three edges that have another side in the same direction.
+    doubled = edges.count > 2
+    doubled |= np.abs(edges.balance) > 1
+    suspect = np.flatnonzero(doubled[edges.side_edge].reshape(-1, 3).all(axis=1))
+    if not len(suspect):
+        return face
+    held = face[suspect]
+    turn = np.argmin(held, axis=1)
+    rows = np.arange(len(held))
+    key = np.stack([held[rows, (turn + k) % 3] for k in range(3)], axis=1)
+    first = np.unique(key, axis=0, return_index=True)[1]
+    if len(first) == len(held):
+        return face
+    kept = np.ones(len(face), bool)
+    kept[suspect] = False
+    kept[suspect[first]] = True
+    return face[kept]
+
+
+def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
+    """Triangles with vertices of unbalanced edges that are nearer than WELD as one, and how many vertices moved.
+
+    The lowest number of those that are joined, directly or in a chain, stands for all.
+    """
+    open_side = np.flatnonzero(edges.balance[edges.side_edge] != 0)
+    if not len(open_side):
+        return face, 0
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import KDTree
+
+    ends = np.concatenate([face.reshape(-1)[open_side], np.roll(face, -1, axis=1).reshape(-1)[open_side]])
+    rim = distinct(ends)
+    used = vertex[face.reshape(-1)]
+    extent = float((used.max(axis=0) - used.min(axis=0)).max())
+    pairs = KDTree(vertex[rim]).query_pairs(WELD * extent, output_type="ndarray")
+    if not len(pairs):
+        return face, 0
+    links = coo_matrix((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(rim), len(rim)))
+    label = connected_components(links, directed=False)[1]
+    _, first, place = np.unique(label, return_index=True, return_inverse=True)
+    number = np.arange(len(vertex))
+    number[rim] = rim[first[place.reshape(-1)]]
+    return number[face], int((number[rim] != rim).sum())
+
+
+def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Candidates: as they are; turned over to agree with neighbours; with one of each opposite pair; with none."""
+    edges = edges_of(face)
+    yield face, {}
+    yield from _agreeing(face, edges, {})
+    if not (edges.count > 2).any():
+        return
+    key = np.sort(face, axis=1, kind="stable")
+    _, first, place = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(face):
+        return
+    one = face[np.sort(first, kind="stable")]
+    counts = {"opposite": len(face) - len(one)}
+    yield one, counts
+    yield from _agreeing(one, edges_of(one), counts)
+    none = face[np.bincount(place.reshape(-1))[place.reshape(-1)] == 1]
+    if len(none):
+        counts = {"opposite": len(face) - len(none)}
+        yield none, counts
+        yield from _agreeing(none, edges_of(none), counts)
+
+
+def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Triangles turned over so that the two of each edge run along it in opposite directions, the fewer of each part.
+
+    Nothing where an edge has an odd number of sides, or where a part has one side only.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    if (edges.count % 2 != 0).any() or not (edges.balance != 0).any():
+        return
+    order = np.argsort(edges.side_edge, kind="stable")
+    start = np.cumsum(edges.count) - edges.count
+    pair = np.flatnonzero(edges.count == 2)
+    a, b = order[start[pair]], order[start[pair] + 1]
+    agree = edges.forward[a] != edges.forward[b]
+    count = len(face)
+    # Each triangle stands twice, as it is and turned over: neighbours that agree are joined as they are.
+    of_a, of_b = a // 3, b // 3
+    row = np.concatenate([of_a, of_a + count])
+    col = np.concatenate([np.where(agree, of_b, of_b + count), np.where(agree, of_b + count, of_b)])
+    links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(2 * count, 2 * count))
+    label = connected_components(links, directed=False)[1]
+    upright, over = label[:count], label[count:]
+    if (upright == over).any():
+        return
+    # A part and its mirror image are two components: the one of which more triangles are as they were holds.
+    as_they_were = np.bincount(upright, minlength=int(label.max()) + 1)
+    more, less = as_they_were[upright], as_they_were[over]
+    turned = (less > more) | ((less == more) & (over < upright))
+    if turned.any():
+        yield np.where(turned[:, None], face[:, ::-1], face), before | {"turned": int(turned.sum())}
+
+
+def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Candidates without the triangles that have an edge of their own, and then again, down to edges of several."""
+    edges = edges_of(face)
+    if not ((edges.count > 2) & (edges.count % 2 == 1)).any() and not (edges.count > 3).any():
+        return
+    kept = np.ones(len(face), bool)
+    count = edges.count.copy()
+    side_edge = edges.side_edge.reshape(-1, 3)
+    for _ in range(PEEL_ROUNDS):
+        border = kept & (count[side_edge] == 1).any(axis=1)
+        if not border.any():
+            break
+        kept &= ~border
+        count -= np.bincount(side_edge[border].reshape(-1), minlength=len(count))
+    if kept.all() or not kept.any() or not _are_fins(vertex, face, edges, kept):
+        return
+    fins = {"fins": int((~kept).sum())}
+    for found, more in _turned(vertex, face[kept]):
+        yield found, fins | more
+
+
+def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
+    """Whether what is not kept hangs on what is by edges, and is small beside it."""
+    p, q, r = (vertex[face[:, k]] for k in range(3))
+    area = length_of(np.cross(q - p, r - p))
+    if area[~kept].sum() > FIN_AREA * area[kept].sum():
+        return False
+    label = joined_faces(face, edges, edges.count > 1)
+    return bool(np.isin(label[~kept], label[kept]).all())

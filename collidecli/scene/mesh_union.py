@@ -1,0 +1,168 @@
+"""Bodies of one closed mesh that overlap or touch, made one surface by the library Manifold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from collidecli.scene.mesh_bodies import bodies_of, boxes_of, containment, volumes_of
+from collidecli.scene.mesh_crossings import crossed_triangles
+from collidecli.scene.mesh_edges import edges_of, in_order, is_balanced
+from collidecli.scene.mesh_repair import RepairedMesh, has_area
+from collidecli.scene.sorting import distinct, numbered
+
+MERGED = 1e-12
+"""Share of the volume that a union must save, or else join bodies, to be taken."""
+
+
+def united(mesh: RepairedMesh) -> RepairedMesh:
+    """A mesh whose overlapping bodies are one surface; it itself where it is open, or none overlap.
+
+    Bodies are as `bodies_of` has them; a cavity goes with the body that holds it. A group of overlapping solids stays
+    as it is where a surface crosses itself, or Manifold refuses it. Triangles of other bodies come first, as they were;
+    those of each union follow, in the order of their vertices, and so do vertices that a union adds.
+    """
+    face = mesh.face
+    if not len(face):
+        return mesh
+    edges = edges_of(face)
+    if not is_balanced(face, edges):
+        return mesh
+    label = bodies_of(mesh.vertex, face, edges)
+    count = int(label.max()) + 1
+    if count == 1:
+        return mesh
+    low, high = boxes_of(mesh.vertex, face, label)
+    meets = _boxes_that_meet(low, high)
+    if not len(meets):
+        return mesh
+    near = np.zeros(count, bool)
+    near[meets.reshape(-1)] = True
+    rows = np.flatnonzero(near[label])
+    groups, simple = _groups(mesh.vertex, face[rows], label[rows], count)
+    vertex, kept, added = mesh.vertex, np.ones(len(face), bool), []
+    joined = 0
+    for group in groups:
+        if not all(simple[body] for solid in group for body in solid):
+            continue
+        parts = [face[np.isin(label, solid)] for solid in group]
+        made = _union(mesh.vertex, parts)
+        if made is None:
+            continue
+        points, triangles = made
+        vertex, triangles = _with_old_numbers(vertex, len(mesh.vertex), points, triangles)
+        added.append(triangles)
+        kept &= ~np.isin(label, [body for solid in group for body in solid])
+        joined += len(group)
+    if not joined:
+        return mesh
+    return RepairedMesh(vertex, np.concatenate([face[kept], *added]), replace(mesh.repairs, united=joined))
+
+
+def _boxes_that_meet(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """int64[n, 2]: pairs of bodies whose boxes meet."""
+    order = np.argsort(low[:, 0], kind="stable")
+    found = []
+    for place, body in enumerate(order):
+        stop = place + 1 + int(np.searchsorted(low[order[place + 1 :], 0], high[body, 0], side="right"))
+        others = order[place + 1 : stop]
+        meet = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
+        found += [(int(body), int(other)) for other in others[meet]]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _groups(
+    vertex: np.ndarray, face: np.ndarray, label: np.ndarray, count: int
+) -> tuple[list[list[list[int]]], np.ndarray]:
+    """Solids that cross, touch or hold each other, group by group; and bool[bodies], whose surface is not crossed by
+    itself. A solid is a body and its cavities.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    pairs = crossed_triangles(vertex, face)
+    first, second = label[pairs[:, 0]], label[pairs[:, 1]]
+    simple = np.ones(count, bool)
+    simple[first[first == second]] = False
+    here = distinct(label)
+    number = np.searchsorted(here, label)
+    inside = np.zeros((count, count), np.int64)
+    inside[np.ix_(here, here)] = containment(vertex, face, number)
+    volume = np.zeros(count)
+    volume[here] = volumes_of(vertex, face, number)
+    owner = np.arange(count)
+    for body in here[volume[here] < 0.0]:
+        holders = here[(inside[body, here] > 0) & (volume[here] > 0.0)]
+        if len(holders):
+            owner[body] = holders[np.argmin(volume[holders])]
+    # What is in a cavity is inside its owner's outer body, and outside of the solid.
+    held = np.zeros((count, count), np.int64)
+    np.add.at(held.T, owner, inside.T)
+    links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held > 0)])
+    links = owner[links]
+    links = links[links[:, 0] != links[:, 1]]
+    graph = coo_matrix((np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count))
+    group = in_order(connected_components(graph, directed=False)[1])
+    members: dict[int, dict[int, list[int]]] = {}
+    for body in here.tolist():
+        members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(body)
+    return [list(solids.values()) for solids in members.values() if len(solids) > 1], simple
+
+
+def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Vertices and triangles of the union of solids, each given by its triangles; None where it is none.
+
+    The result is sorted, so that it does not depend on the order in which Manifold's threads work.
+    Source: github.com/elalish/manifold; Smith 2009 for the guarantee that the result is manifold.
+    """
+    import manifold3d
+
+    parts: list[Any] = []
+    for face in solids:
+        used, number = numbered(face)
+        points = np.ascontiguousarray(vertex[used])
+        part = manifold3d.Manifold(manifold3d.Mesh64(points, number.reshape(-1, 3).astype(np.uint64)))
+        if part.status() != manifold3d.Error.NoError or part.is_empty():
+            return None
+        parts.append(part)
+    whole = manifold3d.Manifold.batch_boolean(parts, manifold3d.OpType.Add)
+    if whole.status() != manifold3d.Error.NoError or whole.is_empty():
+        return None
+    mesh = whole.to_mesh64()
+    points, face = _sorted(np.asarray(mesh.vert_properties, np.float64)[:, :3], np.asarray(mesh.tri_verts, np.int64))
+    kept = has_area(points, face)
+    if not kept.all() or not edges_of(face).is_manifold:
+        return None
+    before = [float(volumes_of(vertex, each, np.zeros(len(each), np.int64))[0]) for each in solids]
+    after = float(volumes_of(points, face, np.zeros(len(face), np.int64))[0])
+    slack = MERGED * sum(before)
+    if not max(before) - slack <= after <= sum(before) + slack:
+        return None
+    parts_before = sum(int(bodies_of(vertex, each, edges_of(each)).max()) + 1 for each in solids)
+    parts_after = int(bodies_of(points, face, edges_of(face)).max()) + 1
+    if after >= sum(before) - slack and parts_after >= parts_before:
+        return None
+    return points, face
+
+
+def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices by their coordinates, equal ones as one, and triangles by theirs, each from its lowest vertex."""
+    points, number = numbered(vertex + 0.0, axis=0)
+    face = number[face]
+    turn = np.argmin(face, axis=1)
+    rows = np.arange(len(face))
+    face = np.stack([face[rows, (turn + k) % 3] for k in range(3)], axis=1)
+    return points, face[np.lexsort(face.T[::-1])]
+
+
+def _with_old_numbers(
+    vertex: np.ndarray, old: int, points: np.ndarray, face: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """`vertex` with those of `points` behind that are none of its first `old`, and triangles by these numbers."""
+    known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[:old])))}
+    number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
+    new = np.flatnonzero(number < 0)
+    number[new] = len(vertex) + np.arange(len(new))
+    return np.concatenate([vertex, points[new]]), number[face]

@@ -1,0 +1,213 @@
+"""A contact's parameters from its two surfaces: by combine modes, or as MuJoCo mixes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, Column, ContactBlock
+from collidecli.scene.material import Materials, PairMaterials
+from collidecli.scene.model import Model
+
+SMALLEST_FRICTION = 1e-5
+"""MuJoCo raises every coefficient of a contact to this (mjMINMU)."""
+SMALLEST_WEIGHT = 1e-15
+"""A solmix below is no weight at all (mjMINVAL)."""
+
+RULE_COLUMNS = {
+    "combine": (
+        "friction", "static_friction", "torsional_friction", "rolling_friction", "restitution", "margin0", "margin1",
+    ),
+    "mujoco": (
+        "friction", "torsional_friction", "rolling_friction", "condim", "friction5", "solref", "solimp", "margin0",
+        "margin1",
+    ),
+}  # fmt: skip
+"""The optional columns that each material rule gives."""
+
+BROUGHT_BY = {"friction_scale": "--moment-matching", "contact_id": "--contact-ids"}
+"""Optional columns that are not mixed of two surfaces, and the option that has them written."""
+
+
+def check_column_names(names: Sequence[str]) -> None:
+    """Raises InputError for a name that is no optional column, with those that are."""
+    known = [column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY]
+    for name in names:
+        if name in BROUGHT_BY:
+            raise InputError(f"the column '{name}' comes by itself", "--columns", f"use {BROUGHT_BY[name]}")
+        if name not in known:
+            raise InputError(f"there is no optional column '{name}'", "--columns", f"known: {', '.join(known)}")
+
+
+def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
+    """The optional columns `names`, each once, in the order that they are written.
+
+    Raises InputError for a name that is none, and for one that the scene's material rule does not give.
+    """
+    check_column_names(names)
+    for name in names:
+        if name not in RULE_COLUMNS[rule]:
+            raise InputError(
+                f"the scene's materials do not give a contact's {name}: they mix by the rule '{rule}'",
+                "--columns",
+                f"choose among: {', '.join(RULE_COLUMNS[rule])}",
+            )
+    return tuple(column for column in OPTIONAL_COLUMNS if column.name in names)
+
+
+@dataclass(frozen=True)
+class OptionalColumns:
+    """The optional columns that were asked for, to be put into blocks of contacts."""
+
+    columns: tuple[Column, ...]
+    mixing: ContactMixing
+
+    @classmethod
+    def of(cls, model: Model, names: Sequence[str]) -> OptionalColumns:
+        """Those called `names`. Raises InputError as `chosen_columns` does."""
+        return cls(chosen_columns(names, model.material_rule), ContactMixing.of_model(model))
+
+    def added(self, block: ContactBlock) -> ContactBlock:
+        """The block with these columns besides its own; itself where there are none."""
+        if not self.columns:
+            return block
+        found = self.mixing.columns(self.columns, block.columns["shape0"], block.columns["shape1"])
+        return replace(block, columns={**block.columns, **found})
+
+
+@dataclass(frozen=True)
+class ContactMixing:
+    """What every contact of a model has from its two surfaces.
+
+    rule: of MATERIAL_RULES. materials: of S shapes. margin: float[S] [m].
+    forced: int32[K, 2], first < second. forced_margin: float[K] [m], NaN the shapes'. forced_material: of K pairs.
+    """
+
+    rule: str
+    materials: Materials
+    margin: np.ndarray
+    forced: np.ndarray
+    forced_margin: np.ndarray
+    forced_material: PairMaterials
+
+    @classmethod
+    def of_model(cls, model: Model) -> ContactMixing:
+        forced, nothing = model.pair_filter.forced, np.full(len(model.pair_filter.forced), np.nan)
+        return cls(
+            model.material_rule,
+            model.shapes.material,
+            model.shapes.margin,
+            forced,
+            model.forced_margin if len(model.forced_margin) else nothing,
+            model.forced_material if len(model.forced_material) else PairMaterials.of([None] * len(forced)),
+        )
+
+    def columns(self, wanted: Sequence[Column], shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of its own type.
+
+        Every pair is mixed once, however many contacts it has: a block repeats its pairs cell after cell.
+        """
+        if not wanted:
+            return {}
+        new = np.ones(len(shape0), bool)
+        new[1:] = (shape0[1:] != shape0[:-1]) | (shape1[1:] != shape1[:-1])
+        first = np.flatnonzero(new)
+        count = len(self.margin)
+        keys = shape0[first].astype(np.int64) * count + shape1[first]
+        pairs, place = np.unique(keys, return_inverse=True)
+        found = self.of_pairs(pairs // count, pairs % count)
+        row = np.repeat(place, np.diff(np.append(first, len(shape0))))
+        return {c.name: found[c.name].astype(c.dtype)[row] for c in wanted}
+
+    def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
+        """All that the rule gives for pairs of shapes [n], in float64."""
+        a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
+        at = self._forced_row(a, b)
+        mix = combined if self.rule == "combine" else mixed_as_mujoco
+        found = mix(self.materials, a, b)
+        if self.rule == "mujoco":
+            own = self.forced_material
+            forced_condim = _picked(own.condim, at, 0)
+            found["condim"] = np.where(forced_condim > 0, forced_condim, found["condim"])
+            for name, source in (("friction5", own.friction), ("solref", own.solref), ("solimp", own.solimp)):
+                of_pair = _picked(source, at, np.nan)
+                found[name] = np.where(np.isnan(of_pair), found[name], of_pair)
+            found["friction5"] = np.maximum(found["friction5"], SMALLEST_FRICTION)
+            for name, axis in (("friction", 0), ("torsional_friction", 2), ("rolling_friction", 3)):
+                found[name] = found["friction5"][:, axis]
+        # A forced pair's margin is the pair's whole one: half of it is on either side.
+        half = 0.5 * _picked(self.forced_margin.astype(np.float64), at, np.nan)
+        for name, shape in (("margin0", a), ("margin1", b)):
+            found[name] = np.where(np.isnan(half), self.margin[shape], half)
+        return found
+
+    def _forced_row(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """int64[n]: the row of each pair among the forced ones, -1 for others."""
+        if not len(self.forced):
+            return np.full(len(a), -1)
+        count = len(self.margin)
+        keys = self.forced[:, 0].astype(np.int64) * count + self.forced[:, 1]
+        order = np.argsort(keys)
+        wanted = a * count + b
+        at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        return np.where(keys[at] == wanted, at, -1)
+
+
+def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
+    """Coefficients of pairs of rows a, b [n] by their combine modes; static friction is at least the dynamic one.
+
+    Of two modes the one later in COMBINE_MODES decides. Torsional and rolling friction follow the mode of friction.
+    """
+    found = {}
+    for names, mode in (
+        (("friction", "static_friction", "torsional_friction", "rolling_friction"), materials.friction_combine),
+        (("restitution",), materials.restitution_combine),
+    ):
+        decides = np.maximum(mode[a], mode[b])
+        for name in names:
+            x, y = getattr(materials, name)[a], getattr(materials, name)[b]
+            found[name] = np.choose(decides, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
+    found["static_friction"] = np.maximum(found["static_friction"], found["friction"])
+    return found
+
+
+def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
+    """condim, friction5 [n, 5], solref [n, 2], solimp [n, 5] of pairs of rows a, b [n].
+
+    The surface of higher priority decides alone. Of equal ones the contact has the larger condim and coefficients, the
+    solver's parameters weighed by solmix, and the element-wise least solref where either is a negative or zero one.
+    Source: MuJoCo, mj_contactParam; friction is not yet raised to SMALLEST_FRICTION.
+    """
+    difference = np.sign(materials.priority[a].astype(np.int64) - materials.priority[b])
+    weight_a, weight_b = materials.solmix[a], materials.solmix[b]
+    has_a, has_b = weight_a >= SMALLEST_WEIGHT, weight_b >= SMALLEST_WEIGHT
+    total = np.where(has_a & has_b, weight_a + weight_b, 1.0)
+    share = np.select([has_a & has_b, has_a, has_b], [weight_a / total, 1.0, 0.0], 0.5)[:, None]
+
+    def decided(x: np.ndarray, y: np.ndarray, together: np.ndarray) -> np.ndarray:
+        sign = difference.reshape(-1, *(1,) * (x.ndim - 1))
+        return np.where(sign > 0, x, np.where(sign < 0, y, together))
+
+    ref_a, ref_b = materials.solref[a], materials.solref[b]
+    standard = ((ref_a[:, 0] > 0.0) & (ref_b[:, 0] > 0.0))[:, None]
+    solref = np.where(standard, share * ref_a + (1.0 - share) * ref_b, np.minimum(ref_a, ref_b))
+    imp_a, imp_b = materials.solimp[a], materials.solimp[b]
+    three = np.stack([materials.friction, materials.torsional_friction, materials.rolling_friction], axis=1)
+    condim_a, condim_b = materials.condim[a], materials.condim[b]
+    return {
+        "condim": decided(condim_a, condim_b, np.maximum(condim_a, condim_b)),
+        "friction5": decided(three[a], three[b], np.maximum(three[a], three[b]))[:, [0, 0, 1, 2, 2]],
+        "solref": decided(ref_a, ref_b, solref),
+        "solimp": decided(imp_a, imp_b, share * imp_a + (1.0 - share) * imp_b),
+    }
+
+
+def _picked(values: np.ndarray, at: np.ndarray, nothing: float) -> np.ndarray:
+    """Rows `at` of values [K] or [K, width]; `nothing` where at is -1."""
+    if not len(values):
+        return np.full((len(at), *values.shape[1:]), nothing)
+    there = (at >= 0).reshape(-1, *(1,) * (values.ndim - 1))
+    return np.where(there, values[at], nothing)

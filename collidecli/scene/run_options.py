@@ -1,0 +1,219 @@
+"""What a run can be asked for, apart from its files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, Column
+from collidecli.scene.model import Model
+from collidecli.scene.option_choices import (
+    BROAD_PHASES,
+    DEFAULT_BETAS,
+    GAP_RULES,
+    MOST_BETAS,
+    NARROW_PHASES,
+    PIPELINES,
+    REDUCE_PAIRS,
+)
+from collidecli.scene.shape_config import check_length
+
+REDUCTION_DEFAULTS = {
+    "reduce_pairs": "meshes",
+    "betas": DEFAULT_BETAS,
+    "normal_matching": False,
+    "moment_matching": False,
+    "anchor_contact": False,
+}
+"""Fields of ContactOptions that mean something with reduce_contacts alone, and what they are when they say nothing."""
+DEFAULT_CACHE_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True)
+class ContactOptions:
+    """Every option that can change the contact set.
+
+    gap, margin: in place of what the scene says for every shape [m]; None keeps that. gap_rule: likewise.
+    max_contacts_per_pair: the deepest that are kept, after any reduction; 0 keeps all.
+    reduce_contacts: whether pairs of many contacts keep those that matter; the others of its names say how.
+    reduce_pairs: of "meshes", hulls included, or "all". betas: weights of depth against place, a kept set each.
+    normal_matching: turn what stays so that its force is along that of all. anchor_contact: add a contact that stands
+    for all of a pair's. moment_matching: the same, and a column that scales friction.
+    sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]; 0 leaves them where
+    they are found. contact_ids: a column of ids that persist, which sticky_contacts brings too.
+    """
+
+    narrow_phase: str = "gjk"
+    gap: float | None = None
+    margin: float | None = None
+    gap_rule: str | None = None
+    static_pairs: bool = False
+    max_contacts_per_pair: int = 0
+    reduce_contacts: bool = False
+    reduce_pairs: str = "meshes"
+    betas: tuple[float, ...] = DEFAULT_BETAS
+    normal_matching: bool = False
+    moment_matching: bool = False
+    anchor_contact: bool = False
+    sticky_contacts: float = 0.0
+    contact_ids: bool = False
+
+    def checked(self) -> ContactOptions:
+        """These options. Raises InputError for one that is none of its choices, no length or no count."""
+        _check_choice("narrow_phase", self.narrow_phase, NARROW_PHASES)
+        if self.gap_rule is not None:
+            _check_choice("gap_rule", self.gap_rule, GAP_RULES)
+        for name in ("gap", "margin"):
+            if getattr(self, name) is not None:
+                check_length(name, getattr(self, name), "options")
+        _check_count("max_contacts_per_pair", self.max_contacts_per_pair)
+        self._check_reduction()
+        check_length("sticky_contacts", self.sticky_contacts, "options")
+        return self
+
+    def _check_reduction(self) -> None:
+        _check_choice("reduce_pairs", self.reduce_pairs, REDUCE_PAIRS)
+        if not (0 < len(self.betas) <= MOST_BETAS and all(math.isfinite(beta) for beta in self.betas)):
+            raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
+        if self.reduce_contacts:
+            return
+        for name, idle in REDUCTION_DEFAULTS.items():
+            if getattr(self, name) != idle:
+                raise InputError(
+                    f"{name} says how contacts are reduced, and they are not",
+                    "options",
+                    "give --reduce-contacts (in Python reduce_contacts=True) too",
+                )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The optional columns that these options bring."""
+        scale = (FRICTION_SCALE,) if self.moment_matching else ()
+        return (*scale, CONTACT_ID) if self.follows else scale
+
+    @property
+    def follows(self) -> bool:
+        """Whether contacts are followed from frame to frame."""
+        return self.contact_ids or self.sticky_contacts > 0.0
+
+    def apply(self, model: Model) -> Model:
+        """The model with gap, margin and gap rule in place of its own."""
+        shapes = model.shapes
+        if self.gap is not None:
+            shapes = replace(shapes, gap=np.full(len(shapes), self.gap))
+        if self.margin is not None:
+            shapes = replace(shapes, margin=np.full(len(shapes), self.margin))
+        # A forced pair's own gap and margin are as authored too: the override is for every pair.
+        nothing = np.full(len(model.pair_filter.forced), np.nan)
+        return replace(
+            model,
+            shapes=shapes,
+            gap_rule=self.gap_rule or model.gap_rule,
+            forced_gap=model.forced_gap if self.gap is None else nothing,
+            forced_margin=model.forced_margin if self.margin is None else nothing,
+        )
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Options that change how a run is done and never what it finds.
+
+    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of what
+    is free. chunk_cells: cells in a chunk; 0 lets the engine choose. cache_dir: where signed distance fields and
+    convex parts are kept between runs; "" is the platform's place. cache_limit: bytes of all of them; 0 keeps none.
+    """
+
+    pipeline: str = "unified"
+    broad_phase: str = "auto"
+    device: str = ""
+    threads: int = 0
+    memory_limit: int = 0
+    chunk_cells: int = 0
+    cache_dir: str = ""
+    cache_limit: int = DEFAULT_CACHE_LIMIT
+
+    def checked(self) -> EngineOptions:
+        """These options. Raises InputError for one that is not what it may be, and for two that contradict."""
+        _check_choice("pipeline", self.pipeline, PIPELINES)
+        _check_choice("broad_phase", self.broad_phase, BROAD_PHASES)
+        for name in ("threads", "memory_limit", "chunk_cells", "cache_limit"):
+            _check_count(name, getattr(self, name))
+        if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
+            raise InputError(
+                f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}",
+                fix="use --pipeline unified, or leave --broad-phase out",
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class SceneOptions:
+    """How scene files are read.
+
+    variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are worlds of
+    their own; "" is the door's default, "none" takes the stage as one world. asset_map: each `OLD=NEW`, the start of
+    an asset's path and what to look under instead. disabled_pairs: an SRDF file whose `disable_collisions` hold.
+    motion_layer: a USD layer that the scene is composed with; set where a recording is one. strict_meshes: a triangle
+    mesh that would be repaired is refused.
+    """
+
+    variants: tuple[str, ...] = ()
+    environments: str = ""
+    asset_map: tuple[str, ...] = ()
+    disabled_pairs: str = ""
+    motion_layer: str = ""
+    strict_meshes: bool = False
+
+
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What a recording does not say of itself; empty where it does.
+
+    demos: names of the demonstrations to take, in order, a world each; () is all. joint_names: of the columns of joint
+    positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the
+    state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to
+    the shortest, or "hold" their last pose until the longest ends.
+    """
+
+    demos: tuple[str, ...] = ()
+    uneven_demos: str = ""
+    joint_names: tuple[str, ...] = ()
+    body_names: tuple[str, ...] = ()
+    quaternion_order: str = ""
+    state_spec: str = ""
+    fps: float | None = None
+
+
+def recorded_option(config: Mapping[str, object], name: str) -> object:
+    """An option of a run as its contact set has it, in JSON's types: one that is not there had its default.
+
+    What is no option of this version is None where it is not there.
+    """
+    value = config.get(name, _DEFAULTS.get(name))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def changed_options(config: Mapping[str, object]) -> dict[str, object]:
+    """Options of a run, as its contact set has them, that were not at their defaults."""
+    return {name: value for name, value in config.items() if recorded_option(config, name) != recorded_option({}, name)}
+
+
+_DEFAULTS = {
+    "frames": "",
+    "columns": (),
+    **{each.name: each.default for kind in (ContactOptions, SceneOptions, RecordingOptions) for each in fields(kind)},
+}
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}", "options", f"give one of: {', '.join(choices)}")
+
+
+def _check_count(name: str, value: int) -> None:
+    if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
+        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero leaves it open")

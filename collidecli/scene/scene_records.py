@@ -1,0 +1,127 @@
+"""What a builder holds before it is finalized: one record for each thing that was added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.filter_rules import UsdGroup
+from collidecli.scene.heightfield import Heightfield
+from collidecli.scene.material import PairMaterial
+from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
+from collidecli.scene.shape_config import ShapeConfig
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.signed_distance import SdfShape
+from collidecli.scene.triangle_mesh import TriangleMesh
+
+
+@dataclass
+class BodyRecord:
+    """key None: named at finalize. pose: float64[7], body frame in world, xyzw."""
+
+    key: str | None
+    template: int
+    pose: np.ndarray
+
+
+@dataclass
+class ShapeRecord:
+    """key None: named at finalize. scope: the scene whose UsdPhysics groups it names. gap: resolved at finalize."""
+
+    key: str | None
+    template: int
+    body: int
+    type: ShapeType
+    pose: np.ndarray
+    size: np.ndarray
+    cfg: ShapeConfig
+    default_gap: float | None
+    scope: int = 0
+    hull: ConvexHull | None = None
+    mesh: TriangleMesh | None = None
+    heightfield: Heightfield | None = None
+    sdf: SdfShape | None = None
+
+
+@dataclass(frozen=True)
+class JointRecord:
+    """Bodies, either of which may be -1, the static world; only joints that filter are kept."""
+
+    parent: int
+    child: int
+
+
+@dataclass(frozen=True)
+class PairRecord:
+    """Two shapes that never touch, and why."""
+
+    a: int
+    b: int
+    rule: str
+
+
+@dataclass(frozen=True)
+class ForcedRecord:
+    """Two shapes that no rule keeps apart. gap, margin, material: in place of its shapes' own; NaN or None keeps."""
+
+    a: int
+    b: int
+    gap: float
+    margin: float
+    material: PairMaterial | None = None
+
+
+@dataclass(frozen=True)
+class WorldOrigin:
+    """Where a world stands. path: root prim of the environment that it is; "" for none. pose: float64[7], None none."""
+
+    path: str = ""
+    pose: np.ndarray | None = None
+
+
+@dataclass
+class SceneRecords:
+    """Everything added, in order; indices are places in these lists.
+
+    articulations: bodies of each articulation whose self-collision is off.
+    usd_filtered: pairs of UsdPhysics groups that do not collide.
+    """
+
+    bodies: list[BodyRecord] = field(default_factory=list)
+    shapes: list[ShapeRecord] = field(default_factory=list)
+    joints: list[JointRecord] = field(default_factory=list)
+    articulations: list[tuple[int, ...]] = field(default_factory=list)
+    filter_pairs: list[PairRecord] = field(default_factory=list)
+    forced_pairs: list[ForcedRecord] = field(default_factory=list)
+    usd_filtered: list[tuple[UsdGroup, UsdGroup]] = field(default_factory=list)
+
+    def lengths(self) -> tuple[int, ...]:
+        """How much there is of everything: it changes with every addition."""
+        return tuple(len(held) for held in vars(self).values())
+
+    def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
+        """Appends all of another builder's records as `template`; its UsdPhysics groups keep a scope of their own.
+
+        default_gap: of the other builder [m].
+        """
+        body0, shape0, scope = len(self.bodies), len(self.shapes), template + 1
+
+        def body(index: int) -> int:
+            return STATIC_BODY if index == STATIC_BODY else index + body0
+
+        self.bodies += [replace(b, template=template) for b in other.bodies]
+        self.shapes += [
+            replace(s, template=template, body=body(s.body), default_gap=default_gap, scope=scope) for s in other.shapes
+        ]
+        self.joints += [JointRecord(body(j.parent), body(j.child)) for j in other.joints]
+        self.articulations += [tuple(body(b) for b in bodies) for bodies in other.articulations]
+        self.filter_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.filter_pairs]
+        self.forced_pairs += [replace(p, a=p.a + shape0, b=p.b + shape0) for p in other.forced_pairs]
+        self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
+
+
+def may_meet(template_a: int, template_b: int) -> bool:
+    """Whether two templates are ever in one world together."""
+    return template_a == template_b or GLOBAL_TEMPLATE in (template_a, template_b)

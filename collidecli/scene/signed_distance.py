@@ -1,0 +1,146 @@
+"""The signed distance field of a shape: what is asked for, and of which surface."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.arguments import is_integer, is_number
+from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.facets import facets
+from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
+from collidecli.scene.triangle_mesh import TriangleMesh
+
+DEFAULT_BAND = (-0.1, 0.1)
+DEFAULT_ITERATIONS = 10
+MOST_ITERATIONS = 1000
+RESOLUTION_STEP = 8
+MOST_RESOLUTION = 8192
+"""Voxels along the longest side: the values are float32, and a voxel is then a thousand times their rounding."""
+
+
+@dataclass(frozen=True)
+class SdfOptions:
+    """How a shape's signed distance field is to be made and used.
+
+    max_resolution: voxels along the longest side of the shape's box, a multiple of 8. target_voxel_size: of a voxel
+    [m], in place of it. narrow_band_range: distances between which voxels are kept (inner below 0, outer above) [m].
+    edge_iterations: steps of the search for the least distance along an edge.
+    """
+
+    max_resolution: int | None = None
+    target_voxel_size: float | None = None
+    narrow_band_range: tuple[float, float] = DEFAULT_BAND
+    edge_iterations: int = DEFAULT_ITERATIONS
+
+    @property
+    def wanted(self) -> bool:
+        return self.max_resolution is not None or self.target_voxel_size is not None
+
+
+@dataclass(frozen=True, eq=False)
+class SdfShape:
+    """A surface and the field that is asked of it.
+
+    type, size: as of the shape. surface: of a convex mesh or a mesh, its triangles. voxel: side of a voxel [m].
+    band: inner and outer [m].
+    """
+
+    type: ShapeType
+    size: np.ndarray
+    surface: TriangleMesh | None
+    voxel: float
+    band: tuple[float, float]
+    edge_iterations: int
+
+    @cached_property
+    def field_key(self) -> str:
+        """Equal for equal fields, whatever uses them: a hash of the surface and of what decides the voxels."""
+        digest = hashlib.sha256(struct.pack("<i", int(self.type)))
+        digest.update(np.ascontiguousarray(self.size, "<f8").tobytes())
+        digest.update(struct.pack("<3d", self.voxel, *self.band))
+        if self.surface is not None:
+            digest.update(struct.pack("<2q", len(self.surface.vertex), len(self.surface.face)))
+            digest.update(np.ascontiguousarray(self.surface.vertex, "<f8").tobytes())
+            digest.update(np.ascontiguousarray(self.surface.face, "<i4").tobytes())
+        return digest.hexdigest()
+
+    @property
+    def key(self) -> bytes:
+        """Equal for shapes that are one in all respects."""
+        return f"{self.field_key} {self.edge_iterations}".encode()
+
+
+def checked_options(options: SdfOptions, where: str) -> SdfOptions:
+    """These options. Raises InputError, naming `where`, for a number that is none of its kind or out of range."""
+    resolution, voxel = options.max_resolution, options.target_voxel_size
+    if resolution is not None and not (
+        is_integer(resolution) and 0 < resolution <= MOST_RESOLUTION and resolution % RESOLUTION_STEP == 0
+    ):
+        fix = f"give a multiple of {RESOLUTION_STEP}, at most {MOST_RESOLUTION}"
+        raise InputError(f"sdf_max_resolution is {resolution!r}", where, fix)
+    if voxel is not None and not (is_number(voxel) and 0.0 < voxel <= LENGTH_LIMIT):
+        raise InputError(f"sdf_target_voxel_size is {voxel!r}", where, "give a length above zero, in metres")
+    band: Any = options.narrow_band_range
+    if not (
+        isinstance(band, tuple | list)
+        and len(band) == 2
+        and all(is_number(x) and abs(x) <= LENGTH_LIMIT for x in band)
+        and band[0] < 0.0 < band[1]
+    ):
+        raise InputError(f"sdf_narrow_band_range is {band!r}", where, "give (inner, outer) [m], inner < 0 < outer")
+    steps = options.edge_iterations
+    if not (is_integer(steps) and 0 <= steps <= MOST_ITERATIONS):
+        raise InputError(f"edge_sdf_iter is {steps!r}", where, f"give an integer from 0 to {MOST_ITERATIONS}")
+    return replace(options, narrow_band_range=(float(band[0]), float(band[1])))
+
+
+def sdf_shape(
+    options: SdfOptions,
+    shape_type: ShapeType,
+    size: np.ndarray,
+    hull: ConvexHull | None,
+    mesh: TriangleMesh | None,
+    where: str,
+) -> SdfShape | None:
+    """The field that a shape asks for; None for one that asks for none.
+
+    Raises InputError, naming `where`, for options that are not sound, a plane, which is a field by itself, voxels that
+    are too small for the shape, and a closed mesh that is clockwise from outside.
+    """
+    options = checked_options(options, where)
+    if not options.wanted:
+        return None
+    if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
+        what = f"a {shape_type.label} has no signed distance field"
+        raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
+    if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
+        what = "its closed surface is clockwise from outside, of which a signed distance field has no inside"
+        raise InputError(what, where, "turn its triangles round, or leave its field out")
+    surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
+    longest = 2.0 * float(box_of(shape_type, size).max())
+    voxel = options.target_voxel_size
+    if voxel is None:
+        assert options.max_resolution is not None
+        voxel = longest / options.max_resolution
+    elif longest > MOST_RESOLUTION * voxel:
+        fix = f"give at least {longest / MOST_RESOLUTION:g} m"
+        raise InputError(f"sdf_target_voxel_size is {voxel:g} m, for a shape of {longest:g} m", where, fix)
+    return SdfShape(shape_type, size, surface, float(voxel), options.narrow_band_range, int(options.edge_iterations))
+
+
+def box_of(shape_type: ShapeType, size: np.ndarray) -> np.ndarray:
+    """float64[3]: half extents of a shape's box about its origin [m]."""
+    if shape_type == ShapeType.SPHERE:
+        return np.full(3, size[0])
+    if shape_type == ShapeType.CAPSULE:
+        return np.array([size[0], size[0], size[0] + size[1]])
+    if shape_type in (ShapeType.CYLINDER, ShapeType.CONE):
+        return np.array([size[0], size[0], size[1]])
+    return np.asarray(size, np.float64)

@@ -1,0 +1,239 @@
+"""An output file that is there whole or not at all.
+
+Bytes go to a file of another name in the destination's folder. `commit` flushes it to the disk and moves it into place;
+leaving without `commit`, by an error or a signal, removes it. A process killed outright leaves that other file,
+`.<name>.<random>.partial`, and the destination as it was; whoever watches over the process knows of it (`activity`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import signal
+import threading
+from pathlib import Path
+from types import FrameType, TracebackType
+
+from collidecli.errors import Interrupted, OutputError
+from collidecli.storage.process_activity import show_outputs
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+_PARTIAL: set[Path] = set()
+"""Files of this process that are not in place yet."""
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+
+_SEND_BYTES = 2 << 20
+
+
+class AtomicOutput:
+    """A seekable binary file, readable and writable, that `commit` moves to `path`.
+
+    It is a context manager. A write that fails (disk full, quota, size limit, I/O error) does not raise where it
+    happens, since HDF5 cannot back out of a failed write: the error is kept, what could not be written is held in
+    memory so that HDF5 still reads what it wrote, and `check` raises. Call it often. `commit` does, so a file with a
+    byte missing is never moved into place.
+
+    While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program handles them itself.
+
+    Raises OutputError: where `path` exists and not `force`, is not a regular file, or its folder is missing or not
+    writable.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], force: bool = False) -> None:
+        self.path = Path(path)
+        self._target = Path(os.path.realpath(path))
+        self._force = force
+        self._error: OSError | None = None
+        self._unwritten: list[tuple[int, bytes]] = []
+        self._position = 0
+        self._size = 0
+        self._sent = 0
+        self._handlers: dict[int, object] = {}
+        self._refuse_existing()
+        self._partial = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(4)}.partial")
+        try:
+            self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except OSError as error:
+            raise self._refused_folder(error) from error
+        _PARTIAL.add(self._partial)
+        show_outputs(_PARTIAL)
+
+    def _refuse_existing(self) -> None:
+        if not os.path.lexists(self._target):
+            return
+        if not self._target.is_file():
+            raise OutputError("the output is not a regular file", str(self.path), "choose another output path")
+        if not self._force:
+            raise OutputError("the output exists already", str(self.path), "choose another path, or pass --force")
+
+    def _refused_folder(self, error: OSError) -> OutputError:
+        folder = self._target.parent
+        if not folder.is_dir():
+            return OutputError(f"the folder {folder} does not exist", str(self.path), "create it, or choose another")
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return OutputError(f"the folder {folder} cannot be written to", str(self.path), "choose another folder")
+        return OutputError(f"the output cannot be created: {_reason(error)}", str(self.path))
+
+    def __enter__(self) -> AtomicOutput:
+        if threading.current_thread() is threading.main_thread():
+            for number in _STOP_SIGNALS:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    self._handlers[number] = signal.signal(number, _interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def check(self) -> None:
+        """Raises OutputError where a write has failed."""
+        if self._error is not None:
+            fix = "free some space, or choose another disk" if self._error.errno == errno.ENOSPC else ""
+            raise OutputError(f"the output cannot be written: {_reason(self._error)}", str(self.path), fix)
+
+    def commit(self) -> None:
+        """Flushes to the disk and moves into place. Raises OutputError; the destination is then as it was."""
+        self._attempt(lambda: os.fsync(self._fd))
+        self.check()
+        self._close()
+        try:
+            self._move()
+            _sync_folder(self._target.parent)
+        except OSError as error:
+            raise OutputError(f"the output cannot be moved into place: {_reason(error)}", str(self.path)) from error
+        finally:
+            self.discard()
+
+    def _move(self) -> None:
+        if self._force:
+            os.replace(self._partial, self._target)
+            return
+        # A link refuses a file that appeared meanwhile; a rename would overwrite it.
+        try:
+            os.link(self._partial, self._target)
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                self._refuse_existing()
+                raise
+            self._refuse_existing()
+            os.replace(self._partial, self._target)
+
+    def discard(self) -> None:
+        """Removes what is not in place and restores the signals. Does nothing the second time."""
+        self._close()
+        self._partial.unlink(missing_ok=True)
+        _PARTIAL.discard(self._partial)
+        show_outputs(_PARTIAL)
+        while self._handlers:
+            number, handler = self._handlers.popitem()
+            signal.signal(number, handler)  # pyright: ignore[reportArgumentType]
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def _attempt(self, action) -> None:
+        if self._error is None:
+            try:
+                action()
+            except OSError as error:
+                self._error = error
+
+    # The file as h5py's file-object driver uses it.
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: bytes | memoryview) -> int:
+        view = memoryview(data).cast("B")
+        if self._error is None:
+            try:
+                self._write_all(view)
+            except OSError as error:
+                self._error = error
+        if self._error is not None:
+            self._unwritten.append((self._position, bytes(view)))
+        self._position += len(view)
+        self._size = max(self._size, self._position)
+        return len(view)
+
+    def _write_all(self, view: memoryview) -> None:
+        done = 0
+        while done < len(view):
+            done += os.pwrite(self._fd, view[done:], self._position + done)
+        if self._position + done >= self._sent + _SEND_BYTES:
+            self._send(self._position + done)
+
+    def _send(self, end: int) -> None:
+        """Lets the disk begin with what is written so far, so that `commit` has little to wait for.
+
+        Only Linux takes the advice so; for any other it is none.
+        """
+        if hasattr(os, "posix_fadvise"):
+            with contextlib.suppress(OSError):  # a file system that takes no advice
+                os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
+        self._sent = end
+
+    def read(self, size: int = -1) -> bytes:
+        data = bytearray(max(0, self._size - self._position) if size < 0 else size)
+        return bytes(data[: self.readinto(data)])
+
+    def readinto(self, buffer) -> int:
+        first = self._position
+        view = memoryview(buffer).cast("B")
+        view = view[: max(0, min(len(view), self._size - first))]
+        data = os.pread(self._fd, len(view), first)
+        view[: len(data)] = data
+        view[len(data) :] = bytes(len(view) - len(data))
+        for start, kept in self._unwritten:
+            low, high = max(first, start), min(first + len(view), start + len(kept))
+            if low < high:
+                view[low - first : high - first] = kept[low - start : high - start]
+        self._position += len(view)
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        size = self._position if size is None else size
+        self._attempt(lambda: os.ftruncate(self._fd, size))
+        self._size = size
+        return size
+
+    def flush(self) -> None:
+        """Nothing is buffered here; `commit` flushes to the disk."""
+
+
+def remove_partial_files() -> None:
+    """For a process that ends here and now, from any thread: nothing that is not in place is left behind."""
+    for partial in list(_PARTIAL):
+        partial.unlink(missing_ok=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(f"stopped by {signal.Signals(number).name}; nothing was written")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the move itself durable. A system where a folder cannot be opened (Windows) needs none."""
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,130 @@
+"""Is a contact set well formed, complete and unchanged: every rule of docs/file-formats.md that a file can break."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+
+import h5py
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.contacts import OPTIONAL_COLUMNS
+from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.materials import tables_of
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, is_complete, read_error, require_version
+from collidecli.storage.contact_sets.rules import Finding, row_findings, table_findings
+from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
+from collidecli.storage.process_activity import structure
+
+
+def check_file(path: str | os.PathLike[str]) -> list[Finding]:
+    """Everything found wrong with the contact set at `path`; empty when it is good.
+
+    Reads the file in blocks, in bounded memory. Later rules are left out where earlier ones show that they would make
+    no sense: rows are examined only where the tables hold. Raises InputError only where there is no such file.
+    """
+    name = os.fspath(path)
+    if not os.path.isfile(name):
+        raise InputError("there is no such file", name)
+    try:
+        with open_h5(name) as file:
+            with structure():
+                require_version(file, name)
+                findings = _header_findings(file, name) + _type_findings(file, name)
+            if findings:
+                return findings
+            findings = _content_findings(file, name)
+            with structure():
+                contacts = ContactSet(file, name)
+            in_tables = table_findings(contacts)
+            return findings + (in_tables or row_findings(contacts))
+    except InputError as error:
+        return [Finding(error.where, error.what)]
+    except DAMAGE as error:
+        return [Finding(name, damaged(name, error).what)]
+
+
+def _header_findings(file: h5py.File, name: str) -> list[Finding]:
+    findings = []
+    if not is_complete(file):
+        findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
+    for attribute in (*schema.SOURCE_ATTRIBUTES, "creator", "content_sha256"):
+        if not isinstance(file.attrs.get(attribute), str):
+            findings.append(Finding(name, f"the root attribute {attribute} is missing or not a string"))
+    return findings
+
+
+def _type_findings(file: h5py.File, name: str) -> list[Finding]:
+    """Datasets that are missing or have another type or shape than the format says."""
+    findings = []
+    lengths: dict[str, int] = {}
+    model = file.get("/model")
+    rule = str(model.attrs.get("material_rule", "")) if isinstance(model, h5py.Group) else ""
+    optional = [column for column in OPTIONAL_COLUMNS if rule and schema.column_path(column) in file]
+    expected: list[tuple[str, tuple[np.dtype | None, ...], tuple[int, ...], str]] = [
+        (table.path, (table.dtype,), schema.row_shape(table), table.extent)
+        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *tables_of(rule, file.__contains__))
+    ]
+    if "/model/forced_pair" in file:
+        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
+    expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
+    for column in (*schema.RIGID_COLUMNS, *optional):
+        types = (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
+        expected.append((schema.column_path(column), types, schema.row_shape(column), "contacts"))
+    for path, types, row_shape, extent in expected:
+        place = f"{name}: {path}"
+        dataset = file.get(path)
+        if not isinstance(dataset, h5py.Dataset):
+            findings.append(Finding(place, "the dataset is missing"))
+            continue
+        found = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
+        if found not in types:
+            wanted = " or ".join("string" if one is None else str(one) for one in types)
+            findings.append(Finding(place, f"the type is {'string' if found is None else found}, not {wanted}"))
+        if dataset.ndim != 1 + len(row_shape) or dataset.shape[1:] != row_shape:
+            findings.append(Finding(place, f"the shape is {dataset.shape}, not {('n', *row_shape)}"))
+        elif dataset.shape[0] != lengths.setdefault(extent, dataset.shape[0]):
+            findings.append(Finding(place, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}"))
+    return findings
+
+
+def _content_findings(file: h5py.File, name: str) -> list[Finding]:
+    """Whether the content hash still holds. Raises InputError for data that cannot be read, as by its checksum."""
+    digests = [_digest(dataset, name) for dataset in _hashed_datasets(file)]
+    lines = [(digest.path, digest.line()) for digest in digests]
+    if content_hash(lines) != file.attrs["content_sha256"]:
+        return [Finding(name, "the content hash does not match: the data was changed after it was written")]
+    return []
+
+
+def _hashed_datasets(file: h5py.File) -> list[h5py.Dataset]:
+    datasets: list[h5py.Dataset] = []
+
+    def visit(path: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset) and not f"/{path}".startswith(EXCLUDED_GROUP + "/"):
+            datasets.append(item)
+
+    file.visititems(visit)
+    return datasets
+
+
+def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
+    path = str(dataset.name)
+    is_string = h5py.check_string_dtype(dataset.dtype) is not None
+    if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
+        raise InputError(f"the dataset {dataset.dtype}{dataset.shape} has no place in a contact set", f"{name}: {path}")
+    digest = DatasetDigest(path, None if is_string else dataset.dtype, dataset.shape[1:])
+    for start in range(0, dataset.shape[0], BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))
+        try:
+            with structure() if is_string else nullcontext():
+                values = dataset[rows]
+        except OSError as error:
+            raise read_error(name, dataset, rows, error) from error
+        if is_string:
+            digest.update_strings(exact_texts(values, f"{name}: {path}"))
+        else:
+            digest.update(values)
+    return digest

@@ -1,0 +1,374 @@
+"""Reads contact sets, format `collide-contacts` 1.x (docs/file-formats.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+import h5py
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, ContactBlock
+from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.scene.text_format import numbered
+from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.materials import read_materials, read_pair_materials, tables_of
+from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
+from collidecli.storage.h5_unpack import ChunkRows
+from collidecli.storage.process_activity import structure
+
+Opened = TypeVar("Opened", bound="ContactSet")
+
+BLOCK_ROWS = 262144
+MOST_CHUNK_BYTES = 64 << 20
+"""This program writes chunks of a few MiB."""
+
+
+@dataclass(frozen=True)
+class ShapeTable:
+    """The shapes of a contact set; shape0 and shape1 are rows of it.
+
+    path, type: str. body: int32[S], -1 static. template: int32[S], -1 in every world. margin, gap: float32[S] [m].
+    """
+
+    path: tuple[str, ...]
+    type: tuple[str, ...]
+    body: np.ndarray
+    template: np.ndarray
+    margin: np.ndarray
+    gap: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+
+@dataclass(frozen=True)
+class ForcedPairs:
+    """Pairs with a margin or gap of their own. shape0, shape1: int32[K]. margin, gap: float32[K] [m], NaN the shapes'.
+
+    A forced pair's margin is the pair's whole margin.
+    """
+
+    shape0: np.ndarray
+    shape1: np.ndarray
+    margin: np.ndarray
+    gap: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.shape0)
+
+
+class ContactSet:
+    """A finished contact set, open for reading; a context manager. Tables are in memory, columns stay in the file.
+
+    scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options that made it.
+    shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
+    materials: the surfaces, None in a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
+        "mujoco" or, in a file of version 1.0, "".
+    gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
+    column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
+    """
+
+    def __init__(self, file: h5py.File, path: str) -> None:
+        """Takes over `file`; `open` is the usual way."""
+        self.path = path
+        self._file = file
+        self.version = require_version(file, path)
+        if not is_complete(file):
+            raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
+        self.creator = str(file.attrs.get("creator", ""))
+        self.scene = str(self._attribute("scene"))
+        self.scene_sha256 = str(self._attribute("scene_sha256"))
+        self.trajectory_sha256 = str(self._attribute("trajectory_sha256"))
+        self.content_sha256 = str(self._attribute("content_sha256"))
+        self.config = self._config()
+
+        tables = self._tables((*schema.MODEL_TABLES, *schema.TIME_TABLES))
+        self.shapes = ShapeTable(*(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__))
+        self.body_path: tuple[str, ...] = tables["/model/body/path"]
+        self.world_template: np.ndarray = tables["/model/world/template"]
+        self.time: np.ndarray = tables["/time/time"]
+        self.step: np.ndarray = tables["/time/step"]
+        self.forced = self._forced_pairs()
+        model = file["/model"]
+        self.gap_rule = str(model.attrs.get("gap_rule", "max"))
+        self.up_axis = str(model.attrs.get("up_axis", "Z"))
+        self.material_rule = self._material_rule()
+        self.materials, self.forced_materials = self._materials()
+        self._cell_start = self._dataset(schema.CELL_START)
+        self._chunks: dict[str, ChunkRows] = {}
+        self._check_shapes()
+
+    @classmethod
+    def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
+        """Raises InputError for a file that is not a finished contact set of a version known here."""
+        file = open_h5(path)
+        try:
+            with structure():
+                return cls(file, os.fspath(path))
+        except DAMAGE as error:
+            file.close()
+            raise damaged(os.fspath(path), error) from error
+        except BaseException:
+            file.close()
+            raise
+
+    def _attribute(self, name: str) -> Any:
+        if name not in self._file.attrs:
+            raise InputError(f"the root attribute {name} is missing", self.path)
+        return self._file.attrs[name]
+
+    def _config(self) -> dict[str, Any]:
+        try:
+            found = json.loads(str(self._attribute("config")))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"the root attribute config is not JSON: {error}", self.path) from error
+        if not isinstance(found, dict):
+            raise InputError("the root attribute config is no JSON object", self.path)
+        return found
+
+    def _dataset(self, path: str) -> h5py.Dataset:
+        if not self._file:
+            raise InputError("the contact set is closed", self.path, "read it within its with block")
+        dataset = self._file.get(path)
+        if not isinstance(dataset, h5py.Dataset):
+            raise InputError("the dataset is missing", f"{self.path}: {path}")
+        return dataset
+
+    def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
+        """Each table by its path. Raises InputError for two of one extent that have different numbers of rows."""
+        found = {table.path: self._table(table) for table in tables}
+        first = {table.extent: table.path for table in reversed(tables)}
+        for table in tables:
+            rows, wanted = len(found[table.path]), len(found[first[table.extent]])
+            if rows != wanted:
+                what = f"has {rows} rows, and {first[table.extent]} has {wanted}"
+                raise InputError(what, f"{self.path}: {table.path}")
+        return found
+
+    def _table(self, table: schema.Table) -> Any:
+        dataset = self._dataset(table.path)
+        row_shape = schema.row_shape(table)
+        if not dataset.shape or dataset.shape[1:] != row_shape or not _is_kind(dataset.dtype, table.dtype):
+            kind = "strings" if table.dtype is None else f"{table.dtype}"
+            extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
+            raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", f"{self.path}: {table.path}")
+        values = self._read(dataset, slice(None))
+        if table.dtype is not None:
+            return values.astype(table.dtype)
+        return exact_texts(values, f"{self.path}: {table.path}")
+
+    def _forced_pairs(self) -> ForcedPairs:
+        if "/model/forced_pair" not in self._file:
+            none = np.zeros(0, np.float32)
+            return ForcedPairs(none.astype(np.int32), none.astype(np.int32), none, none)
+        return ForcedPairs(*self._tables(schema.FORCED_TABLES).values())
+
+    def _material_rule(self) -> str:
+        rule = str(self._file["/model"].attrs.get("material_rule", ""))
+        if rule and rule not in MATERIAL_RULES:
+            known = ", ".join(MATERIAL_RULES)
+            raise InputError(f"material_rule is '{rule}'", f"{self.path}: /model", f"rules known here: {known}")
+        return rule
+
+    def _materials(self) -> tuple[Materials | None, PairMaterials]:
+        tables = tables_of(self.material_rule, self._file.__contains__)
+        held = {table.path: self._table(table) for table in tables}
+        expected = {"shapes": len(self.shapes), "forced pairs": len(self.forced)}
+        for table in tables:
+            if len(held[table.path]) != expected[table.extent]:
+                what = f"has {len(held[table.path])} rows for {expected[table.extent]} {table.extent}"
+                raise InputError(what, f"{self.path}: {table.path}")
+        pairs = read_pair_materials(len(self.forced), held)
+        return (read_materials(len(self.shapes), held) if self.material_rule else None), pairs
+
+    def _check_shapes(self) -> None:
+        group = self._file[schema.RIGID_GROUP]
+        if not isinstance(group, h5py.Group):
+            raise InputError("is not a group", f"{self.path}: {schema.RIGID_GROUP}")
+        extra = [str(name) for name in group if name not in schema.COLUMN_NAMES and name != "cell_start"]
+        self.column_names = schema.COLUMN_NAMES + tuple(extra)
+        rows = self._contact_count = (self._dataset(f"{schema.RIGID_GROUP}/shape0").shape or (0,))[0]
+        given = [c for c in OPTIONAL_COLUMNS if self.material_rule and c.name in extra]
+        self.optional_columns = tuple(column.name for column in given)
+        for column in (*schema.RIGID_COLUMNS, *given):
+            expected = (rows, *schema.row_shape(column))
+            held = self._dataset(schema.column_path(column))
+            if held.shape != expected or not _is_kind(held.dtype, column.dtype_for(np.dtype(np.float64))):
+                what = f"is {held.dtype}{held.shape}, not {column.dtype}{expected}"
+                raise InputError(what, f"{self.path}: {schema.column_path(column)}")
+        if self._cell_start.shape != (self.cell_count + 1,) or not _is_kind(self._cell_start.dtype, np.dtype(np.int64)):
+            raise InputError(
+                f"is {self._cell_start.dtype}{self._cell_start.shape}, not int64 ({self.cell_count + 1},): "
+                f"{self.frame_count} frames of {self.world_count} worlds, and one more",
+                f"{self.path}: {schema.CELL_START}",
+            )
+
+    @property
+    def file(self) -> h5py.File:
+        """The open file, for those who read what this class has no name for."""
+        return self._file
+
+    @property
+    def frame_count(self) -> int:
+        """F, frames of the recording that were run."""
+        return len(self.time)
+
+    @property
+    def world_count(self) -> int:
+        """W, worlds of every frame."""
+        return len(self.world_template)
+
+    @property
+    def cell_count(self) -> int:
+        """Cell c is frame c // world_count of world c % world_count."""
+        return self.frame_count * self.world_count
+
+    @property
+    def contact_count(self) -> int:
+        """N, contacts of all frames and worlds."""
+        return self._contact_count
+
+    @property
+    def float_type(self) -> np.dtype:
+        """float32 or float64, of point0 and point1."""
+        return self._dataset(f"{schema.RIGID_GROUP}/point0").dtype
+
+    def _read(self, dataset: h5py.Dataset, rows: slice) -> np.ndarray:
+        try:
+            return dataset[rows]
+        except OSError as error:
+            raise read_error(self.path, dataset, rows, error) from error
+
+    def chunks(self, name: str) -> ChunkRows:
+        """A dataset of /rigid_contacts, chunk by chunk. Raises InputError for one that is not there."""
+        known = (*self.column_names, "cell_start")
+        if self._file and name not in known:
+            raise InputError(f"there is no column '{name}'", self.path, f"it has {', '.join(known)}")
+        if name not in self._chunks or not self._file:
+            self._chunks[name] = ChunkRows(self._dataset(f"{schema.RIGID_GROUP}/{name}"))
+        return self._chunks[name]
+
+    def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
+        """Rows of one column, [n] or [n, width]. Raises InputError for one that is not there or fails its checksum."""
+        try:
+            return self.chunks(name).read(rows)
+        except OSError as error:
+            raise read_error(self.path, self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows, error) from error
+
+    def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
+        """int64: first row of each cell; one entry more than there are cells."""
+        return self.column("cell_start", cells).astype(np.int64, copy=False)
+
+    def cell(self, frame: int, world: int = 0) -> ContactBlock:
+        """The contacts of one cell. Raises InputError for a frame or world that is not there."""
+        if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
+            raise InputError(
+                f"frame {frame}, world {world} is not there",
+                self.path,
+                f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
+            )
+        cell = frame * self.world_count + world
+        return self.cells(cell, cell + 1)
+
+    def row_starts(self, first: int, last: int) -> np.ndarray:
+        """int64: first rows of cells first to last - 1, and of the one behind. Raises InputError where they fall."""
+        start = self.cell_start(slice(first, last + 1))
+        if start[0] < 0 or start[-1] > self.contact_count or (np.diff(start) < 0).any():
+            where = f"{self.path}: {schema.CELL_START}, entries {first} to {last}"
+            raise InputError("does not rise from 0 to the number of contacts", where, "make the contact set again")
+        return start
+
+    def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
+        """The contacts of cells first to last - 1. names: the columns wanted; all where None."""
+        start = self.row_starts(first, last)
+        rows = slice(int(start[0]), int(start[-1]))
+        columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
+        return ContactBlock(first, np.diff(start), columns)
+
+    def blocks(
+        self, max_rows: int = BLOCK_ROWS, names: tuple[str, ...] | None = None, first: int = 0, last: int | None = None
+    ) -> Iterator[ContactBlock]:
+        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell that has more.
+
+        names: the columns wanted; all where None. first, last: which cells, the last excluded; all where not given.
+        """
+        window = max(1, max_rows)
+        end = self.cell_count if last is None else min(last, self.cell_count)
+        while first < end:
+            start = self.cell_start(slice(first, min(end, first + window) + 1))
+            fitting = int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1
+            following = first + max(1, fitting)
+            yield self.cells(first, following, names)
+            first = following
+
+    def close(self) -> None:
+        """Closes the file; tables stay readable, columns do not."""
+        self._file.close()
+
+    def __enter__(self: Opened) -> Opened:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _is_kind(found: np.dtype, wanted: np.dtype | None) -> bool:
+    """Whether every value of one type is one of the other's too; None is strings."""
+    if wanted is None:
+        return h5py.check_string_dtype(found) is not None
+    return found.kind in "iuf" and np.can_cast(found, wanted, "safe")
+
+
+def is_complete(file: h5py.File) -> bool:
+    """Whether the writer of an open contact set came to its end."""
+    return bool(np.array_equal(file.attrs.get("complete", 0), 1))
+
+
+def _refuse_large_chunks(file: h5py.File, path: str) -> None:
+    """A chunk is unpacked whole for every block of rows that is read of it."""
+
+    def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if isinstance(item, h5py.Dataset) and item.chunks is not None:
+            size = math.prod(item.chunks) * item.dtype.itemsize
+            if size > MOST_CHUNK_BYTES:
+                what = f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are read"
+                raise InputError(what, f"{path}: /{name}", "make the contact set again, or repack it")
+
+    file.visititems(visit)
+
+
+def require_version(file: h5py.File, path: str) -> tuple[int, int]:
+    """The file's (major, minor). Raises InputError for another format, a major version not known here, huge chunks."""
+    known = f"this program reads {schema.FORMAT} {schema.VERSION[0]}.x"
+    found = file.attrs.get("format")
+    if found is None:
+        raise InputError("this HDF5 file has no root attribute format", path, known)
+    if str(found) != schema.FORMAT:
+        raise InputError(f"the format is {found!s}, not a contact set", path, known)
+    version = np.atleast_1d(file.attrs.get("format_version", []))
+    if version.shape != (2,) or version.dtype.kind not in "iu":
+        raise InputError("the root attribute format_version is not two integers", path, known)
+    if int(version[0]) != schema.VERSION[0]:
+        raise InputError(f"the contact set has version {version[0]}.{version[1]}", path, known)
+    _refuse_large_chunks(file, path)
+    return int(version[0]), int(version[1])
+
+
+def read_error(path: str, dataset: h5py.Dataset, rows: slice, error: OSError) -> InputError:
+    """What a failed read of `dataset` means to a person."""
+    text = str(error)
+    if "filter returned failure" in text:
+        what = "a chunk is damaged: its checksum does not match"
+    else:
+        what = f"cannot be read: {text.splitlines()[0]}"
+    stop = dataset.shape[0] if rows.stop is None else rows.stop
+    return InputError(what, f"{path}: {dataset.name}, rows {rows.start or 0} to {stop}", "make the file again")

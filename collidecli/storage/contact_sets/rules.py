@@ -1,0 +1,265 @@
+"""The rules that the tables and rows of a contact set obey."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
+from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
+from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
+from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+
+SHAPE_TYPES = (
+    "plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "mesh", "convex_mesh", "heightfield",
+)  # fmt: skip
+
+_UNIT_32 = float(np.finfo(np.float32).eps) / 2
+_UNIT_64 = float(np.finfo(np.float64).eps) / 2
+_NORMAL_TOLERANCE = 8 * _UNIT_32
+"""Rounding each component moves n.n by at most 2 units; the rest is room for a normal made in float32."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule that a file breaks: where first, and what."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def table_findings(contacts: ContactSet) -> list[Finding]:
+    """What is wrong with the tables and with cell_start."""
+    shapes, time = contacts.shapes, contacts.time
+    lowest_template = -1
+    highest_template = max(int(contacts.world_template.max(initial=-1)), -1)
+    forced = contacts.forced
+    rules: list[tuple[str, str, np.ndarray]] = [
+        ("/time/time", "is not finite", ~np.isfinite(time)),
+        ("/time/time", "is earlier than the frame before it", np.diff(time, prepend=-np.inf) < 0),
+        ("/model/shape/type", "is not a shape type", ~np.isin(shapes.type, SHAPE_TYPES)),
+        ("/model/shape/body", "is no row of /model/body", _outside(shapes.body, -1, len(contacts.body_path))),
+        ("/model/shape/template", "is below -1", shapes.template < lowest_template),
+        ("/model/shape/template", "is the template of no world", shapes.template > highest_template),
+        ("/model/shape/margin", "is not finite", ~np.isfinite(shapes.margin)),
+        ("/model/shape/gap", "is not finite", ~np.isfinite(shapes.gap)),
+        ("/model/forced_pair/shape0", "is no row of /model/shape", _outside(forced.shape0, 0, len(shapes))),
+        ("/model/forced_pair/shape1", "is no row of /model/shape", _outside(forced.shape1, 0, len(shapes))),
+        ("/model/forced_pair/shape0", "is not less than shape1", forced.shape0 >= forced.shape1),
+    ]
+    if contacts.materials is not None:
+        rules += _material_rules(contacts.materials, contacts.forced_materials)
+    found = [
+        Finding(f"{contacts.path}: {path}, row {int(np.argmax(broken))}", f"{what}{_times(broken)}")
+        for path, what, broken in rules
+        if broken.any()
+    ]
+    return found + _cell_start_findings(contacts)
+
+
+def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[str, str, np.ndarray]]:
+    """NaN stands for what is not stated, in penalty parameters and in what pairs have of their own."""
+    rules = []
+    for name, values in vars(materials).items():
+        path = f"/model/shape/{name}"
+        if name.endswith("_combine"):
+            rules.append((path, "is no combine mode", values < 0))
+        elif name == "condim":
+            rules.append((path, "is not 1, 3, 4 or 6", ~np.isin(values, CONTACT_DIMENSIONS)))
+        elif not name.startswith("contact_"):
+            broken = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+            rules.append((path, "is not finite", broken))
+    known = np.isin(pairs.condim, (0, *CONTACT_DIMENSIONS))
+    return [*rules, ("/model/forced_pair/condim", "is not 0, 1, 3, 4 or 6", ~known)]
+
+
+def _outside(values: np.ndarray, low: int, end: int) -> np.ndarray:
+    return (values < low) | (values >= end)
+
+
+def _times(broken: np.ndarray) -> str:
+    count = int(broken.sum())
+    return f" ({count} rows)" if count > 1 else ""
+
+
+def _cell_start_findings(contacts: ContactSet) -> list[Finding]:
+    place = f"{contacts.path}: {schema.CELL_START}"
+    previous = 0
+    for first in range(0, contacts.cell_count + 1, BLOCK_ROWS):
+        start = contacts.cell_start(slice(first, min(first + BLOCK_ROWS, contacts.cell_count + 1)))
+        if first == 0 and start[0] != 0:
+            return [Finding(place, f"begins with {start[0]}, not 0")]
+        falls = np.diff(start, prepend=previous) < 0
+        if falls.any():
+            return [Finding(f"{place}, entry {first + int(np.argmax(falls))}", "is less than the one before it")]
+        previous = int(start[-1])
+    if previous != contacts.contact_count:
+        return [Finding(place, f"ends with {previous}, not the number of contacts, {contacts.contact_count}")]
+    return []
+
+
+def row_findings(contacts: ContactSet) -> list[Finding]:
+    """What is wrong with the rows: per rule the first place and how many rows. Reads in blocks of whole cells."""
+    first_place: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    pair_margin, pair_gap = pair_values(contacts)
+    mixing = _mixing(contacts)
+    for block in contacts.blocks(names=schema.COLUMN_NAMES + contacts.optional_columns):
+        if block.contact_count == 0:
+            continue
+        cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)
+        rules = _row_rules(contacts, block, cell, pair_margin, pair_gap)
+        for what, broken in chain(rules, _mixing_rules(contacts, block, mixing)):
+            if broken.any():
+                row = int(np.argmax(broken))
+                frame, world = divmod(int(cell[row]), contacts.world_count)
+                pair = f"shapes {block.columns['shape0'][row]} and {block.columns['shape1'][row]}"
+                first_place.setdefault(what, f"{contacts.path}: frame {frame}, world {world}, {pair}")
+                counts[what] = counts.get(what, 0) + int(broken.sum())
+    return [
+        Finding(place, what + (f" ({counts[what]} contacts)" if counts[what] > 1 else ""))
+        for what, place in first_place.items()
+    ]
+
+
+def _mixing(contacts: ContactSet) -> ContactMixing | None:
+    """How the file's own tables mix; None where it has no tables of surfaces."""
+    if contacts.materials is None:
+        return None
+    shapes, forced = contacts.shapes, contacts.forced
+    pairs = np.stack([forced.shape0, forced.shape1], axis=1)
+    return ContactMixing(
+        contacts.material_rule, contacts.materials, shapes.margin, pairs, forced.margin, contacts.forced_materials
+    )
+
+
+def _mixing_rules(
+    contacts: ContactSet, block: ContactBlock, mixing: ContactMixing | None
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Optional columns against the tables that they follow from, to the bit: both are mixed alike, in float64."""
+    if mixing is None or not contacts.optional_columns:
+        return
+    shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
+    if _outside(np.concatenate([shape0, shape1]), 0, len(contacts.shapes)).any():
+        return
+    names = [name for name in contacts.optional_columns if name in RULE_COLUMNS[mixing.rule]]
+    wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
+    for name, expected in mixing.columns(wanted, shape0, shape1).items():
+        broken = (block.columns[name] != expected).reshape(block.contact_count, -1).any(axis=1)
+        yield f"{name} is not what the pair's two surfaces give", broken
+
+
+PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
+    """The margin and the gap of pairs of shapes: their own together, unless the pair is forced and has one."""
+    shapes, forced = contacts.shapes, contacts.forced
+    keys = forced.shape0.astype(np.int64) * len(shapes) + forced.shape1
+    order = np.argsort(keys)
+    join = np.maximum if contacts.gap_rule == "max" else np.add
+
+    def lookup(of_shape: np.ndarray, of_pair: np.ndarray, combine: np.ufunc) -> PairValue:
+        def value(shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
+            usual = combine(of_shape[shape0].astype(np.float64), of_shape[shape1].astype(np.float64))
+            if not len(keys):
+                return usual
+            wanted = shape0.astype(np.int64) * len(shapes) + shape1
+            at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+            own = np.where(keys[at] == wanted, of_pair[at].astype(np.float64), np.nan)
+            return np.where(np.isnan(own), usual, own)
+
+        return value
+
+    return lookup(shapes.margin, forced.margin, np.add), lookup(shapes.gap, forced.gap, join)
+
+
+def _row_rules(
+    contacts: ContactSet, block: ContactBlock, cell: np.ndarray, pair_margin: PairValue, pair_gap: PairValue
+) -> Iterator[tuple[str, Any]]:
+    """Each rule's words and the rows that break it; stops after shapes out of range, which the rest looks up."""
+    columns = block.columns
+    shape0, shape1 = columns["shape0"], columns["shape1"]
+    outside = _outside(shape0, 0, len(contacts.shapes)) | _outside(shape1, 0, len(contacts.shapes))
+    yield "a shape is no row of /model/shape", outside
+    if outside.any():
+        return
+    yield "shape0 is not less than shape1", shape0 >= shape1
+    template = contacts.world_template[cell % contacts.world_count]
+    for shape in (shape0, shape1):
+        own = contacts.shapes.template[shape]
+        yield "a shape is not in this world", (own != -1) & (own != template)
+    yield "rows are out of order: cell, shape0, shape1, feature0, feature1, each row once", _out_of_order(cell, columns)
+    yield "kind is not 0 to 3", columns["kind"] > KIND_PATCH
+
+    if CONTACT_ID.name in columns:
+        yield "contact_id is negative", columns[CONTACT_ID.name] < 0
+        yield "contact_id is not the only one of its cell", _repeated(cell, columns[CONTACT_ID.name])
+    if FRICTION_SCALE.name in columns:
+        yield (
+            "friction_scale is negative or not finite",
+            ~(columns[FRICTION_SCALE.name] >= 0.0) | np.isinf(columns[FRICTION_SCALE.name]),
+        )
+
+    infinite = np.zeros(len(cell), bool)
+    for name in ("distance", "normal", "point0", "point1", "offset0", "offset1"):
+        values = columns[name].reshape(len(cell), -1)
+        bad = ~np.isfinite(values).all(axis=1)
+        infinite |= bad
+        yield f"{name} is not finite", bad
+    if infinite.any():
+        return
+    normal = columns["normal"].astype(np.float64)
+    yield "the normal has not unit length", np.abs((normal**2).sum(axis=1) - 1.0) > _NORMAL_TOLERANCE
+    margin = pair_margin(shape0, shape1)
+    yield "dot(point1 - point0, normal) is not distance + margin0 + margin1", _equation_broken(columns, normal, margin)
+    distance, gap = columns["distance"].astype(np.float64), pair_gap(shape0, shape1)
+    # distance and gap were rounded to float32 after they were compared
+    room = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
+    yield "the distance is not less than the pair's gap", distance > gap + room
+
+
+def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Rows whose value another row of the cell, earlier in order, has too."""
+    order = np.lexsort((values, cell))
+    broken = np.zeros(len(cell), bool)
+    broken[order[1:]] = (np.diff(cell[order]) == 0) & (np.diff(values[order]) == 0)
+    return broken
+
+
+def _out_of_order(cell: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
+    """Rows that do not come after the row before them. Blocks hold whole cells, so none is missed between blocks."""
+    broken = np.zeros(len(cell), bool)
+    undecided = np.ones(max(0, len(cell) - 1), bool)
+    for key in (cell, *(columns[name] for name in ("shape0", "shape1", "feature0", "feature1"))):
+        broken[1:] |= undecided & (key[1:] < key[:-1])
+        undecided &= key[1:] == key[:-1]
+    broken[1:] |= undecided
+    return broken
+
+
+def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    """Rows where the equation fails by more than rounding can explain.
+
+    Each witness coordinate was rounded once to the column's type: unit * |n| . (|p0| + |p1|). Normal, distance and
+    margins were rounded once to float32, in proportion to the separation. Float64 was used before, on coordinates as
+    large as the points and their offsets; it gets 64 units. The first two have a factor 4 for a separation made in
+    other steps.
+    """
+    point0, point1 = columns["point0"].astype(np.float64), columns["point1"].astype(np.float64)
+    distance = columns["distance"].astype(np.float64)
+    unit = _UNIT_32 if columns["point0"].dtype.itemsize == 4 else _UNIT_64
+    separation = point1 - point0
+    residual = np.abs((separation * normal).sum(axis=1) - distance - margin)
+    in_points = unit * (np.abs(normal) * (np.abs(point0) + np.abs(point1))).sum(axis=1)
+    in_separation = _UNIT_32 * (np.abs(separation * normal).sum(axis=1) + np.abs(distance) + np.abs(margin))
+    scale = sum(np.abs(columns[name]).max(axis=1, initial=0.0) for name in ("point0", "point1", "offset0", "offset1"))
+    return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale

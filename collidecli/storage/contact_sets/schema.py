@@ -1,0 +1,77 @@
+"""What a contact set file holds, in one place for its writer, its reader and its check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from collidecli.scene.contacts import RIGID_COLUMNS, Column
+
+FORMAT = "collide-contacts"
+VERSION = (1, 1)
+RIGID_GROUP = "/rigid_contacts"
+CELL_START = f"{RIGID_GROUP}/cell_start"
+
+SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
+"""Root attributes, all strings, that say what the file was made from; config is JSON."""
+
+COLUMN_NAMES = tuple(column.name for column in RIGID_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small dataset held in memory, a row for each of what `extent` names. dtype None is a string."""
+
+    path: str
+    dtype: np.dtype | None
+    extent: str
+    unit: str = ""
+    width: int = 1
+
+
+def _table(path: str, dtype: str | None, extent: str, unit: str = "") -> Table:
+    return Table(path, None if dtype is None else np.dtype(dtype), extent, unit)
+
+
+MODEL_TABLES = (
+    _table("/model/shape/path", None, "shapes"),
+    _table("/model/shape/type", None, "shapes"),
+    _table("/model/shape/body", "int32", "shapes"),
+    _table("/model/shape/template", "int32", "shapes"),
+    _table("/model/shape/margin", "float32", "shapes", "m"),
+    _table("/model/shape/gap", "float32", "shapes", "m"),
+    _table("/model/body/path", None, "bodies"),
+    _table("/model/world/template", "int32", "worlds"),
+)
+FORCED_TABLES = (
+    _table("/model/forced_pair/shape0", "int32", "forced pairs"),
+    _table("/model/forced_pair/shape1", "int32", "forced pairs"),
+    _table("/model/forced_pair/margin", "float32", "forced pairs", "m"),
+    _table("/model/forced_pair/gap", "float32", "forced pairs", "m"),
+)
+"""There only where the model has forced pairs. NaN: the pair keeps its shapes' own margin or gap."""
+
+TIME_TABLES = (
+    _table("/time/step", "int64", "frames"),
+    _table("/time/time", "float64", "frames", "s"),
+)
+
+
+def column_path(column: Column) -> str:
+    """A column's dataset in the file."""
+    return f"{RIGID_GROUP}/{column.name}"
+
+
+def row_shape(column: Column | Table) -> tuple[int, ...]:
+    """Shape of one row of a column or table: () or (width,)."""
+    return () if column.width == 1 else (column.width,)
+
+
+def creator() -> str:
+    """The root attribute `creator`: this program and its version; without one when it is run from a plain checkout."""
+    try:
+        return f"collide {version('collidecli')}"
+    except PackageNotFoundError:
+        return "collide"

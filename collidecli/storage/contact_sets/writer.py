@@ -1,0 +1,268 @@
+"""Writes contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+from collidecli.errors import OutputError
+from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
+from collidecli.storage.contact_sets.materials import material_values
+from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns
+from collidecli.storage.h5_input import DAMAGE
+from collidecli.storage.h5_objects import NewObjects
+
+SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
+"""A column has at least so many chunks where that leaves them so long: each costs some 60 us besides its contents."""
+
+_TYPE_LABELS = {int(kind): kind.label for kind in ShapeType}
+
+
+class ContactWriter:
+    """Writes one contact set, block by block in the order of cells, in bounded memory.
+
+    Used as a context manager: `finish` puts the file in place; leaving without it leaves no file. Not thread-safe, but
+    blocks may be appended from any one thread, which has to be done before the context is left: hashing, filtering and
+    file writes release the GIL.
+
+    Args:
+        path: the destination. force: replace a file that is there.
+        model: its shapes, bodies, worlds and forced pairs are stored.
+        time: float64[F] [s]. step: int64[F]. frame_count: F.
+        float_type: of point0 and point1, float32 or float64.
+        attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
+        compression: gzip, none, lzf or zstd.
+        columns: RIGID_COLUMNS, and any optional ones after them.
+        threads: how many filter chunks while blocks are appended; 1 is the calling thread alone. At the end, when
+            nothing is computed any more, one more helps.
+        chunk_rows: 0 is CHUNK_ROWS, or fewer where the first contacts promise a short set.
+        environment: attributes of /timing that are known before the first block.
+    Raises OutputError where the file cannot be written, InputError for a compression that is not there.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        model: Model,
+        frame_count: int,
+        time: np.ndarray,
+        step: np.ndarray,
+        float_type: np.dtype,
+        attributes: Mapping[str, str],
+        compression: str = "gzip",
+        force: bool = False,
+        columns: Sequence[Column] = RIGID_COLUMNS,
+        threads: int = 1,
+        chunk_rows: int = 0,
+        environment: Mapping[str, object] | None = None,
+    ) -> None:
+        if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
+            raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
+        if len(time) != frame_count or len(step) != frame_count:
+            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+        self._cell_count = frame_count * model.world_count
+        self._next_cell = 0
+        self._row_count = 0
+        self._ended = False
+        self.content_sha256 = ""
+        self._table_lines: list[tuple[str, bytes]] = []
+        self._output = AtomicOutput(path, force)
+        self._file: h5py.File | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        try:
+            self._file = h5py.File(self._output, "w")
+            self._objects = NewObjects(self._file)
+            start = ChunkedColumn(self._objects, schema.CELL_START, np.dtype(np.int64), compression=compression)
+            self._columns = {
+                column.name: ChunkedColumn(
+                    self._objects,
+                    schema.column_path(column),
+                    column.dtype_for(float_type),
+                    schema.row_shape(column),
+                    column.unit,
+                    compression,
+                )
+                for column in columns
+            }
+            self._datasets = [start, *self._columns.values()]
+            self._starts = ChunkedColumns([start], chunk_rows or CHUNK_ROWS)
+            self._contacts = ChunkedColumns(list(self._columns.values()), chunk_rows or CHUNK_ROWS)
+            self._starts.append([np.zeros(1, np.int64)])
+            self._settled = chunk_rows > 0
+            self._pool = ThreadPoolExecutor(threads + 1)
+            self._alone = threads == 1
+            # Dozens of small datasets: written with the first block, while the next ones are computed.
+            self._header: Callable[[], None] | None = partial(
+                self._write_header, model, time, step, attributes, environment or {}
+            )
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _begin(self) -> None:
+        """Writes the header, once."""
+        if self._header is not None:
+            write, self._header = self._header, None
+            write()
+
+    def _write_header(
+        self,
+        model: Model,
+        time: np.ndarray,
+        step: np.ndarray,
+        attributes: Mapping[str, str],
+        environment: Mapping[str, object],
+    ) -> None:
+        objects = self._objects
+        objects.attribute("/", "format", schema.FORMAT)
+        objects.attribute("/", "format_version", np.array(schema.VERSION, np.int32))
+        objects.attribute("/", "creator", schema.creator())
+        for name in schema.SOURCE_ATTRIBUTES:
+            objects.attribute("/", name, attributes[name])
+        values = {"/time/step": step, "/time/time": time, **_model_values(model)}
+        for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
+            if table.path in values:
+                self._write_table(table, values[table.path])
+        for table, held in material_values(model).values():
+            self._write_table(table, held)
+        for name in ("gap_rule", "up_axis", "material_rule"):
+            objects.attribute("/model", name, getattr(model, name))
+        for name, value in environment.items():
+            objects.attribute("/timing", name, value)
+
+    def _write_table(self, table: schema.Table, values: np.ndarray | Sequence[str]) -> None:
+        digest = DatasetDigest(table.path, table.dtype, schema.row_shape(table))
+        if table.dtype is None:
+            strings = list(values)
+            digest.update_strings(strings)
+            self._objects.strings(table.path, strings, table.unit)
+        else:
+            array = np.asarray(values, table.dtype)
+            digest.update(array)
+            self._objects.numbers(table.path, array, table.unit)
+        self._table_lines.append((table.path, digest.line()))
+
+    def append(self, block: ContactBlock) -> None:
+        """Adds the contacts of the next cells. Raises OutputError as soon as a write has failed."""
+        if block.first_cell != self._next_cell:
+            raise ValueError(f"block begins at cell {block.first_cell}, the file stands at {self._next_cell}")
+        if set(block.columns) != set(self._columns):
+            raise ValueError(f"block has columns {sorted(block.columns)}, the file {sorted(self._columns)}")
+        count = block.contact_count
+        for name, values in block.columns.items():
+            if len(values) != count:
+                raise ValueError(f"column {name} has {len(values)} rows for {count} contacts")
+        self._begin()
+        self._next_cell += len(block.cell_counts)
+        self._starts.append([self._row_count + np.cumsum(block.cell_counts, dtype=np.int64)])
+        self._row_count += count
+        self._settle_chunks()
+
+        run = map if self._pool is None or self._alone or count < SHORT_CHUNK_ROWS else self._pool.map
+        self._contacts.append([block.columns[name] for name in self._columns], run)
+        self._output.check()
+
+    def _settle_chunks(self) -> None:
+        """Makes the chunks of a short set smaller, once, so that most of it is filtered before the last block is there.
+
+        What is appended is less than a chunk until then.
+        """
+        if self._settled or self._row_count < SHORT_CHUNK_ROWS:
+            return
+        self._settled = True
+        expected = self._row_count * self._cell_count // self._next_cell
+        rows = CHUNK_ROWS
+        while rows > SHORT_CHUNK_ROWS and rows * LEAST_CHUNKS > expected:
+            rows //= 2
+        self._contacts.shorten(rows)
+
+    def end_contacts(self) -> None:
+        """Writes the last chunks and the content hash; `append` is over. Done by `finish` if not before."""
+        if self._ended:
+            return
+        if self._next_cell != self._cell_count:
+            raise ValueError(f"{self._next_cell} of {self._cell_count} cells were appended")
+        self._ended = True
+        self._begin()
+        self._starts.finish()
+        self._contacts.finish(map if self._pool is None else self._pool.map)
+        lines = [(dataset.path, dataset.digest.line()) for dataset in self._datasets]
+        self.content_sha256 = content_hash(lines + self._table_lines)
+        self._open_file()
+        self._objects.attribute("/", "content_sha256", self.content_sha256)
+        self._output.check()
+
+    def write_timing(self, report: Mapping[str, object]) -> None:
+        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, the rest as attributes."""
+        self._open_file()
+        self._objects.report("/timing", report)
+        self._output.check()
+
+    def finish(self) -> None:
+        """Completes the file and moves it into place. Raises OutputError; nothing is then left or replaced."""
+        self.end_contacts()
+        file = self._open_file()
+        self._objects.attribute("/", "complete", np.int32(1))
+        file.close()
+        self._file = None
+        self._output.commit()
+
+    def __enter__(self) -> ContactWriter:
+        self._output.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._abandon()
+
+    def _abandon(self) -> None:
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+            if self._file is not None:
+                with contextlib.suppress(*DAMAGE):  # the file is thrown away
+                    self._file.close()
+                self._file = None
+        finally:
+            self._output.discard()
+
+    def _open_file(self) -> h5py.File:
+        if self._file is None:
+            raise OutputError("the contact set is closed already", str(self._output.path))
+        return self._file
+
+
+def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:
+    shapes, forced = model.shapes, model.pair_filter.forced
+    values: dict[str, np.ndarray | Sequence[str]] = {
+        "/model/shape/path": shapes.path,
+        "/model/shape/type": [_TYPE_LABELS[kind] for kind in shapes.type.tolist()],
+        "/model/shape/body": shapes.body,
+        "/model/shape/template": shapes.template,
+        "/model/shape/margin": shapes.margin,
+        "/model/shape/gap": shapes.gap,
+        "/model/body/path": model.bodies.path,
+        "/model/world/template": model.world_template,
+    }
+    if len(forced):
+        own = np.full(len(forced), np.nan)
+        values |= {
+            "/model/forced_pair/shape0": forced[:, 0],
+            "/model/forced_pair/shape1": forced[:, 1],
+            "/model/forced_pair/margin": model.forced_margin if len(model.forced_margin) else own,
+            "/model/forced_pair/gap": model.forced_gap if len(model.forced_gap) else own,
+        }
+    return values

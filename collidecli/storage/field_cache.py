@@ -1,0 +1,192 @@
+"""Signed distance fields and convex parts kept on disk between runs, each under the hash of what it was built from.
+
+An entry is one file, `<key>.sdf`: a line that says what it is, the SHA-256 of all that follows, a line of JSON with the
+key and the arrays' names, types and shapes, and the arrays. It appears whole, by a rename, and is read whole; what is
+not sound is as good as not there. So any number of processes may share a folder without locks. Where entries pass the
+limit those go that were used longest ago, by their files' times.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
+
+MAGIC = b"collide field 1\n"
+SUFFIX, PARTIAL = ".sdf", ".partial"
+FOLDER = "fields"
+STALE_SECONDS = 3600.0
+"""A file half written that is older belongs to a process that is gone."""
+HEADER_LIMIT = 1 << 16
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """key; bytes; used: seconds since the epoch when it was last read or written."""
+
+    path: Path
+    bytes: int
+    used: float
+
+    @property
+    def key(self) -> str:
+        return self.path.name[: -len(SUFFIX)]
+
+
+def cache_folder(folder: str = "") -> Path:
+    """Where entries are: in `folder`, else where the platform keeps what may be made again."""
+    if folder:
+        return Path(folder) / FOLDER
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA", "") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(base):  # the XDG specification has relative ones ignored
+            base = str(Path.home() / ".cache")
+    return Path(base) / "collide" / FOLDER
+
+
+class FieldCache:
+    """The entries of a folder, up to `limit` bytes in all; 0 keeps and reads none.
+
+    folder: "" is the platform's. notes: what went wrong, in words: a cache never stops a run.
+    """
+
+    def __init__(self, folder: str = "", limit: int = DEFAULT_CACHE_LIMIT) -> None:
+        self.folder, self.limit = cache_folder(folder), limit
+        self.notes: list[str] = []
+
+    def load(self, key: str) -> dict[str, np.ndarray] | None:
+        """The arrays under a key; None where there is no entry, or one that is damaged or of another kind."""
+        if not self.limit:
+            return None
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        arrays = _unpacked(data, key)
+        if arrays is not None:
+            with contextlib.suppress(OSError):  # used now; a folder that cannot be written to is as it is
+                os.utime(path)
+        return arrays
+
+    def save(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Puts an entry there, in place of one of that key, and removes those that the limit has no room for."""
+        parts = _packed(key, arrays)
+        size = sum(len(part) for part in parts)
+        if size > self.limit:
+            if self.limit:
+                self.notes.append(f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept")
+            return
+        path = self._path(key)
+        partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                with open(partial, "xb") as file:
+                    for part in parts:
+                        file.write(part)
+                os.replace(partial, path)
+            finally:
+                partial.unlink(missing_ok=True)
+        except OSError as error:
+            self.notes.append(f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}")
+            return
+        self.evict()
+
+    def entries(self) -> list[CacheEntry]:
+        """Those there are, the one that was used last first."""
+        found = []
+        try:
+            listed = list(os.scandir(self.folder))
+        except OSError:
+            return []
+        for item in listed:
+            if item.name.endswith(SUFFIX):
+                with contextlib.suppress(OSError):  # gone meanwhile
+                    status = item.stat(follow_symlinks=False)
+                    found.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
+        return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
+
+    def evict(self) -> None:
+        """Removes what is over the limit, and what processes that were killed left half written."""
+        total = 0
+        for entry in self.entries():
+            total += entry.bytes
+            if total > self.limit:
+                _remove(entry.path)
+        self._remove_partial(STALE_SECONDS)
+
+    def clear(self) -> list[CacheEntry]:
+        """Removes every entry; returns those that are gone."""
+        removed = [entry for entry in self.entries() if _remove(entry.path)]
+        self._remove_partial(STALE_SECONDS)
+        return removed
+
+    def _remove_partial(self, age: float) -> None:
+        for path in self.folder.glob(f".*{PARTIAL}"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > age:
+                    _remove(path)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{SUFFIX}"
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _packed(key: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
+    held = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    rows = [[name, values.dtype.str, list(values.shape)] for name, values in held.items()]
+    header = json.dumps({"key": key, "arrays": rows}).encode() + b"\n"
+    body = [header, *(values.tobytes() for values in held.values())]
+    digest = hashlib.sha256()
+    for part in body:
+        digest.update(part)
+    return [MAGIC, digest.hexdigest().encode() + b"\n", *body]
+
+
+def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
+    """The arrays of an entry's bytes; None for anything else."""
+    start = len(MAGIC) + 65
+    if not data.startswith(MAGIC) or len(data) < start:
+        return None
+    if hashlib.sha256(memoryview(data)[start:]).hexdigest().encode() + b"\n" != data[len(MAGIC) : start]:
+        return None
+    end = data.find(b"\n", start, start + HEADER_LIMIT)
+    try:
+        header = json.loads(data[start:end])
+        if end < 0 or header["key"] != key:
+            return None
+        arrays, at = {}, end + 1
+        for name, kind, shape in header["arrays"]:
+            dtype = np.dtype(kind)
+            count = math.prod(shape)
+            if dtype.kind not in "fi" or count < 0:
+                return None
+            arrays[name] = np.frombuffer(data, dtype, count, at).reshape(shape)
+            at += count * dtype.itemsize
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return arrays if at == len(data) else None

@@ -1,0 +1,156 @@
+"""Flat tables, CSV or Parquet, written a block of rows at a time into an output that is there whole or not at all."""
+
+# pyarrow ships no type stubs.
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from collidecli.errors import missing_extra
+from collidecli.storage.atomic_output import AtomicOutput
+
+CSV_LINES = 32768
+"""Lines of CSV that are made at once."""
+GROUP_ROWS = 65536
+"""Rows of Parquet that are held until they are written together: a group has as many at least, but for the last."""
+
+Append = Callable[[Mapping[str, np.ndarray]], None]
+"""Takes the next rows: by a column's name its values [n]. Raises OutputError where the output cannot be written."""
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of numbers or bool. unit: empty for none. words: where its values are numbers of these; else None.
+
+    nan_is_none: of floats, NaN is no value at all: an empty cell, a null.
+    """
+
+    name: str
+    dtype: np.dtype
+    unit: str = ""
+    words: tuple[str, ...] | None = None
+    nan_is_none: bool = False
+
+
+@contextmanager
+def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[Append]:
+    """CSV as RFC 4180 has it, UTF-8, with a head line; lines end with LF; bool is true or false.
+
+    Numbers are the shortest that read back as the same float32 or float64. Whoever owns the output commits it.
+    """
+    output.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
+    words = {column.name: np.array([_quoted(w) for w in column.words or ()], object) for column in columns}
+
+    def append(block: Mapping[str, np.ndarray]) -> None:
+        count = len(next(iter(block.values())))
+        for first in range(0, count, CSV_LINES):
+            rows = slice(first, first + CSV_LINES)
+            texts = [_texts(column, block[column.name][rows], words[column.name]) for column in columns]
+            output.write(("\n".join(map(",".join, zip(*texts, strict=True))) + "\n").encode())
+            output.check()
+
+    yield append
+    output.check()
+
+
+def _texts(column: TableColumn, values: np.ndarray, words: np.ndarray) -> list[str]:
+    if column.words is not None:
+        return words[values].tolist()
+    # Frames, times and normals repeat themselves row after row, and spelling a float is slow: each is spelt once. Bits
+    # are compared, as 0 and -0 are spelt differently.
+    values = np.ascontiguousarray(values, column.dtype)
+    bits, place = np.unique(values.view(f"u{values.itemsize}"), return_inverse=True)
+    return np.array(_spelt(bits.view(column.dtype), column.nan_is_none), object)[place].tolist()
+
+
+def _spelt(values: np.ndarray, nan_is_none: bool) -> list[str]:
+    if values.dtype.kind == "b":
+        return ["true" if value else "false" for value in values.tolist()]
+    # As a Python float a float32 would have more digits than it needs.
+    texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
+    return ["" if text == "nan" else text for text in texts] if nan_is_none else texts
+
+
+def _quoted(text: str) -> str:
+    if any(letter in text for letter in ',"\n\r') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def require_pyarrow(wanted_for: str) -> Any:
+    """The package pyarrow. Raises InputError where it is not installed. wanted_for: the option that needs it."""
+    try:
+        import_module("pyarrow.parquet")
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise missing_extra("pyarrow", "tables", wanted_for) from error
+
+
+@contextmanager
+def parquet_table(
+    output: AtomicOutput, columns: Sequence[TableColumn], about: Mapping[str, str] | None = None
+) -> Iterator[Append]:
+    """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that of the file.
+
+    Whoever owns the output commits it, and has asked by `require_pyarrow` before opening it.
+    """
+    pa = require_pyarrow("Parquet")
+    schema = pa.schema([_field(pa, column) for column in columns], dict(about or {}))
+    words = {column.name: pa.array(column.words, pa.string()) for column in columns if column.words is not None}
+    held: list[Any] = []
+
+    with pa.PythonFile(_Sink(output), mode="w") as sink, pa.parquet.ParquetWriter(sink, schema) as writer:
+
+        def write_held() -> None:
+            table = pa.Table.from_batches(held, schema)
+            held.clear()
+            writer.write_table(table, row_group_size=max(len(table), 1))
+            output.check()
+
+        def append(block: Mapping[str, np.ndarray]) -> None:
+            arrays = [_array(pa, column, block[column.name], words.get(column.name)) for column in columns]
+            held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            if sum(map(len, held)) >= GROUP_ROWS:
+                write_held()
+
+        yield append
+        if held:
+            write_held()
+    output.check()
+
+
+def _field(pa: Any, column: TableColumn) -> Any:
+    kind = pa.dictionary(pa.int32(), pa.string()) if column.words is not None else pa.from_numpy_dtype(column.dtype)
+    unit = {"unit": column.unit} if column.unit else None
+    return pa.field(column.name, kind, nullable=column.nan_is_none, metadata=unit)
+
+
+def _array(pa: Any, column: TableColumn, values: np.ndarray, words: Any) -> Any:
+    if words is not None:
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), words)
+    return pa.array(np.ascontiguousarray(values, column.dtype), from_pandas=column.nan_is_none)
+
+
+class _Sink:
+    """The output as pyarrow uses a file; closing it leaves the output open, for its owner to commit."""
+
+    def __init__(self, output: AtomicOutput) -> None:
+        self._output, self.closed = output, False
+
+    def write(self, data: Any) -> int:
+        return self._output.write(memoryview(data))
+
+    def tell(self) -> int:
+        return self._output.tell()
+
+    def flush(self) -> None:
+        self._output.flush()
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,77 @@
+"""Is a recorded trajectory well formed: its header, and every pose in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import h5py
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.storage.contact_sets.rules import Finding
+from collidecli.storage.h5_input import open_h5
+from collidecli.storage.trajectories.bodies import bad_poses, pose_fault
+from collidecli.storage.trajectories.header import dataset, header_of
+
+BLOCK_BYTES = 16 << 20
+
+
+def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
+    """Everything found wrong with the trajectory at `path`, without a scene; empty when it is good.
+
+    Of each dataset the first faulty entry is named, and how many there are. Read in blocks, in bounded memory.
+    """
+    name = os.fspath(path)
+    try:
+        with open_h5(name) as file:
+            header = header_of(file, name)
+            findings = _name_findings(name, header.body_names)
+            findings += _entry_findings(file, name, header.kind, header.body_names)
+            for optional, held in (("mocap_q", header.mocap_count), ("particle_q", header.particle_count)):
+                if held >= 0:
+                    findings += _entry_findings(file, name, optional, ())
+            return findings
+    except InputError as error:
+        return [Finding(error.where, error.what)]
+
+
+def _name_findings(name: str, body_names: tuple[str, ...]) -> list[Finding]:
+    seen: set[str] = set()
+    for body in body_names:
+        if body in seen:
+            return [Finding(f"{name}: /body_name", f"body '{body}' is named twice")]
+        seen.add(body)
+    return []
+
+
+def _entry_findings(file: h5py.File, name: str, kind: str, body_names: tuple[str, ...]) -> list[Finding]:
+    """Faults of one dataset [frames, worlds, entries, ...]; joint_q's entries are its coordinates."""
+    data = dataset(file, kind, name)
+    faulty: Callable[[np.ndarray], np.ndarray] = bad_poses if kind in ("body_q", "mocap_q") else _not_finite
+    frame_bytes = max(1, 8 * int(np.prod(data.shape[1:])))
+    step = max(1, BLOCK_BYTES // frame_bytes)
+    first, total = "", 0
+    for start in range(0, data.shape[0], step):
+        try:
+            block = data[start : start + step].astype(np.float64)
+        except OSError as error:
+            what = f"frames {start} to {min(start + step, data.shape[0]) - 1} cannot be read: {error}"
+            return [Finding(f"{name}: /{kind}", what)]
+        if kind == "joint_q":
+            block = block[..., None]
+        bad = faulty(block)
+        if bad.any() and not first:
+            frame, world, entry = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            what = pose_fault(block[frame, world, entry]) if faulty is bad_poses else "the value is not finite"
+            body = f", body '{body_names[entry]}'" if body_names else f", entry {entry}"
+            first = f"{name}: /{kind}, frame {start + frame}, world {world}{body}|{what}"
+        total += int(bad.sum())
+    if not total:
+        return []
+    where, what = first.split("|", 1)
+    return [Finding(where, what + (f" ({total} faults)" if total > 1 else ""))]
+
+
+def _not_finite(block: np.ndarray) -> np.ndarray:
+    return np.asarray(~np.isfinite(block).all(axis=-1))

@@ -1,0 +1,224 @@
+"""The header of a recorded trajectory: its format, version, datasets and shapes, checked before a pose is read."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
+
+from collidecli.errors import InputError
+from collidecli.storage.h5_input import format_of, open_h5, text_of
+from collidecli.storage.process_activity import structure
+
+TRAJECTORY_FORMAT = "collide-trajectory"
+TRAJECTORY_VERSION = (1, 0)
+JOINT_LAYOUT = "mujoco-qpos"
+
+
+_CACHE_SLOTS = 521
+"""Of the cache's hash table: a prime, many times the two chunks that it holds."""
+
+
+@dataclass(frozen=True)
+class TrajectoryHeader:
+    """What a recording holds, without its poses.
+
+    kind: "body_q" or "joint_q". body_names: of body_q, in its order; empty for joint_q.
+    coordinate_count: length of qpos for joint_q, else 0. mocap_count: -1 without /mocap_q.
+    particle_count: -1 without /particle_q. float_type: dtype of body_q; float64 for joint_q.
+    """
+
+    path: str
+    frame_count: int
+    world_count: int
+    kind: str
+    body_names: tuple[str, ...]
+    coordinate_count: int
+    mocap_count: int
+    particle_count: int
+    float_type: np.dtype
+    time: np.ndarray
+    step: np.ndarray
+    creator: str
+
+
+def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
+    """The header of a recorded trajectory. Raises InputError for a file that is not one, or is malformed."""
+    with open_h5(path) as file:
+        return header_of(file, os.fspath(path))
+
+
+@structure()
+def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
+    """The header of a file that `open_h5` opened; `place` is its name in messages."""
+    creator = _check_format(file, place)
+    kind = _kind(file, place)
+    poses = _floats(file, kind, place)
+    shape = poses.shape
+    wanted = "[frames, worlds, bodies, 7]" if kind == "body_q" else "[frames, worlds, nq]"
+    if len(shape) != wanted.count(",") + 1 or (kind == "body_q" and shape[-1] != 7):
+        raise InputError(f"the shape is {_shown(shape)}, not {wanted}", f"{place}: /{kind}", "record it in that shape")
+    frames, worlds = shape[:2]
+    if frames == 0:
+        raise InputError("the recording has no frames", f"{place}: /{kind}", "record at least one frame")
+    if worlds == 0:
+        raise InputError("the recording has no worlds", f"{place}: /{kind}", "record at least one world")
+    if kind == "joint_q":
+        _check_layout(poses, place)
+    names = _body_names(file, shape[2], place) if kind == "body_q" else ()
+    time, step = _time(file, frames, place), _step(file, frames, place)
+    mocap = _optional(file, "mocap_q", (frames, worlds, None, 7), place) if kind == "joint_q" else -1
+    particles = _optional(file, "particle_q", (frames, worlds, None, 3), place)
+    float_type = np.dtype(np.float64) if kind == "joint_q" else poses.dtype.newbyteorder("=")
+    coordinates = shape[2] if kind == "joint_q" else 0
+    return TrajectoryHeader(
+        place, frames, worlds, kind, names, coordinates, mocap, particles, float_type, time, step, creator
+    )
+
+
+def _check_format(file: h5py.File, place: str) -> str:
+    """Returns the creator."""
+    known = f"this reader knows {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
+    found = format_of(file)
+    if found != TRAJECTORY_FORMAT:
+        what = "the file does not name its format" if not found else f"the file's format is '{found}'"
+        fix = f"{known}; give a recorded trajectory"
+        if found == "collide-contacts":
+            fix = f"{known}; this is a contact set, give the trajectory it was made from"
+        raise InputError(what, f"{place}: attribute format", fix)
+    version = np.asarray(file.attrs.get("format_version", ()))
+    if version.shape != (2,) or version.dtype.kind not in "iu":
+        raise InputError("the version is not two integers", f"{place}: attribute format_version", known)
+    major, minor = (int(v) for v in version)
+    if major != TRAJECTORY_VERSION[0]:
+        raise InputError(f"the file has version {major}.{minor}", f"{place}: attribute format_version", known)
+    return text_of(file.attrs.get("creator", ""))
+
+
+def _kind(file: h5py.File, place: str) -> str:
+    held = [name for name in ("body_q", "joint_q") if name in file]
+    if len(held) == 2:
+        raise InputError("the recording has both /body_q and /joint_q", place, "keep the one that is meant")
+    if not held:
+        raise InputError("the recording has neither /body_q nor /joint_q", place, "record poses or coordinates")
+    return held[0]
+
+
+def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+    """A dataset of a file that `open_h5` opened, with a shape; InputError for anything else."""
+    where = f"{place}: /{name}"
+    try:
+        found = file.get(name)
+    except (KeyError, OSError) as error:
+        raise InputError("the dataset cannot be opened", where, "record the file again") from error
+    if not isinstance(found, h5py.Dataset):
+        raise InputError("there is no such dataset", where, "see the trajectory format")
+    if found.shape is None:
+        raise InputError("the dataset holds nothing, not even a shape", where, "record it again")
+    return found
+
+
+def cached_dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+    """`dataset`, with a cache that holds two of its chunks.
+
+    A range of frames that ends inside a chunk must not decode it twice, and no more than that should be in memory.
+    """
+    found = dataset(file, name, place)
+    if found.chunks is None:
+        return found
+    access = h5p.create(h5p.DATASET_ACCESS)
+    access.set_chunk_cache(_CACHE_SLOTS, 2 * math.prod(found.chunks) * found.dtype.itemsize, 1.0)
+    del found  # HDF5 keeps the cache of a dataset that is open already
+    return h5py.Dataset(h5d.open(file.id, name.encode(), access))
+
+
+def _floats(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+    found = dataset(file, name, place)
+    if found.dtype.kind != "f" or found.dtype.itemsize not in (4, 8):
+        raise InputError(f"the type is {found.dtype}", f"{place}: /{name}", "record it as float32 or float64")
+    return found
+
+
+def _check_layout(joint_q: h5py.Dataset, place: str) -> None:
+    layout = text_of(joint_q.attrs.get("layout", ""))
+    if layout != JOINT_LAYOUT:
+        what = "the layout is not named" if not layout else f"the layout is '{layout}'"
+        raise InputError(what, f"{place}: /joint_q, attribute layout", f"this reader knows '{JOINT_LAYOUT}'")
+
+
+def _body_names(file: h5py.File, count: int, place: str) -> tuple[str, ...]:
+    found = dataset(file, "body_name", place)
+    where = f"{place}: /body_name"
+    if h5py.check_string_dtype(found.dtype) is None:
+        raise InputError(f"the type is {found.dtype}, not a string", where, "name the bodies in UTF-8")
+    if found.shape != (count,):
+        raise InputError(
+            f"the shape is {_shown(found.shape)}, but /body_q has {count} bodies", where, "give each body one name"
+        )
+    try:
+        return tuple(str(name) for name in np.asarray(found.asstr("utf-8")[()]))
+    except UnicodeDecodeError as error:
+        raise InputError("a name is not UTF-8", where, "name the bodies in UTF-8") from error
+    except OSError as error:
+        raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
+
+
+def _time(file: h5py.File, frames: int, place: str) -> np.ndarray:
+    found = _floats(file, "time", place)
+    where = f"{place}: /time"
+    time = _column(found, frames, where).astype(np.float64)
+    finite = np.isfinite(time)
+    if not finite.all():
+        frame = int(np.argmin(finite))
+        raise InputError(f"the time is {time[frame]:g}", f"{where}, frame {frame}", "record the times again")
+    back = np.diff(time) < 0.0
+    if back.any():
+        frame = int(np.argmax(back)) + 1
+        raise InputError(
+            f"time runs back from {time[frame - 1]:.9g} to {time[frame]:.9g}",
+            f"{where}, frame {frame}",
+            "order the frames by time",
+        )
+    return time
+
+
+def _step(file: h5py.File, frames: int, place: str) -> np.ndarray:
+    if "step" not in file:
+        return np.arange(frames, dtype=np.int64)
+    found = dataset(file, "step", place)
+    where = f"{place}: /step"
+    if found.dtype.kind not in "iu":
+        raise InputError(f"the type is {found.dtype}, not an integer", where, "record the steps as int64")
+    return _column(found, frames, where).astype(np.int64)
+
+
+def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
+    if found.shape != (frames,):
+        raise InputError(
+            f"the shape is {_shown(found.shape)}, but the recording has {frames} frames", where, "give one per frame"
+        )
+    try:
+        return found[()]
+    except (OSError, MemoryError) as error:
+        raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
+
+
+def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], place: str) -> int:
+    """The third extent of a dataset of floats that may be absent; -1 where it is."""
+    if name not in file:
+        return -1
+    found = _floats(file, name, place)
+    if len(found.shape) != len(shape) or any(w is not None and w != g for w, g in zip(shape, found.shape, strict=True)):
+        wanted = ", ".join("any" if extent is None else str(extent) for extent in shape)
+        raise InputError(
+            f"the shape is {_shown(found.shape)}, not [{wanted}]", f"{place}: /{name}", "record it in that shape"
+        )
+    return int(found.shape[2])
+
+
+def _shown(shape: tuple[int, ...] | None) -> str:
+    return "empty" if shape is None else f"[{', '.join(str(extent) for extent in shape)}]"

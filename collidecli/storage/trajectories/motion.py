@@ -1,0 +1,173 @@
+"""Reading a recorded trajectory, format `collide-trajectory` 1.0, chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import h5py
+import numpy as np
+
+from collidecli.errors import InputError
+from collidecli.scene.kinematics import Kinematics
+from collidecli.scene.model import Model
+from collidecli.storage.file_hash import RecordedInFile
+from collidecli.storage.h5_input import open_h5
+from collidecli.storage.trajectories.bodies import BodyMatch
+from collidecli.storage.trajectories.header import cached_dataset, dataset, header_of
+from collidecli.storage.trajectories.rows import FrameRows
+
+
+def open_trajectory(
+    path: str | os.PathLike[str], model: Model, kinematics: Kinematics | None = None
+) -> TrajectoryMotion:
+    """A recording as a motion of `model`'s bodies.
+
+    kinematics: makes poses of generalized coordinates; an MJCF scene has one, and /joint_q needs it.
+    Raises InputError: a file that is no trajectory of a known version, is malformed, or does not fit the model.
+    """
+    file = open_h5(path)
+    try:
+        return TrajectoryMotion(file, os.fspath(path), model, kinematics)
+    except BaseException:
+        file.close()
+        raise
+
+
+class TrajectoryMotion(RecordedInFile):
+    """A recorded motion (see `model.motion.Motion`), of which only the frames asked for are in memory.
+
+    header: what the file holds. warnings: for a person, in the order found.
+    kinematics_seconds: how much of the reading so far went into forward kinematics.
+    """
+
+    def __init__(self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None) -> None:
+        self.header = header_of(file, path)
+        self.kinematics_seconds = 0.0
+        self.time, self.step = self.header.time, self.header.step
+        self.world_count = self.header.world_count
+        self.float_type = self.header.float_type
+        self._file, self._path, self._kinematics = file, path, kinematics
+        if self.world_count not in (1, model.world_count):
+            raise InputError(
+                f"the recording has {self.world_count} worlds, the scene {model.world_count}",
+                f"{path}: /{self.header.kind}",
+                f"run with --worlds {self.world_count}, or record 1 world",
+            )
+        if self.header.kind == "joint_q":
+            names, welded = self._check_coordinates(kinematics), frozenset[str]()
+        else:
+            names = self.header.body_names
+            still = () if kinematics is None else np.flatnonzero(kinematics.welded)
+            welded = frozenset(kinematics.body_path[k] for k in still) if kinematics is not None else frozenset()
+        self._match = BodyMatch(list(names), model, f"{path}: /body_name", welded)
+        self._data = FrameRows(file, cached_dataset(file, self.header.kind, path))
+        self._mocap = FrameRows(file, cached_dataset(file, "mocap_q", path)) if self.header.mocap_count >= 0 else None
+        self.warnings = tuple(self._match.warnings)
+        if self.world_count == 1 and model.world_shift is not None:
+            self.warnings += ("the recording is of one world; in each other it plays as far from the world's origin",)
+        if self.header.kind == "body_q" and "mocap_q" in file:
+            self.warnings += ("/mocap_q is not used: it belongs to /joint_q",)
+
+    def _check_coordinates(self, kinematics: Kinematics | None) -> tuple[str, ...]:
+        where = f"{self._path}: /joint_q"
+        if kinematics is None:
+            raise InputError(
+                "generalized coordinates need an MJCF scene", where, "run it with the .xml that it was recorded from"
+            )
+        recorded, wanted = self.header.coordinate_count, kinematics.coordinate_count
+        if recorded != wanted:
+            raise InputError(
+                f"the recording has {recorded} coordinates, the scene {wanted} (nq)",
+                where,
+                "run it with the scene that it was recorded from",
+            )
+        mocap = self.header.mocap_count
+        if mocap >= 0 and mocap != kinematics.mocap_count:
+            raise InputError(
+                f"the recording has {mocap} mocap bodies, the scene {kinematics.mocap_count}",
+                f"{self._path}: /mocap_q",
+                "run it with the scene that it was recorded from",
+            )
+        return kinematics.body_path
+
+    def read(self, frames: range) -> np.ndarray:
+        """float64[len(frames), W, B, 7], see `Motion.read`."""
+        name = f"/{self.header.kind}"
+        if self.header.kind == "joint_q":
+            return self._match.checked(self._forward(self._rows(self._data, frames), frames), frames, self._path, name)
+        self._check_range(self._data, frames)
+        out = np.empty((len(frames), self.world_count, self._match.body_count, 7))
+        straight = self._match.is_straight(self.world_count)
+        first = 0
+        for piece in self._data.pieces(frames):
+            part = out[first : first + len(piece)]
+            first += len(piece)
+            recorded = self._rows(self._data, piece, part if straight else None)
+            self._match.check_into(part, recorded, piece, self._path, name)
+        return out
+
+    def read_particles(self, frames: range) -> np.ndarray:
+        """float32[len(frames), W, P, 3], world; InputError where the recording has none, or one is not finite."""
+        particles = FrameRows(self._file, dataset(self._file, "particle_q", self._path))
+        positions = self._rows(particles, frames).astype(np.float32)
+        bad = ~np.isfinite(positions).all(axis=-1)
+        if bad.any():
+            frame, world, particle = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            place = f"/particle_q, frame {frames[int(frame)]}, world {world}, particle {particle}"
+            raise InputError("the position is not finite", f"{self._path}: {place}", "record it again")
+        return positions
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _check_range(self, data: FrameRows, frames: range) -> None:
+        if frames and (frames[0] < 0 or frames[-1] >= self.header.frame_count or frames.step < 1):
+            raise InputError(
+                f"frames {frames[0]} to {frames[-1]} are asked for, the recording has {self.header.frame_count}",
+                f"{self._path}: {data.name}",
+            )
+
+    def _rows(self, data: FrameRows, frames: range, into: np.ndarray | None = None) -> np.ndarray:
+        self._check_range(data, frames)
+        try:
+            return data.read(frames, into)
+        except OSError as error:
+            raise InputError(
+                f"frames {frames[0]} to {frames[-1]} cannot be read: {error}",
+                f"{self._path}: {data.name}",
+                "copy or record the file again",
+            ) from error
+
+    def _forward(self, joint_q: np.ndarray, frames: range) -> np.ndarray:
+        """float64[n, W, K, 7] of joint_q[n, W, nq]."""
+        kinematics = self._kinematics
+        assert kinematics is not None
+        start = time.perf_counter()
+        counts = joint_q.shape[:2]
+        qpos = joint_q.astype(np.float64).reshape(counts[0] * counts[1], joint_q.shape[2])
+        bad = kinematics.first_bad_coordinate(qpos) if len(qpos) else None
+        if bad is not None:
+            row, body, what = bad
+            raise InputError(what, self._cell("joint_q", frames, row) + f", body '{body}'", "record this pose again")
+        mocap = None if self._mocap is None else self._mocap_poses(frames)
+        poses = kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
+        self.kinematics_seconds += time.perf_counter() - start
+        return poses
+
+    def _mocap_poses(self, frames: range) -> np.ndarray:
+        """float64[n * W, nmocap, 7]."""
+        kinematics = self._kinematics
+        assert kinematics is not None
+        assert self._mocap is not None
+        poses = self._rows(self._mocap, frames).astype(np.float64)
+        poses = poses.reshape(len(frames) * self.world_count, kinematics.mocap_count, 7)
+        bad = kinematics.first_bad_mocap(poses)
+        if bad is not None:
+            row, body, what = bad
+            raise InputError(what, self._cell("mocap_q", frames, row) + f", body '{body}'", "record this pose again")
+        return poses
+
+    def _cell(self, name: str, frames: range, row: int) -> str:
+        frame, world = divmod(row, self.world_count)
+        return f"{self._path}: /{name}, frame {frames[frame]}, world {world}"

@@ -1,0 +1,202 @@
+"""Writing a recorded trajectory, format `collide-trajectory` 1.0, frame by frame."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+from collidecli.errors import OutputError
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.trajectories.bodies import bad_poses
+from collidecli.storage.trajectories.header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
+
+TRAJECTORY_COMPRESSIONS = ("none", "gzip")
+
+_CHUNK_BYTES = 1 << 18
+_CHUNK_FRAMES = 4096
+
+
+class TrajectoryWriter:
+    """A trajectory file that grows by blocks of frames and is there whole or not at all.
+
+    Use as a context manager: leaving it well moves the file into place, leaving it by an error leaves nothing.
+
+    Args:
+        body_names: the bodies of body_q; None to write joint_q instead.
+        coordinate_count: length of qpos for joint_q. mocap_count: mocap bodies, with joint_q only.
+        float_type: of body_q, float32 or float64; joint_q is float64.
+        compression: "none" reads fastest; "gzip" (with shuffle) is smaller.
+        frames_expected: sizes the chunks, so that a short recording wastes none of its last one; 0 when not known.
+    Raises OutputError: the file exists and not `force`, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        world_count: int = 1,
+        body_names: tuple[str, ...] | None = None,
+        coordinate_count: int = 0,
+        mocap_count: int = 0,
+        float_type: np.dtype | str = "float64",
+        compression: str = "none",
+        frames_expected: int = 0,
+        creator: str = "collide",
+        force: bool = False,
+    ) -> None:
+        if compression not in TRAJECTORY_COMPRESSIONS:
+            raise OutputError(
+                f"compression is '{compression}'", os.fspath(path), f"one of {', '.join(TRAJECTORY_COMPRESSIONS)}"
+            )
+        self._path = os.fspath(path)
+        self._compression = compression
+        self._frames_expected = frames_expected
+        self._frame_count = 0
+        self._last_time = -np.inf
+        self._output = AtomicOutput(path, force)
+        try:
+            self._file = h5py.File(self._output, "w")
+            self._datasets = self._create(
+                world_count, body_names, coordinate_count, mocap_count, np.dtype(float_type), creator
+            )
+        except BaseException:
+            self._output.discard()
+            raise
+
+    @property
+    def frame_count(self) -> int:
+        """Frames appended so far."""
+        return self._frame_count
+
+    def append(
+        self,
+        time: np.ndarray,
+        step: np.ndarray,
+        *,
+        body_q: np.ndarray | None = None,
+        joint_q: np.ndarray | None = None,
+        mocap_q: np.ndarray | None = None,
+    ) -> None:
+        """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and mocap_q[n, W, M, 7].
+
+        Raises OutputError for what a reader would refuse: times that run back, poses that are not poses, other shapes.
+        """
+        given = {"time": time, "step": step, "body_q": body_q, "joint_q": joint_q, "mocap_q": mocap_q}
+        blocks = {name: np.asarray(block) for name, block in given.items() if block is not None}
+        if set(blocks) != set(self._datasets):
+            raise OutputError(f"{', '.join(blocks)} are given, not {', '.join(self._datasets)}", self._path)
+        self._check(blocks)
+        first, count = self._frame_count, len(blocks["time"])
+        for name, block in blocks.items():
+            data = self._datasets[name]
+            data.resize(first + count, axis=0)
+            data[first:] = block
+        self._frame_count += count
+        self._output.check()
+
+    def close(self) -> None:
+        """Finishes the file and moves it into place. Raises OutputError where it has no frames or a write failed."""
+        if self._frame_count == 0:
+            self.abort()
+            raise OutputError("the recording has no frames", self._path, "record at least one frame")
+        try:
+            self._file.close()
+            self._output.commit()
+        finally:
+            self._output.discard()
+
+    def abort(self) -> None:
+        """Drops the file; what was at its path before stays."""
+        try:
+            self._file.close()
+        finally:
+            self._output.discard()
+
+    def __enter__(self) -> TrajectoryWriter:
+        self._output.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def _create(
+        self,
+        world_count: int,
+        body_names: tuple[str, ...] | None,
+        coordinate_count: int,
+        mocap_count: int,
+        float_type: np.dtype,
+        creator: str,
+    ) -> dict[str, h5py.Dataset]:
+        self._file.attrs["format"] = TRAJECTORY_FORMAT
+        self._file.attrs["format_version"] = np.array(TRAJECTORY_VERSION, np.int32)
+        self._file.attrs["creator"] = creator
+        made = {
+            "time": self._dataset("time", (), np.dtype(np.float64), unit="s"),
+            "step": self._dataset("step", (), np.dtype(np.int64)),
+        }
+        if body_names is not None:
+            self._file.create_dataset("body_name", data=list(body_names), dtype=h5py.string_dtype())
+            made["body_q"] = self._dataset("body_q", (world_count, len(body_names), 7), float_type)
+            return made
+        made["joint_q"] = self._dataset("joint_q", (world_count, coordinate_count), np.dtype(np.float64))
+        made["joint_q"].attrs["layout"] = JOINT_LAYOUT
+        if mocap_count:
+            made["mocap_q"] = self._dataset("mocap_q", (world_count, mocap_count, 7), np.dtype(np.float64))
+        return made
+
+    def _dataset(self, name: str, row_shape: tuple[int, ...], dtype: np.dtype, unit: str = "") -> h5py.Dataset:
+        row_bytes = max(1, int(np.prod(row_shape))) * dtype.itemsize
+        frames = max(1, min(_CHUNK_BYTES // row_bytes, self._frames_expected or _CHUNK_FRAMES))
+        worlds = row_shape[:1]
+        if worlds and row_bytes > _CHUNK_BYTES:
+            worlds = (max(1, _CHUNK_BYTES * worlds[0] // row_bytes),)
+        chunk = (frames, *worlds, *(max(1, extent) for extent in row_shape[1:]))
+        filters = {"compression": "gzip", "compression_opts": 4, "shuffle": True} if self._compression == "gzip" else {}
+        made = self._file.create_dataset(
+            name,
+            shape=(0, *row_shape),
+            maxshape=(None, *(extent or None for extent in row_shape)),
+            chunks=chunk,
+            dtype=dtype,
+            **filters,
+        )
+        if unit:
+            made.attrs["unit"] = unit
+        return made
+
+    def _check(self, blocks: dict[str, np.ndarray]) -> None:
+        count = len(blocks["time"])
+        for name, block in blocks.items():
+            wanted = (count, *self._datasets[name].shape[1:])
+            if block.shape != wanted:
+                raise OutputError(f"the shape is {block.shape}, not {wanted}", f"{self._path}: /{name}")
+        times = np.concatenate([[self._last_time], blocks["time"]])
+        # Written so that a NaN fails it; the first -inf is no difference.
+        if not (np.isfinite(times[1:]).all() and (np.diff(times) >= 0.0).all()):
+            raise OutputError(
+                "time is not finite or runs back", f"{self._path}: /time, frames {self._frame_count} onwards"
+            )
+        for name in ("body_q", "mocap_q"):
+            if name in blocks:
+                self._check_cells(
+                    bad_poses(blocks[name].astype(np.float64)), name, "a pose is not finite or no rotation"
+                )
+        if "joint_q" in blocks:
+            self._check_cells(~np.isfinite(blocks["joint_q"]), "joint_q", "a coordinate is not finite")
+        if count:
+            self._last_time = float(times[-1])
+
+    def _check_cells(self, bad: np.ndarray, name: str, what: str) -> None:
+        if bad.any():
+            frame, world, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+            place = f"/{name}, frame {self._frame_count + int(frame)}, world {world}, column {column}"
+            raise OutputError(what, f"{self._path}: {place}")

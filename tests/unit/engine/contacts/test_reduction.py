@@ -1,0 +1,208 @@
+"""The reduction of contacts against the oracle, to the bit, and what each option adds, from first principles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collidecli.engine.contacts.direction_bins import bin_directions, bin_normals
+from collidecli.errors import InputError
+from collidecli.scene.run_options import ContactOptions
+from tests.support.reduction_oracle import kept_contacts, total_force
+from tests.support.staged_contacts import FIELDS, MARGIN, Staged, in_order, led_by_a, reduced
+
+
+def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> Staged:
+    """Contacts around a bumpy surface: normals about z, `spread` wide; a share is apart."""
+    normal = np.array([0.0, 0.0, 1.0]) + spread * rng.normal(size=(count, 3))
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    place = np.stack([*rng.uniform(-1.0, 1.0, (2, count)), 0.1 * rng.normal(size=count)], axis=1)
+    separation = MARGIN + 0.05 * (apart - rng.uniform(size=count))
+    features = rng.permutation(4 * count)[:count].astype(np.int32)
+    return Staged(place, normal, separation, features % 7, features // 7, (features % 3).astype(np.int32))
+
+
+def lattice(count: int) -> Staged:
+    """Equal depths on a square lattice: nothing but ties."""
+    line = np.arange(count) / (count - 1) - 0.5
+    x, y = (axis.reshape(-1) for axis in np.meshgrid(line, line))
+    flat = np.zeros(count * count)
+    normal = np.tile([0.0, 0.0, 1.0], (count * count, 1))
+    order = np.arange(count * count, dtype=np.int32)
+    return Staged(np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order)
+
+
+def clouds() -> list[Staged]:
+    rng = np.random.default_rng(0)
+    found = [
+        cloud(rng, int(rng.integers(2, 300)), rng.choice([0.0, 0.02, 0.5, 3.0]), rng.choice([0.0, 0.3, 2.0]))
+        for _ in range(60)
+    ]
+    return [*found, lattice(7), lattice(20), cloud(rng, 1, 0.0), cloud(rng, 3000, 2.0)]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[Staged]:
+    return clouds()
+
+
+def assert_rows(kept: Staged, expected: Staged) -> None:
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name), err_msg=name)
+
+
+def angle(a: np.ndarray, b: np.ndarray) -> float:
+    """Degrees."""
+    return float(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)))
+
+
+def test_the_bins_are_an_icosahedron():
+    normals, directions = bin_normals(), bin_directions().reshape(20, 6, 3)
+    np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, atol=1e-15)
+    cosines = np.sort(normals @ normals.T, axis=1)
+    np.testing.assert_allclose(cosines[:, -4:-1], 5.0**0.5 / 3.0, atol=1e-12)  # three neighbours each
+    np.testing.assert_allclose(normals, -normals[::-1], atol=1e-15)
+    np.testing.assert_allclose(np.einsum("kdi,ki->kd", directions, normals), 0.0, atol=1e-15)
+    np.testing.assert_allclose(np.einsum("kdi,kdi->kd", directions, np.roll(directions, 1, axis=1)), 0.5, atol=1e-15)
+    np.testing.assert_array_equal(directions, directions[::-1])
+
+
+def test_axes_and_diagonals_are_well_inside_their_bins():
+    grid = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
+    vectors = grid[np.abs(grid).sum(1) > 0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    first, second = np.sort(vectors @ bin_normals().T, axis=1)[:, :-3:-1].T
+    # The border between neighbours is a plane; from a direction to it is this far.
+    to_border = np.degrees(np.arcsin((first - second) / np.sqrt(2.0 - 2.0 * 5.0**0.5 / 3.0)))
+    assert to_border.min() > 5.0
+    assert to_border[np.abs(vectors).max(axis=1) == 1.0].min() > 10.0
+
+
+@pytest.mark.parametrize("betas", [(10.0, -0.5), (0.0,), (-1.0, 2.0, 1000.0)])
+def test_the_oracle_keeps_the_same_to_the_bit(pairs, betas):
+    kept, _ = reduced(pairs, betas=betas)
+    for ours, pair in zip(kept, map(led_by_a, pairs), strict=True):
+        rows = kept_contacts(pair.normal, pair.middle, pair.depth, betas)
+        assert_rows(ours, in_order(pair.rows(rows)))
+
+
+def test_the_deepest_stays_and_the_force_looks_the_same_way(pairs):
+    kept, _ = reduced(pairs)
+    for ours, pair in zip(kept, pairs, strict=True):
+        assert ours.separation.min() == pair.separation.min()
+        whole = total_force(pair.normal, pair.depth)
+        if np.linalg.norm(whole) > 1e-6 * np.maximum(pair.depth, 0.0).sum():
+            assert angle(total_force(ours.normal, ours.depth), whole) <= 1.0 + 1e-6
+    assert sum(map(len, kept)) < 0.4 * sum(map(len, pairs))
+    assert len(kept[-1]) < 400, "of 3000"
+
+
+def test_a_flat_lattice_keeps_its_rim(pairs):
+    """Of equal depths the corners are extremes, whatever the order of the rows."""
+    (kept,), _ = reduced([lattice(20)], betas=(10.0,))
+    assert len(kept) <= 7
+    corners = {(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)}
+    assert corners <= {(x, y) for x, y, _ in kept.point.tolist()}
+    rng = np.random.default_rng(3)
+    shuffled = lattice(20).rows(rng.permutation(400))
+    (again,), _ = reduced([shuffled], betas=(10.0,))
+    assert_rows(again, kept)
+
+
+def test_forces_that_hold_each_other_have_no_direction():
+    one = lattice(9)
+    both = Staged(*(np.concatenate([getattr(one, n), getattr(one, n)]) for n in FIELDS))
+    both.normal[81:] *= -1.0
+    both.feature_b[81:] += 1000
+    (kept,), scale = reduced([both], moment_matching=True, normal_matching=True)
+    both = led_by_a(both)
+    rows = kept_contacts(both.normal, both.middle, both.depth)
+    assert_rows(kept, in_order(both.rows(rows)))
+    np.testing.assert_array_equal(scale, [[1.0, 1.0]])
+
+
+def test_matched_normals_turn_all_alike_and_keep_depths(pairs):
+    plain, _ = reduced(pairs)
+    kept, _ = reduced(pairs, normal_matching=True)
+    turned = 0
+    for ours, before, pair in zip(kept, plain, pairs, strict=True):
+        assert len(ours) == len(before)
+        np.testing.assert_array_equal(ours.separation, before.separation)
+        np.testing.assert_array_equal(ours.feature_b, before.feature_b)
+        # One rotation of all normals keeps what they have among each other; middles stay where they are.
+        np.testing.assert_allclose(ours.normal @ ours.normal.T, before.normal @ before.normal.T, atol=1e-14)
+        np.testing.assert_allclose(ours.middle, before.middle, atol=1e-14)
+        whole = total_force(pair.normal, pair.depth)
+        if np.linalg.norm(whole) > 1e-6 * np.maximum(pair.depth, 0.0).sum():
+            assert angle(total_force(ours.normal, ours.depth), whole) < 1e-6
+            turned += int(angle(ours.normal[0], before.normal[0]) > 1e-3)
+            assert angle(ours.normal[0], before.normal[0]) < 1.0 + 1e-6
+    assert turned > 15
+
+
+def test_an_anchor_stands_for_all(pairs):
+    plain, _ = reduced(pairs)
+    kept, _ = reduced(pairs, anchor_contact=True)
+    anchors = 0
+    for ours, before, pair in zip(kept, plain, pairs, strict=True):
+        whole = total_force(pair.normal, pair.depth)
+        if len(before) == len(pair) or not whole.any():
+            assert_rows(ours, before)
+            continue
+        anchors += 1
+        assert_rows(ours.rows(slice(-1)), before)
+        weight = np.maximum(pair.depth, 0.0)
+        last = ours.rows(slice(-1, None))
+        np.testing.assert_allclose(last.normal[0], whole / np.linalg.norm(whole), atol=1e-12)
+        np.testing.assert_allclose(last.middle[0], weight @ pair.middle / weight.sum(), atol=1e-12)
+        np.testing.assert_allclose(last.depth, (weight**2).sum() / weight.sum(), rtol=1e-9)
+        assert last.depth[0] <= pair.depth.max()
+        assert (last.feature_a[0], last.feature_b[0], last.kind[0]) == (-2, -2, 3)
+    assert anchors > 30
+
+
+def test_scales_of_friction_keep_moment_and_force(pairs):
+    kept, scale = reduced(pairs, moment_matching=True)
+    matched = 0
+    for ours, (of_kept, of_anchor), pair in zip(kept, scale.astype(np.float64), pairs, strict=True):
+        if ours.kind[-1] != 3:
+            assert (of_kept, of_anchor) == (1.0, 1.0)
+            continue
+        axis, center = ours.normal[-1], ours.middle[-1]
+
+        def moment(of: Staged, axis=axis, center=center) -> np.ndarray:
+            arm = np.linalg.norm(np.cross(of.middle - center, axis), axis=1)
+            return np.maximum(of.depth, 0.0) * arm
+
+        weight = np.maximum(ours.depth, 0.0)
+        factor = np.append(np.full(len(ours) - 1, of_kept), of_anchor)
+        np.testing.assert_allclose((factor * weight).sum(), weight.sum(), rtol=1e-6)
+        wanted = moment(pair).sum() / np.maximum(pair.depth, 0.0).sum()
+        reached = (factor * moment(ours)).sum() / weight.sum()
+        assert of_anchor >= 0.0
+        if of_anchor > 1e-6:
+            np.testing.assert_allclose(reached, wanted, rtol=1e-5)
+            matched += 1
+        else:
+            assert reached <= wanted * (1.0 + 1e-6)
+    assert matched > 30
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"betas": ()}, "betas"),
+        ({"betas": (np.nan,)}, "betas"),
+        ({"betas": (1.0,) * 9}, "betas"),
+        ({"reduce_pairs": "hulls"}, "reduce_pairs"),
+    ],
+)
+def test_what_is_no_reduction_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        ContactOptions(reduce_contacts=True, **options).checked()
+
+
+@pytest.mark.parametrize("name", ["normal_matching", "moment_matching", "anchor_contact"])
+def test_how_to_reduce_needs_a_reduction(name):
+    with pytest.raises(InputError, match=f"{name} says how"):
+        ContactOptions(**{name: True}).checked()

@@ -1,0 +1,99 @@
+"""Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are made for all."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import warp as wp
+from warp._src import context
+
+from collidecli.engine.pipeline import ALWAYS
+from collidecli.engine.pipeline_builder import find_device, load_ahead
+from collidecli.engine.runtime import compilation as compiling
+from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.launch_queue import make_steps
+
+PATIENCE = 60.0
+"""[s] for what happens in a moment."""
+
+
+@kernel
+def first(number: wp.array[wp.int32]):
+    number[0] = 1
+
+
+@kernel
+def second(number: wp.array[wp.int32]):
+    number[0] = 2
+
+
+@kernel
+def third(number: wp.array[wp.int32]):
+    number[0] = 3
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The modules that Warp was asked for, and by which thread; a fresh set of threads."""
+    asked: list[tuple[wp.Module, int]] = []
+
+    def note(device, modules, max_workers):
+        asked.extend((module, threading.get_ident()) for module in modules)
+
+    monkeypatch.setattr(wp, "force_load", note)
+    compiling._loader.cache_clear()
+    yield asked
+    compiling._loader.cache_clear()
+
+
+def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
+    device = find_device("cpu")
+    begin_loading([first], device)
+    begin_loading([second], device)
+    load_kernels([third, second, first], device)
+    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second, third))
+    assert len({thread for module, thread in loaded if module is not third.module}) == 1
+    load_kernels([first, first], device)  # later ones are for Warp to look up
+    assert [module for module, _ in loaded[3:]] == [first.module]
+
+
+def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):
+    device = find_device("cpu")
+    load_ahead(device)
+    always = [make_steps, *ALWAYS]
+    load_kernels(always, device)
+    assert [module for module, _ in loaded] == [one.module for one in always]
+
+
+def test_what_does_not_compile_is_said(loaded, monkeypatch):
+    device = find_device("cpu")
+
+    def refuse(device, modules, max_workers):
+        if first.module in modules:
+            raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(wp, "force_load", refuse)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no such thing"):
+            load_kernels([second, first], device)
+    begin_loading([first], device)
+    with pytest.raises(RuntimeError, match="no such thing"):
+        load_kernels([second], device)
+
+
+def test_threads_share_what_they_make_of_the_headers(loaded, monkeypatch):
+    folders = set()
+    both = threading.Barrier(2)
+
+    def meet(device, modules, max_workers):
+        if len(modules) == 1:
+            both.wait(PATIENCE)
+            folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
+
+    monkeypatch.setattr(wp, "force_load", meet)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    load_kernels([first, second], find_device("cpu"))
+    assert len(folders) == 2
+    assert len({folder for _, folder in folders}) == 1

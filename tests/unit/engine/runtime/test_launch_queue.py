@@ -1,0 +1,110 @@
+"""Launches on the CPU are made together, in their order, with what they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import warp as wp
+
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime import launch_queue
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.launch_queue import MOST_STEPS
+from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.workspace import Workspace
+
+
+@wp.struct
+class Line:
+    slope: int
+    value: wp.array[wp.int32]
+
+
+@kernel
+def fill_line(start: int, line: Line):
+    thread = wp.tid()
+    line.value[thread] = start + line.slope * thread
+
+
+@kernel
+def add_up(one: wp.array[wp.int32], other: wp.array[wp.int32]):
+    thread = wp.tid()
+    other[thread] = other[thread] + one[thread]
+
+
+@pytest.fixture(params=["known Warp", "another Warp"])
+def workspace(request, monkeypatch):
+    if request.param == "another Warp":
+        monkeypatch.setattr(launch_queue, "KNOWN_WARP", ("0.",))
+    return Workspace(find_device("cpu"), 1 << 30)
+
+
+def line_of(workspace: Workspace, name: str, count: int, slope: int) -> Line:
+    return workspace.struct(Line, slope=slope, value=workspace.array(name, count, wp.int32))
+
+
+def test_each_launch_has_what_a_struct_held_then(workspace):
+    """One instance of a struct serves every launch, and is filled anew for each."""
+    lines = {3: "three", 5: "five", 7: "seven"}
+    for name in lines.values():
+        workspace.array(name, 4, wp.int32)  # an array that grew would make what is noted
+    for start in range(3):
+        for slope, name in lines.items():
+            workspace.launch(fill_line, 4, [start, line_of(workspace, name, 4, slope)])
+        line_of(workspace, "three", 4, 100)
+        for slope, name in lines.items():
+            found = workspace.host(workspace.array(name, 4, wp.int32), 4)
+            np.testing.assert_array_equal(found, start + slope * np.arange(4))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, MOST_STEPS])
+def test_launches_scans_and_copies_come_in_order(workspace, rounds):
+    total, one = (workspace.array(name, 100, wp.int32) for name in ("total", "one"))
+    workspace.fill(total, 0)
+    expected, copies = np.zeros(100, np.int64), []
+    for k in range(rounds):
+        count = 100 - k % 7
+        workspace.launch(fill_line, count, [k, line_of(workspace, "one", 100, 1)])
+        assert workspace.scan(one, count) == np.sum(k + np.arange(count))
+        workspace.launch(add_up, count, [one, total])
+        expected[:count] += np.cumsum(k + np.arange(count))
+        copies.append((workspace.copied(total, 100), expected.copy()))
+    workspace.finish()
+    for copy, wanted in copies:
+        np.testing.assert_array_equal(copy, wanted)
+
+
+@pytest.mark.parametrize("workspace", ["known Warp"], indirect=True)
+def test_nothing_is_made_before_it_is_asked_for(workspace):
+    value = workspace.array("value", 8, wp.int32)
+    workspace.fill(value, 7)
+    seen = value.numpy()[:8]
+    workspace.launch(fill_line, 8, [0, line_of(workspace, "value", 8, 1)])
+    np.testing.assert_array_equal(seen, 7)
+    workspace.finish()
+    np.testing.assert_array_equal(seen, np.arange(8))
+
+
+def test_an_array_that_grows_is_written_before_it_is_freed(workspace):
+    """What was noted for the old memory is made while that is there; nothing of it is kept."""
+    first = workspace.array("value", 64, wp.int32)
+    held = first.numpy()[:64]
+    workspace.launch(fill_line, 64, [0, line_of(workspace, "value", 64, 2)])
+    workspace.array("value", 100_000, wp.int32)
+    np.testing.assert_array_equal(held, 2 * np.arange(64))
+    workspace.launch(fill_line, 100_000, [0, line_of(workspace, "value", 100_000, 1)])
+    found = workspace.host(workspace.array("value", 100_000, wp.int32), 100_000)
+    np.testing.assert_array_equal(found, np.arange(100_000))
+
+
+def test_too_many_threads_are_refused(workspace):
+    arguments = [0, line_of(workspace, "value", 8, 1)]
+    workspace.launch(fill_line, 8, arguments)
+    with pytest.raises(ValueError, match="2147483648"):
+        workspace.launch(fill_line, 2 * (INDEX_LIMIT + 1), arguments)
+
+
+def test_a_copy_is_by_the_c_librarys_own(workspace):
+    assert launch_queue.COPY
+    copy = workspace.copied(workspace.array("empty", 1, wp.vec3f), 0)
+    assert copy.shape == (0, 3)

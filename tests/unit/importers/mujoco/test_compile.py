@@ -1,0 +1,324 @@
+"""What MuJoCo does not compile whole: what is left out and named, what is refused, and where assets are looked for."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import SceneOptions
+
+TETRAHEDRON = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+BODY = """<worldbody><geom name="floor" type="plane" size="1 1 1"/>
+<body name="b"><joint name="j"/><geom size="0.1"/><geom size="0.2" material="{material}"/></body></worldbody>"""
+GOOD = {
+    "sensor": '<sensor><jointpos name="s" joint="j"/></sensor>',
+    "actuator": '<actuator><motor name="m" joint="j"/></actuator>',
+    "tendon": '<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',
+    "equality": '<equality><joint joint1="j"/></equality>',
+    "custom": '<custom><tuple name="u"><element objtype="body" objname="b"/></tuple></custom>',
+    "keyframe": '<keyframe><key name="k" qpos="0.5" ctrl="1"/></keyframe>',
+}
+BAD = {
+    "sensor": ('<sensor><jointpos joint="none"/></sensor>', "sensors (1; MuJoCo says: unrecognized name 'none'"),
+    "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo says: unknown transmission"),
+    "tendon": (
+        '<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>',
+        "tendons (1; MuJoCo says: joint 'none'",
+    ),
+    "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo says: unknown element 'none'"),
+    "custom": (
+        '<custom><tuple name="u"><element objtype="body" objname="none"/></tuple></custom>',
+        "tuples (1; MuJoCo",
+    ),
+    "keyframe": ('<keyframe><key qpos="1 2"/></keyframe>', "keyframes (1; MuJoCo says: keyframe '': invalid qpos size"),
+}
+
+
+def write(folder, text, name="scene.xml"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def scene(parts, material=""):
+    return f"<mujoco>{BODY.format(material=material)}{''.join(parts)}</mujoco>"
+
+
+def loaded(path, **options):
+    builder = ModelBuilder()
+    return add_mjcf(builder, path, SceneOptions(**options)), builder.finalize()
+
+
+def same_geoms(ours, theirs):
+    fields = ("geom_type", "geom_size", "geom_pos", "geom_quat", "geom_bodyid", "body_weldid", "body_pos", "jnt_type")
+    for name in (*fields, "names"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
+
+
+def test_what_compiles_is_as_mujoco_loads_it():
+    path = "samples/02_humanoid/humanoid.xml"
+    compiled = compile_mjcf(path)
+    same_geoms(compiled.mj_model, mujoco.MjModel.from_xml_path(path))
+    assert compiled.warnings == ()
+
+
+@pytest.mark.parametrize("name", ["scene.xml", "scene.mjcf", "SCENE.XML"])
+def test_the_ending_does_not_move_the_files_around_it(tmp_path, name):
+    write(tmp_path, "<mujoco><worldbody><geom size='2'/></worldbody></mujoco>", "parts/a.xml")
+    write(tmp_path, TETRAHEDRON, "parts/m.obj")
+    text = mesh_scene("m.obj", compiler='meshdir="parts"', **FITTED)
+    path = write(tmp_path, text.replace("<asset>", '<include file="parts/a.xml"/><asset>'), name)
+    imported, model = loaded(path)
+    assert sorted(t.label for t in model.shapes.types()) == ["box", "plane", "sphere"]
+    assert len(imported.files) == 3
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
+    text, words = BAD[bad]
+    parts = [text if name == bad else part for name, part in GOOD.items() if bad != "actuator" or name != "keyframe"]
+    compiled = compile_mjcf(write(tmp_path, scene(parts)))
+    (warning,) = compiled.warnings
+    assert warning.startswith("left out, as contacts do not need it and it does not compile: ")
+    assert warning.split("compile: ")[1].startswith(words)
+    assert ";" not in warning.split("MuJoCo says")[1], "something else was left out too"
+    mj_model = compiled.mj_model
+    held = {"sensor": mj_model.nsensor, "actuator": mj_model.nu, "tendon": mj_model.ntendon, "equality": mj_model.neq}
+    held |= {"custom": mj_model.ntuple, "keyframe": mj_model.nkey}
+    assert {name: bool(count) for name, count in held.items()} == {
+        name: name != bad and not (name == "keyframe" and bad == "actuator") for name in held
+    }
+    assert mj_model.ngeom == 3
+
+
+def test_several_things_are_named_in_one_warning(tmp_path):
+    compiled = compile_mjcf(write(tmp_path, scene(text for text, _ in BAD.values())))
+    assert len(compiled.warnings) == 1
+    for _, words in BAD.values():
+        assert words in compiled.warnings[0]
+
+
+def test_keyframes_that_fit_are_kept_and_lose_their_controls_with_the_actuators(tmp_path):
+    keys = '<keyframe><key name="x" qpos="1 2"/><key name="y" qpos="0.25" ctrl="3"/></keyframe>'
+    imported, model = loaded(write(tmp_path, scene([BAD["actuator"][0], keys])))
+    assert "actuators (1;" in imported.warnings[0]
+    assert "keyframes (1;" in imported.warnings[0]
+    motion = imported.motion(model)
+    assert motion is not None
+    assert imported.mj_model.key_qpos.tolist() == [[0.25]]
+    assert motion.read(range(1)).shape == (1, 1, 1, 7)
+
+
+@pytest.mark.parametrize("material", ["none", "m"])
+def test_missing_looks(tmp_path, material):
+    looks = '<asset><texture name="t" type="2d" file="none.png"/><material name="m" texture="t"/></asset>'
+    compiled = compile_mjcf(write(tmp_path, scene([looks], material)))
+    assert "textures and materials (2;" in compiled.warnings[0]
+    assert compiled.mj_model.ngeom == 3
+
+
+@pytest.mark.parametrize("inertial", ["", '<inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/>'])
+def test_bodies_without_a_sound_inertia(tmp_path, inertial):
+    inner = '<body pos="0 1 0"><joint/><geom size="1"/></body>'
+    body = f'<body name="a" pos="1 2 3"><joint/>{inertial}{inner}</body>'
+    imported, model = loaded(write(tmp_path, f"<mujoco><worldbody>{body}</worldbody></mujoco>"))
+    assert "inertias (2; MuJoCo says" in imported.warnings[0]
+    np.testing.assert_array_equal(model.bodies.pose[:, :3], [[1, 2, 3], [1, 3, 3]])
+
+
+MESH = """<mujoco><compiler {compiler}/><asset><mesh name="m" file="{file}"/></asset><worldbody>
+<geom name="floor" type="plane" size="1 1 1"/>
+<body name="b"><freejoint {joint}/><geom type="mesh" mesh="m" {masks}/><geom {name} type="{type}" {mesh} size="0.1"/>
+</body></worldbody></mujoco>"""
+SEEN = 'contype="0" conaffinity="0"'
+
+
+def mesh_scene(file="m.obj", masks=SEEN, joint="", kind="sphere", mesh="", name="", compiler=""):
+    return MESH.format(file=file, masks=masks, joint=joint, type=kind, mesh=mesh, name=name, compiler=compiler)
+
+
+def test_a_missing_mesh_that_is_only_seen_changes_no_name(tmp_path):
+    write(tmp_path, TETRAHEDRON, "m.obj")
+    whole, model = loaded(write(tmp_path, mesh_scene()))
+    broken, without = loaded(write(tmp_path, mesh_scene("gone.obj")))
+    assert whole.warnings == ()
+    assert "meshes that are only seen (1; MuJoCo says: Error opening file" in broken.warnings[0]
+    assert "gone.obj" in broken.warnings[0]
+    assert model.shapes.path == without.shapes.path == ("floor", "b/geom#2")
+    assert whole.left_out == broken.left_out == ("b/geom#1",)
+
+
+def test_a_missing_mesh_of_a_frame_that_follows_inertia_is_refused(tmp_path):
+    """qpos would mean something else with another inertia."""
+    with pytest.raises(InputError, match=r"gone\.obj"):
+        loaded(write(tmp_path, mesh_scene("gone.obj", joint='align="true"')))
+
+
+@pytest.mark.parametrize(("masks", "shown"), [("", "a geom of body 'b'"), ('name="hull"', "geom 'hull'")])
+def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, shown):
+    with pytest.raises(InputError, match=rf"{shown} collides, and its file 'gone\.obj' cannot be used") as refusal:
+        loaded(write(tmp_path, mesh_scene("gone.obj", masks)))
+    assert refusal.value.where.endswith("scene.xml")
+    assert "--asset-map" in refusal.value.fix
+
+
+def test_a_pair_makes_a_mesh_collide(tmp_path):
+    text = mesh_scene("gone.obj", SEEN + ' name="g"').replace(
+        "</mujoco>", '<contact><pair geom1="g" geom2="floor"/></contact></mujoco>'
+    )
+    with pytest.raises(InputError, match="geom 'g' collides"):
+        loaded(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (scene(['<contact><exclude body1="b" body2="none"/></contact>']), "body 'none' not found"),
+        (scene(["<sensor><none/></sensor>"]), "unrecognized element"),
+        (scene(['<extension><plugin plugin="none.none"/></extension>']), "plugin none.none not found"),
+        ("<mujoco><worldbody>", "MuJoCo cannot compile"),
+    ],
+)
+def test_what_contacts_need_is_refused_in_the_compilers_words(tmp_path, text, words, capfd):
+    with pytest.raises(InputError, match=words):
+        compile_mjcf(write(tmp_path, text))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'<mujoco><worldbody><geom name="ball\xe9" size="1"/></worldbody></mujoco>',
+        b'<mujoco><worldbody><body name="\xe9"><geom size="1"/></body></worldbody></mujoco>',
+        b'<mujoco><asset><mesh file="\xe9.obj"/></asset></mujoco>',
+    ],
+)
+def test_names_that_are_no_text(tmp_path, text):
+    path = tmp_path / "scene.xml"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=r"not UTF-8: b'.*\\xe9") as refusal:
+        compile_mjcf(path)
+    assert refusal.value.where == str(path)
+
+
+def test_a_comment_in_another_encoding_is_none_of_our_business(tmp_path):
+    path = tmp_path / "scene.xml"
+    path.write_bytes(b"<!-- 45\xb0 --><mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    assert compile_mjcf(path).mj_model.ngeom == 1
+
+
+def test_a_scene_to_simulate_is_refused_whole(tmp_path):
+    with pytest.raises(InputError, match="unknown transmission"):
+        compile_mjcf(write(tmp_path, scene([BAD["actuator"][0]])), strict=True)
+
+
+def test_limits_that_are_none(tmp_path):
+    joint = '<joint type="ball" range="1 2" limited="true"/>'
+    text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
+    compiled = compile_mjcf(write(tmp_path, text))
+    assert "joint limits (1; MuJoCo says: range[0] should be 0 in ball joint" in compiled.warnings[0]
+    assert compiled.mj_model.nq == 4
+
+
+def test_sizes_that_are_too_small(tmp_path):
+    compiled = compile_mjcf(write(tmp_path, scene(['<size memory="1"/>'])))
+    assert "sizes of memory (1; MuJoCo says" in compiled.warnings[0]
+
+
+FITTED = {"kind": "box", "mesh": 'mesh="m"'}
+
+
+@pytest.mark.parametrize(
+    ("file", "compiler", "asset_map"),
+    [
+        ("parts/m.obj", "", ()),
+        ("m.obj", 'meshdir="parts"', ()),
+        ("m.obj", 'assetdir="parts"', ()),
+        ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot=<here>/parts",)),
+        ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot/=<here>/parts/",)),
+        ("/home/nobody/parts/m.obj", "", ("/home/no=<here>", "/home=<here>/x", "/home/nobody=<here>")),
+        ("/home/parts/m.obj", "", ("/home/pa=<here>/parts", "/home=<here>")),
+        ("/home/nobody/parts/m.obj", "", ("/home/nobody=<here>/x", "/home/nobody/parts=<here>/parts")),
+        ("package://robot/parts/m.obj", "", ("package://robot=<here>",)),
+        ("package://parts/m.obj", "", ("package://=<here>",)),
+        ("m.obj", 'meshdir="/home/nobody/parts"', ("/home/nobody=<here>",)),
+        ("m.obj", 'meshdir="/home/nobody"', ("/home/nobody/m.obj=<here>/parts/m.obj",)),
+        ("/x/m.obj", 'meshdir="parts" strippath="true"', ()),
+        ("/x/m.obj", 'meshdir="parts" strippath="true"', ("/y=<here>",)),
+        ("/x/m.obj", 'meshdir="parts" strippath="true"', ("/x=<here>/parts",)),
+        ("/x/m.obj", 'meshdir="/home/nobody/parts" strippath="true"', ("/home/nobody=<here>",)),
+    ],
+)
+def test_where_assets_are_looked_for(tmp_path, file, compiler, asset_map):
+    """A box that MuJoCo fits to a mesh collides and depends on its file."""
+    asset = write(tmp_path, TETRAHEDRON, "parts/m.obj")
+    path = write(tmp_path, mesh_scene(file, compiler=compiler, **FITTED))
+    entries = tuple(entry.replace("<here>", str(tmp_path)) for entry in asset_map)
+    imported, model = loaded(path, asset_map=entries)
+    assert [t.label for t in model.shapes.types()] == ["plane", "box"]
+    assert [str(path), str(asset)] == [str(p) for p in imported.files]
+    assert all("asset map" in warning for warning in imported.warnings)
+
+
+def test_textures_and_their_sides_are_mapped(tmp_path):
+    looks = [
+        '<texture name="t" type="cube" fileup="/gone/t.png"/>',
+        '<texture name="u" type="2d" file="/gone/t.png"/>',
+        '<hfield name="h" file="/gone/t.png" size="1 1 1 1"/>',
+    ]
+    for look in looks:
+        path = write(tmp_path, scene([f"<asset>{look}</asset>"]))
+        (warning,) = compile_mjcf(path, options=SceneOptions(asset_map=("/gone=/elsewhere",))).warnings
+        assert "/elsewhere/t.png" in warning
+
+
+def test_an_entry_of_the_asset_map_that_fits_nothing_is_told(tmp_path):
+    write(tmp_path, TETRAHEDRON, "m.obj")
+    imported, _ = loaded(write(tmp_path, mesh_scene()), asset_map=("/a=/b",))
+    assert imported.warnings == ("asset map: no asset's path begins with '/a'",)
+
+
+@pytest.mark.parametrize("entry", ["/a", "=/b", "/a="])
+def test_an_entry_of_the_asset_map_must_be_whole(tmp_path, entry):
+    with pytest.raises(InputError, match="OLD=NEW"):
+        loaded(write(tmp_path, mesh_scene()), asset_map=(entry,))
+
+
+def test_a_scene_given_as_text(tmp_path):
+    asset = write(tmp_path, TETRAHEDRON, "parts/m.obj")
+    text = mesh_scene("parts/m.obj", **FITTED)
+    compiled = compile_mjcf("demo.h5: /data", text, folder=str(tmp_path))
+    builder = ModelBuilder()
+    imported = add_compiled(builder, compiled, SceneOptions())
+    assert builder.finalize().shapes.path == ("floor", "b/geom#2")
+    assert (imported.text, imported.files) == (text, (str(asset),))
+    with pytest.raises(InputError, match=r"demo\.h5: /data: .*collides") as refusal:
+        compile_mjcf("demo.h5: /data", text, folder=str(tmp_path / "parts"))
+    assert "m.obj" in refusal.value.what
+
+
+@pytest.mark.parametrize("element", ['<include file="x.xml"/>', '<asset><model name="m" file="x.xml"/></asset>'])
+def test_a_scene_given_as_text_stands_for_itself(element):
+    with pytest.raises(InputError, match="other files"):
+        compile_mjcf("demo.h5", f"<mujoco>{element}</mujoco>")
+
+
+def test_a_scene_of_another_machine_keeps_what_its_states_need():
+    """As a recording carries it: looks are nowhere, actuators and coordinates are all there."""
+    text = """<mujoco><compiler meshdir="/home/nobody/meshes" texturedir="/home/nobody/textures"/><asset>
+    <mesh name="look" file="link.stl"/><texture name="wood" type="cube" file="/home/nobody/wood.png"/>
+    <material name="wood" texture="wood"/></asset><worldbody><body name="link"><joint name="j"/>
+    <geom name="hull" type="box" size="0.1 0.1 0.1"/>
+    <geom name="look" type="mesh" mesh="look" material="wood" contype="0" conaffinity="0"/></body></worldbody>
+    <actuator><motor name="m" joint="j"/></actuator><sensor><jointpos joint="j"/></sensor></mujoco>"""
+    compiled = compile_mjcf("demo.hdf5: /data/demo_0", text)
+    mj_model = compiled.mj_model
+    assert (mj_model.nq, mj_model.nu, mj_model.nsensor, mj_model.ngeom) == (1, 1, 1, 2)
+    assert (mj_model.nmesh, mj_model.nmat) == (0, 0)
+    (warning,) = compiled.warnings
+    assert "textures and materials (2; MuJoCo says: Error opening file '/home/nobody/wood.png'" in warning
+    assert "meshes that are only seen (1; MuJoCo says: Error opening file '/home/nobody/meshes/link.stl'" in warning

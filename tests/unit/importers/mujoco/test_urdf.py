@@ -1,0 +1,221 @@
+"""URDF by MuJoCo's parser: links, shapes, names, who may touch whom, where the links are."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from collidecli.commands.scenes import load_scene
+from collidecli.errors import InputError
+from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.importers.mujoco.urdf import is_urdf
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filter_explanation import explain
+from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.shape_types import ShapeType
+from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
+
+BOX = '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
+ROD = '<collision><geometry><cylinder radius="0.1" length="0.5"/></geometry></collision>'
+TIP = '<collision name="fingertip"><geometry><sphere radius="0.3"/></geometry></collision>'
+PILL = '<collision><geometry><capsule radius="0.1" length="0.5"/></geometry></collision>'
+LOOKS = '<visual><geometry><mesh filename="package://looks/none.dae"/></geometry></visual>'
+
+
+def link(name, *elements):
+    return f'<link name="{name}">{"".join(elements)}</link>'
+
+
+def joint(name, kind, parent, child, xyz="0 0 1", rpy="0 0 0", axis="0 0 1"):
+    return (
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/><limit lower="-1" upper="1" effort="1"/></joint>'
+    )
+
+
+ARM = f"""<?xml version="1.0"?>
+<!-- <mujoco> is not its root -->
+<robot name="arm">
+{link("base", LOOKS, BOX, TIP, ROD)}{link("upper", ROD)}{link("lower", LOOKS, PILL)}
+{link("hand", BOX)}{link("tool", BOX)}
+{joint("shoulder", "revolute", "base", "upper")}{joint("elbow", "prismatic", "upper", "lower", axis="1 0 0")}
+{joint("weld", "fixed", "lower", "hand", "0.5 0 0", "0.3 -0.4 1.5")}{joint("grip", "continuous", "hand", "tool")}
+</robot>"""
+
+
+def load(folder, text, name="robot.urdf", **options):
+    path = folder / name
+    path.write_text(text)
+    builder = ModelBuilder()
+    return add_mjcf(builder, path, SceneOptions(**options)), builder.finalize()
+
+
+def named_pairs(model):
+    return {tuple(sorted((model.shapes.path[a], model.shapes.path[b]))) for a, b in allowed_pairs(model, 0).tolist()}
+
+
+def test_links_shapes_and_names(tmp_path):
+    imported, model = load(tmp_path, ARM)
+    assert model.shapes.path == (
+        *("base/collision#0", "fingertip", "base/collision#2"),
+        *("upper/collision#0", "lower/collision#0", "hand/collision#0", "tool/collision#0"),
+    )
+    assert [t.label for t in model.shapes.types()] == [
+        *("box", "sphere", "cylinder", "cylinder", "capsule", "box", "box")
+    ]
+    np.testing.assert_allclose(model.shapes.size[:3], [[0.1, 0.2, 0.3], [0.3, 0, 0], [0.1, 0.25, 0]])
+    np.testing.assert_allclose(model.shapes.size[4], [0.1, 0.25, 0])
+    assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
+    assert model.shapes.body.tolist() == [-1, -1, -1, 1, 2, 3, 4]
+    assert imported.warnings == ()
+    assert imported.kinematics.coordinate_count == 3
+
+
+def test_poses_are_the_joints_origins(tmp_path):
+    """The frames by hand: URDF's rpy is about fixed axes, x first."""
+    imported, model = load(tmp_path, ARM)
+    np.testing.assert_allclose(model.shapes.pose[0, :3], [0, 0, 0.1], atol=1e-12)
+    turn = Rotation.from_quat(model.shapes.pose[0, 3:]).as_rotvec()
+    np.testing.assert_allclose(turn, [0, 0, 1], atol=1e-12)
+    poses = imported.kinematics.poses(np.array([[0.5, 0.25, -2.0]]))[0]
+    frame = np.eye(4)
+    steps = [
+        ([0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0.5]),
+        ([0, 0, 1], [0, 0, 0], [0.25, 0, 0], [0, 0, 0]),
+        ([0.5, 0, 0], [0.3, -0.4, 1.5], [0, 0, 0], [0, 0, 0]),
+        ([0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, -2.0]),
+    ]
+    for body, (xyz, rpy, slide, turn) in enumerate(steps, 1):
+        for place, rotation in ((xyz, Rotation.from_euler("xyz", rpy)), (slide, Rotation.from_rotvec(turn))):
+            step = np.eye(4)
+            step[:3, :3], step[:3, 3] = rotation.as_matrix(), place
+            frame = frame @ step
+        np.testing.assert_allclose(poses[body, :3], frame[:3, 3], atol=1e-12)
+        found = Rotation.from_quat(poses[body, 3:]).as_matrix()
+        np.testing.assert_allclose(found, frame[:3, :3], atol=1e-12)
+
+
+BASE = ("base/collision#0", "base/collision#2", "fingertip")
+UPPER, LOWER, HAND, TOOL = (f"{name}/collision#0" for name in ("upper", "lower", "hand", "tool"))
+
+
+def test_who_may_touch_whom(tmp_path):
+    """By hand: neighbours do not, but MuJoCo has no such rule for a base that is fixed to the world; the hand is
+    welded to the lower arm, so it is the upper arm's neighbour, and the tool is the lower arm's."""
+    imported, model = load(tmp_path, ARM)
+    expected = {tuple(sorted((base, other))) for base in BASE for other in (UPPER, LOWER, HAND, TOOL)}
+    assert named_pairs(model) == expected | {tuple(sorted((UPPER, TOOL)))}
+    assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
+    verdict = explain(model, model.shapes.path.index(LOWER), model.shapes.path.index(HAND))
+    assert verdict.rule == "welded into one body, 'lower'"
+
+
+def test_a_floating_base_has_neighbours(tmp_path):
+    floating = joint("float", "floating", "world", "base")
+    imported, model = load(tmp_path, ARM.replace("</robot>", '<link name="world"/>' + floating + "</robot>"))
+    expected = {tuple(sorted((base, other))) for base in BASE for other in (LOWER, HAND, TOOL)}
+    assert named_pairs(model) == expected | {tuple(sorted((UPPER, TOOL)))}
+    assert imported.kinematics.coordinate_count == 7 + 3
+    assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
+
+
+@pytest.mark.parametrize(("name", "text"), [("robot.xml", ARM), ("robot.urdf", ARM), ("ROBOT.URDF", ARM)])
+def test_the_root_element_decides(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert load_scene([tmp_path / name], None).model.shapes.path[0] == "base/collision#0"
+
+
+@pytest.mark.parametrize(
+    ("text", "urdf"),
+    [
+        (b"<robot>", True),
+        (b'\xef\xbb\xbf<?xml version="1.0"?>\n<!-- <mujoco/> -->\n<robot name="a"/>', True),
+        (b"<!DOCTYPE robot><robot/>", True),
+        (b"<!-- <robot> --><mujoco/>", False),
+        (b"<robots/>", False),
+        (b"<mujoco><robot/></mujoco>", False),
+        (b"<!-- <robot>", False),
+        (b"", False),
+    ],
+)
+def test_what_is_a_urdf(text, urdf):
+    assert is_urdf(text) is urdf
+
+
+JOINTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "planar": 3, "spherical": 4, "fixed": 0}
+
+
+@pytest.mark.parametrize(("kind", "coordinates"), JOINTS.items())
+def test_joints(tmp_path, kind, coordinates):
+    text = f'<robot name="r">{link("a", BOX)}{link("b", BOX)}{joint("j", kind, "a", "b")}</robot>'
+    imported, _ = load(tmp_path, text)
+    assert imported.kinematics.coordinate_count == coordinates
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            link("a", BOX) + link("b", BOX) + joint("j", "floating", "a", "b"),
+            "free joint can only be used on top level",
+        ),
+        (link("a", BOX) + link("b", BOX) + joint("j", "bent", "a", "b"), "invalid joint type"),
+        (link("a", BOX) + link("a", BOX), "repeated URDF name"),
+        (link("a", BOX) + link("b") + joint("j", "fixed", "a", "b") + joint("k", "fixed", "b", "a"), "body not found"),
+        (link("a", "<collision><geometry><cone radius='1'/></geometry></collision>"), "geometry"),
+    ],
+)
+def test_what_mujoco_refuses(tmp_path, text, words, capfd):
+    with pytest.raises(InputError, match=words) as refusal:
+        load(tmp_path, f'<robot name="r">{text}</robot>')
+    assert "robot.urdf" in refusal.value.where
+    assert capfd.readouterr() == ("", "")
+
+
+def test_colliding_meshes(tmp_path):
+    mesh = '<collision><geometry><mesh filename="package://arm/hull.stl"/></geometry></collision>'
+    text = f'<robot name="r">{link("a", BOX, mesh)}</robot>'
+    with pytest.raises(InputError, match=r"collides, and its file 'package://arm/hull\.stl' cannot be used"):
+        load(tmp_path, text)
+    (tmp_path / "hull.dae").write_text("<COLLADA/>")
+    with pytest.raises(InputError, match=r"its file '.*hull\.dae' cannot be used: no decoder") as refusal:
+        load(tmp_path, text.replace(".stl", ".dae"), asset_map=(f"package://arm={tmp_path}",))
+    assert "STL, OBJ, MSH" in refusal.value.fix
+    (tmp_path / "hull.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
+    imported, model = load(tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",))
+    assert model.shapes.path == ("a/collision#0", "a/collision#1")
+    assert model.shapes.types()[1] is ShapeType.CONVEX_MESH
+    pose = model.shapes.pose[1]
+    corners = model.hulls[0].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T + pose[:3]
+    authored = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    corners = corners[np.lexsort(np.round(corners, 6).T[::-1])]
+    np.testing.assert_allclose(corners, authored, atol=1e-6)
+    assert imported.files[1:] == (str(tmp_path / "hull.obj"),)
+
+
+def test_mujocos_own_element(tmp_path):
+    """Its options count; visual elements that it keeps are left out, and a missing mesh of one is told."""
+    own = (
+        '<mujoco><compiler discardvisual="false" fusestatic="true"/><option><flag contact="disable"/></option></mujoco>'
+    )
+    imported, model = load(tmp_path, ARM.replace('<robot name="arm">', '<robot name="arm">' + own))
+    assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
+    assert model.shapes.path[0] == "base/collision#0"
+    assert imported.left_out == ("base/visual#0", "lower/visual#0")
+    assert "meshes that are only seen (2;" in imported.warnings[0]
+    assert not named_pairs(model)
+
+
+def test_links_without_mass_and_mimicking_joints(tmp_path):
+    text = f"""<robot name="r">{link("a", BOX)}{link("empty")}{link("b", BOX)}{joint("j", "revolute", "a", "empty")}
+    {joint("k", "revolute", "empty", "b").replace("</joint>", '<mimic joint="j" multiplier="2"/></joint>')}</robot>"""
+    imported, model = load(tmp_path, text)
+    assert "inertias (3;" in imported.warnings[0]
+    assert model.bodies.path == ("a", "empty", "b")
+
+
+def test_a_name_given_twice(tmp_path):
+    """MuJoCo keeps the first, and says so on stderr; the second is named by its link."""
+    text = f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
+    _, model = load(tmp_path, text)
+    assert model.shapes.path == ("fingertip", "b/collision#0")

@@ -1,0 +1,235 @@
+"""Motion files of humanoid trackers and retargeters, made by stepping MuJoCo, over a robot in USD and in MJCF."""
+
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.importers.recordings import humanoid_motion
+from collidecli.importers.recordings.articulation_motion import ArticulationMotion
+from collidecli.importers.recordings.humanoid_motion import BodyPoseMotion
+from collidecli.importers.recordings.kinds import kind_of
+from collidecli.scene.run_options import RecordingOptions
+from tests.support.named_recordings import ROBOT, Demo, stepped, target_of
+from tests.support.twin_robots import write_twins
+
+FRAMES = 9
+WXYZ = [0, 1, 2, 6, 3, 4, 5]
+
+
+@pytest.fixture
+def twins(tmp_path):
+    return write_twins(tmp_path, ROBOT, seed=4)
+
+
+def body_arrays(demo: Demo, order: str = "wxyz", names: bool = True) -> dict:
+    """As trackers of Isaac Lab 2 save them; robots only, as there, and the root first."""
+    bodies = [name for name in demo.poses if name != "puck"]
+    poses = np.stack([demo.poses[name] for name in bodies], axis=1).astype(np.float32)
+    poses = poses[..., WXYZ] if order == "wxyz" else poses
+    out = {"fps": np.array([50]), "body_pos_w": poses[..., :3], "body_quat_w": poses[..., 3:]}
+    out |= {"joint_pos": demo.joints.astype(np.float32), "joint_vel": np.zeros_like(demo.joints)}
+    return out | ({"body_names": np.array(bodies)} if names else {})
+
+
+def root_arrays(demo: Demo) -> dict:
+    """As retargeters from AMASS save them."""
+    return {
+        "fps": 50.0,
+        "root_pos": demo.root[:, :3],
+        "root_rot": demo.root[:, 3:],
+        "dof_pos": demo.joints,
+        "dof_names": np.array(demo.names),
+    }
+
+
+def csv_rows(demo: Demo) -> np.ndarray:
+    """As LAFAN1 is retargeted by Unitree: 3 + 4 + n numbers a row, quaternions xyzw."""
+    return np.concatenate([demo.root, demo.joints], axis=1)
+
+
+def npz(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def csv(path, rows, header=""):
+    np.savetxt(path, rows, delimiter=",", fmt="%.9f", header=header, comments="")
+    return path
+
+
+def opened(path, target, **options):
+    assert kind_of(path).NAME == "humanoid-motion"
+    motion = humanoid_motion.open_motion(str(path), target, RecordingOptions(**options))
+    assert isinstance(motion, (ArticulationMotion, BodyPoseMotion))
+    return motion
+
+
+def check(motion, target, demo: Demo, tolerance=1e-6, rate=50.0):
+    np.testing.assert_allclose(motion.time, np.arange(FRAMES) / rate)
+    poses = motion.read(range(FRAMES))[:, 0]
+    for k, body in enumerate(target.model.bodies.path):
+        name = body.rsplit("/", 1)[-1]
+        truth = demo.poses[name] if name != "puck" else np.tile(target.model.bodies.pose[k], (FRAMES, 1))
+        np.testing.assert_allclose(poses[:, k, :3], truth[:, :3], atol=tolerance)
+        sign = np.sign(np.sum(poses[:, k, 3:] * truth[:, 3:], axis=1, keepdims=True))
+        np.testing.assert_allclose(poses[:, k, 3:] * sign, truth[:, 3:], atol=tolerance)
+    np.testing.assert_array_equal(motion.read(range(1, 8, 3)), motion.read(range(FRAMES))[1:8:3])
+    assert len(motion.warnings) >= 1
+    assert "'/World/puck'" in motion.warnings[-1] or "'puck'" in motion.warnings[-1]
+
+
+@pytest.mark.parametrize("order", ["wxyz", "xyzw"])
+@pytest.mark.parametrize("scene", ["usd", "mjcf"])
+def test_poses_of_bodies(tmp_path, twins, scene, order):
+    demo, target = stepped(twins, FRAMES), target_of(getattr(twins, scene))
+    path = npz(tmp_path / "m.npz", **body_arrays(demo, order))
+    check(opened(path, target, quaternion_order=order), target, demo)
+    facts = humanoid_motion.describe(str(path))
+    assert (facts.frames, facts.worlds, facts.bodies[0]) == (FRAMES, 1, "base")
+    assert facts.needs == ("--quaternion-order",)
+    assert facts.end == pytest.approx((FRAMES - 1) / 50.0)
+
+
+def test_the_file_says_its_order(tmp_path, twins):
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    path = npz(tmp_path / "m.npz", **body_arrays(demo), quaternion_order="wxyz")
+    check(opened(path, target), target, demo)
+    arrays = root_arrays(demo)
+    arrays["root_quat_xyzw"] = arrays.pop("root_rot")
+    check(opened(npz(tmp_path / "r.npz", **arrays), target), target, demo)
+
+
+def test_bodies_without_names(tmp_path, twins):
+    """Named by an option, or by joints: the first body is then the root."""
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    path = npz(tmp_path / "m.npz", **body_arrays(demo, names=False))
+    names = tuple(name for name in demo.poses if name != "puck")
+    check(opened(path, target, quaternion_order="wxyz", body_names=names), target, demo)
+    motion = opened(path, target, quaternion_order="wxyz", joint_names=demo.names)
+    check(motion, target, demo)
+    assert "the first is taken as the root" in motion.warnings[0]
+    with pytest.raises(InputError, match=r"5 bodies are recorded, and no names are given\n +give --body-names in the"):
+        opened(path, target, quaternion_order="wxyz")
+
+
+@pytest.mark.parametrize("order", ["xyzw", "wxyz"])
+def test_root_and_joints(tmp_path, twins, order):
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    arrays = root_arrays(demo)
+    if order == "wxyz":
+        arrays["root_rot"] = arrays["root_rot"][:, [3, 0, 1, 2]]
+    path = npz(tmp_path / "m.npz", **arrays)
+    check(opened(path, target, quaternion_order=order), target, demo, 1e-9)
+
+
+def test_csv_without_a_header(tmp_path, twins):
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    path = csv(tmp_path / "m.csv", csv_rows(demo))
+    check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
+    assert humanoid_motion.describe(str(path)).needs == ("--quaternion-order", "--fps", "--joint-names")
+
+
+@pytest.mark.parametrize(
+    "root", ["x,y,z,qx,qy,qz,qw", "root_pos_x,root_pos_y,root_pos_z,root_quat_x,root_quat_y,root_quat_z,root_quat_w"]
+)
+def test_csv_with_a_header(tmp_path, twins, root):
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    path = csv(tmp_path / "m.csv", csv_rows(demo), f"{root},{','.join(demo.names)}")
+    check(opened(path, target, fps=30.0), target, demo, 1e-7, 30.0)
+    timed = np.concatenate([np.arange(FRAMES)[:, None] / 30.0, csv_rows(demo)[:, WXYZ + list(range(7, 11))]], axis=1)
+    root = "x,y,z,qw,qx,qy,qz"
+    path = csv(tmp_path / "n.csv", timed, f"time,{root},{','.join(demo.names)}")
+    np.testing.assert_allclose(opened(path, target).read(range(FRAMES))[:, 0, 0], demo.root, atol=1e-7)
+    assert humanoid_motion.describe(str(path)).needs == ()
+
+
+def change(key, value):
+    return lambda arrays: arrays.__setitem__(key, value(arrays) if callable(value) else value)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "change_it", "options", "message"),
+    [
+        (
+            root_arrays,
+            None,
+            {"quaternion_order": ""},
+            r"in which order .*\n +give --quaternion-order wxyz or xyzw; Unit",
+        ),
+        (root_arrays, change("quaternion_order", "zyxw"), {}, "the quaternion order is 'zyxw'"),
+        (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +leave --quaternion-order out"),
+        (root_arrays, lambda a: a.pop("fps"), {}, "does not say when its frames are"),
+        (root_arrays, change("fps", 0.0), {}, "0 frames a second|does not say when"),
+        (root_arrays, change("fps", np.arange(3)), {}, r"m.npz: fps: is int64\[3\], not one number"),
+        (root_arrays, lambda a: a.pop("dof_names"), {}, "4 joints are recorded, and no names are given"),
+        (root_arrays, change("dof_names", np.array(["a", "b", "c", "d"])), {}, "has no joint 'a', 'b', 'c', 'd'"),
+        (root_arrays, change("dof_names", np.zeros(4)), {}, r"m.npz: dof_names: is float64\[4\], not names"),
+        (root_arrays, None, {"joint_names": ("a",)}, "leave --joint-names out"),
+        (
+            root_arrays,
+            change("dof_pos", lambda a: a["dof_pos"][:-1]),
+            {},
+            "unequally many frames: root_pos 9, root_rot 9",
+        ),
+        (
+            root_arrays,
+            change("root_rot", lambda a: a["root_rot"][:, :3]),
+            {},
+            r"root_rot: is float64\[9, 3\], not floats",
+        ),
+        (root_arrays, change("root_pos", np.zeros((9, 3), int)), {}, r"root_pos: is int64\[9, 3\], not floats"),
+        (root_arrays, change("root_pos", np.array([[None] * 3] * 9)), {}, "pickled objects"),
+        (body_arrays, change("body_names", np.array(list("abcde"))), {}, "the scene has no body 'a' and 4 more"),
+        (body_arrays, change("body_quat_w", lambda a: a["body_quat_w"][:, :2]), {}, "of unequally many bodies"),
+    ],
+)
+def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message):
+    held = arrays(stepped(twins, FRAMES))
+    if change_it is not None:
+        change_it(held)
+    path = npz(tmp_path / "m.npz", **held)
+    with pytest.raises(InputError, match=message):
+        opened(path, target_of(twins.usd), **{"quaternion_order": "xyzw", **options})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2,3,0,0,0,1\n1,2,3\n", "the rows cannot be read"),
+        ("1,2,3,0,0,0,1\n1,2,x,0,0,0,1\n", "the rows cannot be read: could not convert string 'x'"),
+        ("x,y,z,qx,qy,qz,qw\n", "has no frames"),
+        ("x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0\n", r"quaternions are wxyz\n +leave --quaternion-order out"),
+        ("1,2,3,0,0,0,1,7\n", "1 joints are recorded, and no names are given"),
+    ],
+)
+def test_refusals_of_text(tmp_path, twins, text, message):
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        opened(tmp_path / "m.csv", target_of(twins.usd), quaternion_order="xyzw", fps=30.0)
+
+
+@pytest.mark.parametrize("text", ["a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n", "1,2,3\n", "x,y,z,rx,ry,rz,w\n1,2,3,4,5,6,7\n"])
+def test_other_text_is_no_motion(tmp_path, text):
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(InputError, match="no recording that collide knows"):
+        kind_of(tmp_path / "m.csv")
+
+
+def test_bad_cells_are_named(tmp_path, twins):
+    demo, target = stepped(twins, FRAMES), target_of(twins.usd)
+    arrays = root_arrays(demo)
+    for key, place, value, message in (
+        ("dof_pos", (3, 2), np.nan, r"m.npz: dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan"),
+        ("root_rot", (5, slice(None)), 0.6, "root_pos, frame 5, world 0, body '/World/robot/base': .* norm 1.2"),
+        ("root_pos", (2, 1), np.inf, "root_pos, frame 2, world 0, body '/World/robot/base': the pose is not finite"),
+    ):
+        broken = {name: np.array(array) for name, array in arrays.items()}
+        broken[key][place] = value
+        with pytest.raises(InputError, match=message):
+            opened(npz(tmp_path / "m.npz", **broken), target, quaternion_order="xyzw").read(range(FRAMES))
+    bodies = body_arrays(demo)
+    bodies["body_quat_w"][4, 2] *= 1.01
+    with pytest.raises(
+        InputError, match=r"m.npz: body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"
+    ):
+        opened(npz(tmp_path / "n_m.npz", **bodies), target, quaternion_order="wxyz").read(range(FRAMES))

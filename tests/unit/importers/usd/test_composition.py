@@ -1,0 +1,349 @@
+"""Ways of composing a stage, held against pxr's flattened stage; transforms and visibility against pxr's parser."""
+
+import numpy as np
+import pytest
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
+
+from collidecli.errors import InputError
+from collidecli.importers.usd.scene import add_usd
+from collidecli.importers.usd.stage import _parse
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.builder import ModelBuilder
+from tests.support.usd_oracle import check_corners, check_same_contacts, world_corners
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, load, pairs, sphere, touching, write_usda
+
+
+def open_usd(path):
+    builder = ModelBuilder()
+    scene = add_usd(builder, path)
+    return scene, builder.finalize()
+
+
+def check_as_flattened(folder, text, expected):
+    """The scene has these shapes, and the contacts of what pxr makes of it as one layer without arcs."""
+    ours = load(folder, text)
+    assert ours[1].shapes.path == tuple(expected)
+    flat = folder / "flat.usda"
+    Usd.Stage.Open(str(folder / "s.usda")).Flatten().Export(str(flat))
+    theirs = open_usd(flat)
+    assert theirs[1].shapes.path == ours[1].shapes.path
+    check_same_contacts(ours, theirs)
+    return ours
+
+
+GROUND = f'def Plane "g" {COLLIDER} {{\n}}\n'
+MOVES = "double3 xformOp:translate.timeSamples = {0: (0, 0, 2), 10: (0, 0, 0.5)}\n"
+MOVES += 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+PART = f'(\ndefaultPrim = "part"\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "part" {{\n{sphere("s", MOVES)}}}\n'
+
+
+def part(folder, name="part.usda", text=PART):
+    (folder / name).write_text(f"#usda 1.0\n{text}")
+
+
+@pytest.mark.parametrize(
+    "arc",
+    [
+        "references = @part.usda@",
+        "prepend payload = @part.usda@",
+        "references = @part.usda@</part>",
+        "references = @part.usda@ (offset = 5; scale = 2)",
+        "inherits = </pattern>",
+        "specializes = </pattern>",
+        "references = </pattern>",
+        "instanceable = true\nreferences = @part.usda@ (offset = -3)",
+        "instanceable = true\ninherits = </pattern>",
+    ],
+)
+def test_arcs_are_composed(tmp_path, arc):
+    part(tmp_path)
+    pattern = f'class Xform "pattern" {{\n{sphere("s", MOVES)}}}\n'
+    scene, model = check_as_flattened(
+        tmp_path, pattern + GROUND + f'def Xform "r" (\n{arc}\n) {{\n}}\n', ["/g", "/r/s"]
+    )
+    times = scene.motion(model).time * 24
+    expected = [5, 25] if "scale = 2" in arc else [-3, 7] if "offset = -3" in arc else [0, 10]
+    np.testing.assert_allclose(times, expected)
+
+
+def test_offsets_of_nested_references_multiply(tmp_path):
+    """Time code 10 of the innermost layer is 10 * 2 + 3 in the middle, and (10 * 2 + 3) * 3 + 1 in the scene."""
+    part(tmp_path)
+    part(tmp_path, "middle.usda", 'def Xform "m" (\nreferences = @part.usda@ (offset = 3; scale = 2)\n) {\n}\n')
+    outer = GROUND + 'def Xform "r" (\nreferences = @middle.usda@</m> (offset = 1; scale = 3)\n) {\n}\n'
+    scene, model = check_as_flattened(tmp_path, outer, ["/g", "/r/s"])
+    np.testing.assert_allclose(scene.motion(model).time * 24, [10, 70])
+
+
+def test_layers_of_another_rate_are_in_seconds(tmp_path):
+    """USD scales the time codes of a layer by the ratio of the two rates."""
+    part(tmp_path, text=PART.replace('upAxis = "Z"', 'upAxis = "Z"\ntimeCodesPerSecond = 48'))
+    scene, model = load(tmp_path, GROUND + 'def Xform "r" (\nreferences = @part.usda@\n) {\n}\n')
+    np.testing.assert_allclose(scene.motion(model).time, [0, 10 / 48])
+
+
+def test_sublayers(tmp_path):
+    """The stronger layer moves what the weaker one defines."""
+    part(tmp_path, "weak.usda", GROUND + sphere("s", "double radius = 0.5"))
+    header = 'metersPerUnit = 1\nupAxis = "Z"\nsubLayers = [@weak.usda@ (offset = 4)]'
+    scene, model = load(tmp_path, f'over "s" {{\n{MOVES}}}\n', header=header)
+    assert model.shapes.path == ("/g", "/s")
+    np.testing.assert_allclose(scene.motion(model).time * 24, [0, 10])
+    assert model.shapes.size[1, 0] == 0.5
+
+
+@pytest.mark.parametrize("arc", ["references = @gone.usda@", "payload = @gone.usda@", "inherits = </gone>"])
+def test_what_is_missing_is_named(tmp_path, arc):
+    """An inherited or specialized class may be missing, by USD's own rules."""
+    text = sphere("s", apis=f'({arc}\nprepend apiSchemas = ["PhysicsCollisionAPI"])')
+    if "inherits" in arc:
+        assert load(tmp_path, text)[1].shapes.path == ("/s",)
+        return
+    with pytest.raises(InputError, match=r"@gone\.usda@"):
+        load(tmp_path, text)
+
+
+def test_missing_sublayer_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"gone\.usda"):
+        load(tmp_path, sphere("s"), header='metersPerUnit = 1\nupAxis = "Z"\nsubLayers = [@gone.usda@]')
+
+
+ROBOT = f"""
+def Xform "robot" {{
+ def Xform "a" {BODY} {{
+  {sphere("s", "rel physics:filteredPairs = </robot/b/t>", COLLIDER)}
+ }}
+ def Xform "b" {BODY} {{
+  {sphere("t", apis=COLLIDER)}
+ }}
+}}
+"""
+
+
+def instances(more=""):
+    robots = "".join(f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n' for k in (0, 1))
+    return robots + sphere("w", apis=BOTH) + more
+
+
+def between(model):
+    """Pairs that may touch, by whole path without the leading stroke."""
+    return {" ".join(sorted((model.shapes.path[a][1:], model.shapes.path[b][1:]))) for a, b in allowed_pairs(model, 0)}
+
+
+EVERY = pairs(
+    "r0/a/s r0/b/t, r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r1/a/s r1/b/t, "
+    "r0/a/s w, r0/b/t w, r1/a/s w, r1/b/t w"
+)
+
+
+def test_filtered_pairs_of_instance_proxies(tmp_path):
+    """Authored in the referenced layer they hold in each instance by itself; from outside they name a proxy."""
+    part(tmp_path, "robot.usda", ROBOT)
+    scene, model = load(tmp_path, instances())
+    assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
+    assert scene.stage.GetPrimAtPath("/r0/a/s").IsInstanceProxy()
+    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    text = instances().replace('def Sphere "w"', 'def Sphere "v"').rstrip()[:-1] + "rel physics:filteredPairs = %s\n}\n"
+    _, model = load(tmp_path, text % "[</r1/b/t>, </r0/a>]")
+    assert {p for p in between(model) if "v" in p.split()} == pairs("r0/b/t v, r1/a/s v")
+
+
+def test_groups_of_instance_proxies(tmp_path):
+    """A group of the scene that names proxies or whole instances, and a group in the referenced layer."""
+    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    group = 'def PhysicsCollisionGroup "{}" {{\nrel collection:colliders:includes = {}\n'
+    group += "rel physics:filteredGroups = {}\n}}\n"
+    two = group.format("G", "[</r0>, </r1/a/s>]", "</H>") + group.format("H", "</w>", "[]")
+    _, model = load(tmp_path, instances(two))
+    assert between(model) == EVERY - pairs("r0/a/s w, r0/b/t w, r1/a/s w")
+    own = group.format("G", "</robot/a>", "</robot/H>") + group.format("H", "</robot/b>", "[]")
+    part(
+        tmp_path,
+        "robot.usda",
+        ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", "").rstrip()[:-1] + own + "}\n",
+    )
+    _, model = load(tmp_path, instances())
+    assert between(model) == EVERY - pairs("r0/a/s r0/b/t, r1/a/s r1/b/t")
+
+
+def test_materials_of_instance_proxies(tmp_path):
+    """Bound inside the referenced layer, and bound on the instance from outside."""
+    material = (
+        'def Material "m" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {\nfloat physics:dynamicFriction = %s\n}\n'
+    )
+    bind = 'prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"]'
+    inner = sphere("s", "rel material:binding:physics = <../m>", f"({bind})") + material % 0.25
+    part(tmp_path, "robot.usda", f'def Xform "robot" {{\n{inner}{sphere("t", apis=COLLIDER)}}}\n')
+    text = material % 0.75 + 'def "r" (instanceable = true\n references = @robot.usda@</robot>\n'
+    text += 'prepend apiSchemas = ["MaterialBindingAPI"]) {\nrel material:binding:physics = </m>\n}\n'
+    _, model = load(tmp_path, text)
+    assert dict(zip(model.shapes.path, model.shapes.friction, strict=True)) == {"/r/s": 0.25, "/r/t": 0.75}
+
+
+OPS = {
+    "translate": ("double3 xformOp:translate = (1, 2, 3)", "xformOp:translate"),
+    "pivot": ("float3 xformOp:translate:pivot = (0.5, -1, 2)", "xformOp:translate:pivot"),
+    "rotate": ("float3 xformOp:rotateZYX = (20, 40, -70)", "xformOp:rotateZYX"),
+    "orient": ("quatf xformOp:orient = (0.6, 0.8, 0, 0)", "xformOp:orient"),
+    "scale": ("float3 xformOp:scale = (2, 3, 0.5)", "xformOp:scale"),
+    "back": ("", "!invert!xformOp:translate:pivot"),
+    "reset": ("", "!resetXformStack!"),
+    "matrix": ("matrix4d xformOp:transform = ((0, 2, 0, 0), (-2, 0, 0, 0), (0, 0, 2, 0), (7, 8, 9, 1))",
+               "xformOp:transform"),
+}  # fmt: skip
+
+
+def ops(*names):
+    order = ", ".join(f'"{OPS[name][1]}"' for name in names)
+    return "\n".join(OPS[name][0] for name in names) + f"\nuniform token[] xformOpOrder = [{order}]\n"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("translate", "rotate", "scale"),
+        ("rotate", "translate", "scale"),
+        ("translate", "pivot", "rotate", "scale", "back"),
+        ("orient", "matrix", "scale"),
+        ("matrix",),
+        ("reset", "translate", "orient"),
+        ("reset", "pivot", "rotate", "back"),
+    ],
+)
+@pytest.mark.parametrize("apis", [COLLIDER, BOTH])
+def test_orders_of_operations(tmp_path, names, apis):
+    """Below a transform that a reset leaves behind; half of the pivot's inverse is that of USD too."""
+    text = f'def Xform "w" {{\n{ops("matrix")}def Cube "c" {apis} {{\n{ops(*names)}}}\n}}\n'
+    scene, model = load(tmp_path, text)
+    theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/w/c")).ComputeLocalToWorldTransform(0)
+    check_corners(world_corners(model, "/w/c"), theirs, atol=1e-12)
+
+
+TURN = 'float xformOp:rotateZ.timeSamples = {0: 0, 10: 90}\nuniform token[] xformOpOrder = ["xformOp:rotateZ"]\n'
+
+
+@pytest.mark.parametrize("apis", [COLLIDER, BOTH])
+@pytest.mark.parametrize("above", [ops("matrix"), ops("translate", "rotate")])
+def test_animated_ancestors_move_what_is_below(tmp_path, apis, above):
+    """A static collider below an animated prim is a kinematic body; scale above a moving body stays its scale."""
+    inner = f'def Cube "c" {apis} {{\n{ops("translate", "pivot", "rotate", "scale", "back")}}}\n'
+    text = f'def Xform "u" {{\n{above}def Xform "w" {{\n{TURN}{inner}}}\n}}\n'
+    scene, model = load(tmp_path, text)
+    assert model.bodies.path == ("/u/w/c",)
+    motion = scene.motion(model)
+    for frame, code in enumerate((0, 10)):
+        theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/w/c")).ComputeLocalToWorldTransform(code)
+        pose = motion.read(range(frame, frame + 1))[0, 0]
+        check_corners(world_corners(model, "/u/w/c", pose), theirs, atol=1e-12)
+
+
+def test_reset_below_an_animated_prim_does_not_move(tmp_path):
+    text = f'def Xform "w" {{\n{TURN}def Cube "c" {COLLIDER} {{\n{ops("reset", "translate")}}}\n}}\n'
+    scene, model = load(tmp_path, text)
+    assert len(model.bodies) == 0
+    assert scene.motion(model) is None
+
+
+HIDDEN = 'token visibility = "invisible"'
+
+
+@pytest.mark.parametrize(
+    ("text", "collides"),
+    [
+        (sphere("s", HIDDEN, COLLIDER), True),
+        (f'def Xform "x" {{\n{HIDDEN}\n{sphere("s", apis=COLLIDER)}}}', True),
+        (sphere("s", 'token visibility.timeSamples = {0: "inherited", 1: "invisible"}', COLLIDER), True),
+        (sphere("s", 'uniform token purpose = "guide"', COLLIDER), True),
+        (sphere("s", 'uniform token purpose = "render"', COLLIDER), True),
+        (sphere("s", 'uniform token purpose = "proxy"', COLLIDER), True),
+        (f'def Xform "x" {{\nuniform token purpose = "guide"\n{sphere("s", apis=COLLIDER)}}}', True),
+        (sphere("s", apis='(active = false\nprepend apiSchemas = ["PhysicsCollisionAPI"])'), False),
+        (f'def Xform "x" (active = false) {{\n{sphere("s", apis=COLLIDER)}}}', False),
+        (sphere("s", apis=COLLIDER).replace("def", "over"), False),
+        (sphere("s", apis=COLLIDER).replace("def", "class"), False),
+        (f'over "x" {{\n{sphere("s", apis=COLLIDER)}}}', False),
+        (f'class "x" {{\n{sphere("s", apis=COLLIDER)}}}', False),
+    ],
+)
+def test_what_collides_is_what_pxr_and_newton_parse(tmp_path, text, collides):
+    other = sphere("other", apis=COLLIDER)
+    scene, model = load(tmp_path, other + text)
+    assert len(model.shapes) == 1 + collides
+    assert scene.warnings == ()
+    paths, _ = _parse(Usd.Stage.Open(str(tmp_path / "s.usda")))[UsdPhysics.ObjectType.SphereShape]
+    assert sorted(model.shapes.path) == sorted(map(str, paths))
+
+
+def test_what_collides_is_what_newton_imports(tmp_path):
+    newton = pytest.importorskip("newton")
+    text = "".join(sphere(f"s{k}", inside, COLLIDER) for k, inside in enumerate(
+        (HIDDEN, 'uniform token purpose = "guide"', 'uniform token purpose = "render"', "")))  # fmt: skip
+    text += sphere("off", apis='(active = false\nprepend apiSchemas = ["PhysicsCollisionAPI"])')
+    text += sphere("pattern", apis=COLLIDER).replace("def", "class")
+    _, model = load(tmp_path, text)
+    builder = newton.ModelBuilder()
+    found = builder.add_usd(str(tmp_path / "s.usda"))
+    assert set(model.shapes.path) == set(found["path_shape_map"])
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ('metersPerUnit = 0.01\nupAxis = "Z"', ["part.usda", "metersPerUnit = 0.01, the scene 1"]),
+        ('metersPerUnit = 1\nupAxis = "Y"', ["part.usda", 'upAxis = "Y", the scene "Z"']),
+        ('metersPerUnit = 0.01\nupAxis = "Y"', ["metersPerUnit", "and", "upAxis"]),
+        ('metersPerUnit = 1\nupAxis = "Z"\nkilogramsPerUnit = 0.001', []),
+        ("", []),
+    ],
+)
+@pytest.mark.parametrize("arc", ["reference", "sublayer"])
+def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
+    """USD converts nothing: the lengths stay as they stand, in the scene's unit."""
+    (tmp_path / "part.usda").write_text(f"#usda 1.0\n(\n{header}\n)\n{sphere('s', 'double radius = 50')}")
+    if arc == "reference":
+        scene, model = load(tmp_path, 'def "r" (references = @part.usda@</s>) {\n}\n')
+    else:
+        scene, model = load(tmp_path, "", header='metersPerUnit = 1\nupAxis = "Z"\nsubLayers = [@part.usda@]')
+    assert model.shapes.size[0, 0] == 50
+    assert len(scene.warnings) == bool(said)
+    for words in said:
+        assert words in scene.warnings[0]
+
+
+def test_two_instances_touch(tmp_path):
+    part(tmp_path, "robot.usda", ROBOT.replace("rel physics:filteredPairs = </robot/b/t>", ""))
+    assert touching(load(tmp_path, instances())[1]) == pairs("s s, s t, t t, s w, t w")
+
+
+def test_packages(tmp_path):
+    """A package, and a reference into one, are what they were made of; their file is the package's."""
+    part(tmp_path)
+    root = write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
+    package = str(tmp_path / "all.usdz")
+    assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(root)), package)
+    plain, packed = open_usd(root), open_usd(package)
+    assert packed[1].shapes.path == ("/g", "/r/s")
+    check_same_contacts(packed, plain)
+    assert packed[0].files == (package,)
+    scene, model = load(tmp_path, GROUND + 'def Xform "q" (references = @./all.usdz@</r>) {\n}\n', name="out.usda")
+    assert model.shapes.path == ("/g", "/q/s")
+    assert scene.files[1:] == (package,)
+
+
+def test_value_clips(tmp_path):
+    """Time samples in clips move the body as those in the scene do, and the clips are of the scene's files."""
+    moves = MOVES.replace('uniform token[] xformOpOrder = ["xformOp:translate"]', "")
+    part(tmp_path, "clip.usda", f'over "s" {{\n{moves}}}\n')
+    part(tmp_path, "manifest.usda", 'over "s" {\ndouble3 xformOp:translate\n}\n')
+    clips = """clips = { dictionary default = {
+     asset[] assetPaths = [@./clip.usda@]
+     asset manifestAssetPath = @./manifest.usda@
+     string primPath = "/s"
+     double2[] active = [(0, 0)]
+     double2[] times = [(0, 0), (10, 10)]
+    } }"""
+    apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n' + clips + ")"
+    order = 'double3 xformOp:translate\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    ours = load(tmp_path, GROUND + sphere("s", order, apis))
+    check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
+    assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}

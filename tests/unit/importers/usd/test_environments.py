@@ -1,0 +1,393 @@
+"""Environments of a stage as worlds: which are the same, where they stand, and each against itself alone."""
+
+# pxr ships no type stubs.
+# pyright: reportAttributeAccessIssue=false
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pxr import Gf, Sdf, UsdPhysics
+
+import collidecli
+from collidecli.cli import main as cli
+from collidecli.commands.scenes import load_scene
+from collidecli.errors import InputError
+from collidecli.scene.run_options import SceneOptions
+from collidecli.scene.shape_types import ShapeType
+from tests.support.environment_stages import (
+    COUNT,
+    DOUBLE3,
+    HOW,
+    attribute,
+    check_against_alone,
+    env,
+    load,
+    stage_writer,
+)
+from tests.support.environments import ENVIRONMENTS, add_isaac_groups, place, write_environments, write_robot
+
+
+@pytest.fixture
+def stage_of(tmp_path):
+    return stage_writer(tmp_path)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path, how):
+    def wall(layer):
+        for path in ("/World/wall", "/World/lamp"):
+            Sdf.CopySpec(layer, env(0, "/shelf"), layer, path)
+            place(layer, path, (0.2, 2.6, 0.2) if path == "/World/wall" else (2.6, 0.1, 0.6))
+
+    model, found = check_against_alone(stage_of(wall, how), tmp_path)
+    assert set(model.world_template.tolist()) == {0}
+    assert len(set(found)) > 1, "the wall and the lamp stand in two of the environments"
+
+
+def test_turned_environments(stage_of, tmp_path):
+    def turn(layer):
+        for k in range(COUNT):
+            spec = Sdf.AttributeSpec(layer.GetPrimAtPath(env(k)), "xformOp:rotateZ", Sdf.ValueTypeNames.Double)
+            spec.default = 31.0 * k
+            order = layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"]
+            order.default = ["xformOp:translate", "xformOp:rotateZ"]
+
+    model, _ = check_against_alone(stage_of(turn), tmp_path)
+    assert set(model.world_template.tolist()) == {0}
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_one_template_and_its_origins(stage_of, how):
+    scene, model = load(stage_of(how=how))
+    assert model.world_template.tolist() == [0] * COUNT
+    np.testing.assert_array_equal(model.world_pose[:, :2], [(2.5 * (k // 3), 2.5 * (k % 3)) for k in range(COUNT)])
+    assert scene.warnings == ()
+    assert [path for path in model.shapes.path if "shelf" in path] == [env(0, "/shelf")]
+    np.testing.assert_allclose(
+        model.resting_poses()[:, :, :3] - model.world_pose[:, None, :3],
+        np.broadcast_to(model.resting_poses()[:1, :, :3], (COUNT, 3, 3)),
+        rtol=0.0,
+        atol=1e-15,
+    )
+
+
+def filtered(path, target):
+    def change(layer):
+        spec = Sdf.CreatePrimInLayer(layer, path)
+        Sdf.RelationshipSpec(spec, "physics:filteredPairs", custom=False).targetPathList.Append(target)
+
+    return change
+
+
+def scaled(layer):
+    spec = layer.GetPrimAtPath(env(3))
+    Sdf.AttributeSpec(spec, "xformOp:scale", Sdf.ValueTypeNames.Float3).default = Gf.Vec3f(1.0001)
+    spec.attributes["xformOpOrder"].default = ["xformOp:translate", "xformOp:scale"]
+
+
+def group_of_one(layer):
+    spec = Sdf.CreatePrimInLayer(layer, "/World/group")
+    spec.specifier, spec.typeName = Sdf.SpecifierDef, "PhysicsCollisionGroup"
+    spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["CollectionAPI:colliders"]))
+    Sdf.RelationshipSpec(spec, "collection:colliders:includes", custom=False).targetPathList.Append(env(3))
+    Sdf.RelationshipSpec(spec, "physics:filteredGroups", custom=False).targetPathList.Append("/World/group")
+
+
+def inactive(layer):
+    Sdf.CreatePrimInLayer(layer, env(3, "/shelf")).active = False
+
+
+def another_name(layer):
+    inactive(layer)
+    Sdf.CreatePrimInLayer(layer, env(3))
+    Sdf.CopySpec(layer, env(0, "/shelf"), layer, env(3, "/board"))
+
+
+def material(layer):
+    spec = Sdf.CreatePrimInLayer(layer, "/World/Looks/ice")
+    for path in ("/World/Looks", "/World/Looks/ice"):
+        layer.GetPrimAtPath(path).specifier = Sdf.SpecifierDef
+    spec.typeName = "Material"
+    spec.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["PhysicsMaterialAPI"]))
+    Sdf.AttributeSpec(spec, "physics:dynamicFriction", Sdf.ValueTypeNames.Float).default = 0.01
+    shelf = Sdf.CreatePrimInLayer(layer, env(3, "/shelf"))
+    shelf.SetInfo("apiSchemas", Sdf.TokenListOp.Create(prependedItems=["PhysicsCollisionAPI", "MaterialBindingAPI"]))
+    Sdf.RelationshipSpec(shelf, "material:binding", custom=False).targetPathList.Append("/World/Looks/ice")
+
+
+def outside_joint(layer):
+    spec = Sdf.CreatePrimInLayer(layer, "/World/joint")
+    spec.specifier, spec.typeName = Sdf.SpecifierDef, "PhysicsFixedJoint"
+    for name, target in (("physics:body0", env(3, "/Robot/link_2")), ("physics:body1", "/World/ground")):
+        Sdf.RelationshipSpec(spec, name, custom=False).targetPathList.Append(target)
+
+
+ODD = {
+    "size": attribute(env(3, "/shelf"), "size", np.nextafter(0.5, 1.0)),
+    "size below a reference": attribute(env(3, "/Robot/link_1/box"), "size", 0.21),
+    "child transform": attribute(env(3, "/shelf"), "xformOp:translate", Gf.Vec3d(0.3, 0.4, 0.2 + 1e-15), DOUBLE3),
+    "margin": attribute(env(3, "/shelf"), "newton:contactMargin", 0.01, Sdf.ValueTypeNames.Float),
+    "margin on the root": attribute(env(3), "newton:contactMargin", 0.01, Sdf.ValueTypeNames.Float),
+    "filter within": filtered(env(3, "/shelf"), env(3, "/Robot/link_0")),
+    "filter from outside": filtered("/World/ground", env(3, "/Robot/link_0")),
+    "filter to outside": filtered(env(3, "/shelf"), "/World/ground"),
+    "scale of the root": scaled,
+    "group": group_of_one,
+    "name": another_name,
+    "inactive": inactive,
+    "material": material,
+    "joint from outside": outside_joint,
+    "disabled": attribute(env(3, "/shelf"), "physics:collisionEnabled", False, Sdf.ValueTypeNames.Bool),
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("odd", list(ODD))
+def test_an_odd_one_has_a_template_of_its_own(stage_of, tmp_path, odd, how):
+    path = stage_of(ODD[odd], how)
+    model, _ = check_against_alone(path, tmp_path)
+    assert model.world_template.tolist() == [0, 0, 0, 1, 0]
+
+
+def test_the_same_change_in_two_is_one_template(stage_of):
+    def both(layer):
+        for k in (1, 3):
+            attribute(env(k, "/shelf"), "size", 0.7)(layer)
+
+    assert load(stage_of(both))[1].world_template.tolist() == [0, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_simulators_numbers_of_its_robots_are_no_difference(stage_of, how):
+    """Stages that Kit saves number the articulations of Newton, another number in each environment."""
+
+    def numbered(layer):
+        for k in range(COUNT):
+            spec = Sdf.CreatePrimInLayer(layer, env(k, "/Robot"))
+            name = "physics:newton:articulation_index"
+            Sdf.AttributeSpec(spec, name, Sdf.ValueTypeNames.UInt, declaresCustom=True).default = k
+
+    assert load(stage_of(numbered, how))[1].world_template.tolist() == [0] * COUNT
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("inverted", [True, False])
+def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
+    """A group for each environment: 5 groups, of which the stage keeps one, and no warning of those left out."""
+    path = stage_of(lambda layer: add_isaac_groups(layer, COUNT, inverted), how)
+    if inverted:
+        model, _ = check_against_alone(path, tmp_path)
+    else:
+        model = load(path)[1]
+        assert collidecli.collide(model, device="cpu").rigid_contact_count == 0
+    assert model.world_template.tolist() == [0] * COUNT
+    assert load(path)[0].warnings == ()
+
+
+def test_a_group_that_differs_in_one(stage_of):
+    def change(layer):
+        add_isaac_groups(layer, COUNT)
+        layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
+
+    assert load(stage_of(change))[1].world_template.tolist() == [0, 0, 0, 1, 0]
+
+
+def test_a_filter_across_environments_is_fine(stage_of, tmp_path):
+    path = stage_of(filtered(env(1, "/shelf"), env(3, "/shelf")))
+    scene, model = load(path)
+    assert scene.warnings == ()
+    # The one that names another differs by that; the one that is named is not shared, whatever is said of it.
+    assert model.world_template.tolist() == [0, 1, 0, 2, 0]
+    check_against_alone(path, tmp_path)
+
+
+def test_a_joint_across_environments_is_told(stage_of):
+    def joint(layer):
+        outside_joint(layer)
+        targets = layer.GetPrimAtPath("/World/joint").relationships["physics:body1"].targetPathList
+        targets.explicitItems = [env(1, "/Robot/link_0")]
+
+    scene, model = load(stage_of(joint))
+    assert "</World/joint>: the joint is between two environments, which never meet" in scene.warnings
+    assert model.world_template.tolist() == [0, 1, 0, 2, 0]
+
+
+def test_a_transform_that_leaves_its_environment(stage_of, tmp_path):
+    """A shelf that resets the transform stack stands where it is, whatever its environment's root does."""
+
+    def reset(layer):
+        for k in range(COUNT):
+            order = layer.GetPrimAtPath(env(k, "/shelf")).attributes["xformOpOrder"]
+            order.default = ["!resetXformStack!", "xformOp:translate"]
+
+    model, found = check_against_alone(stage_of(reset), tmp_path)
+    assert len(set(model.world_template.tolist())) == COUNT
+    assert len(set(found)) > 1
+
+
+def only_shelves(layer):
+    for k in range(COUNT):
+        layer.GetPrimAtPath(env(k, "/Robot")).active = False
+
+
+def test_a_body_that_carries_the_environments(stage_of, tmp_path):
+    """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
+
+    def carried(layer):
+        only_shelves(layer)
+        body = Sdf.TokenListOp.Create(prependedItems=["PhysicsRigidBodyAPI"])
+        layer.GetPrimAtPath("/World/envs").SetInfo("apiSchemas", body)
+
+    model, _ = check_against_alone(stage_of(carried), tmp_path)
+    assert model.world_template.tolist() == list(range(COUNT))
+    assert model.bodies.path == (ENVIRONMENTS,)
+
+
+def test_a_collection_by_expression_may_mean_any(stage_of):
+    def change(layer):
+        group_of_one(layer)
+        group = layer.GetPrimAtPath("/World/group")
+        group.relationships["collection:colliders:includes"].targetPathList.ClearEdits()
+        name = "collection:colliders:membershipExpression"
+        kind = Sdf.ValueTypeNames.PathExpression
+        Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
+
+    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+
+
+def test_a_physics_scene_in_each(stage_of):
+    def change(layer):
+        for k in range(COUNT):
+            scene = Sdf.CreatePrimInLayer(layer, env(k, "/scene"))
+            scene.specifier, scene.typeName = Sdf.SpecifierDef, "PhysicsScene"
+
+    assert load(stage_of(change))[1].world_template.tolist() == list(range(COUNT))
+
+
+def test_static_pairs_within_an_environment(stage_of):
+    """A second shelf in each: static pairs, where asked for, are those of one environment and of what is outside."""
+
+    def change(layer):
+        only_shelves(layer)
+        for k in range(COUNT):
+            Sdf.CopySpec(layer, env(k, "/shelf"), layer, env(k, "/board"))
+
+    scene = load_scene([stage_of(change)], None, static_pairs=True)
+    contacts = collidecli.collide(scene.model, device="cpu")
+    counts = np.diff(contacts.cell_start)
+    assert counts.min() > 0
+    assert np.ptp(counts) == 0
+    at = contacts.point0.reshape(COUNT, -1, 3) - scene.model.world_pose[:, None, :3]
+    np.testing.assert_allclose(at, np.broadcast_to(at[:1], at.shape), rtol=0.0, atol=1e-12)
+
+
+def test_variants_in_one_environment(stage_of):
+    def change(layer):
+        for k in range(COUNT):
+            shelf = layer.GetPrimAtPath(env(k, "/shelf"))
+            sizes = Sdf.VariantSetSpec(shelf, "size")
+            shelf.variantSetNameList.Prepend("size")
+            for name, size in (("small", 0.5), ("large", 0.8)):
+                held = Sdf.VariantSpec(sizes, name).primSpec
+                Sdf.AttributeSpec(held, "size", Sdf.ValueTypeNames.Double).default = size
+            shelf.RemoveProperty(shelf.properties["size"])
+            shelf.variantSelections["size"] = "small"
+
+    path = stage_of(change)
+    assert load(path)[1].world_template.tolist() == [0] * COUNT
+    model = load(path, variants=(f"{env(2, '/shelf')}:size=large",))[1]
+    assert model.world_template.tolist() == [0, 0, 1, 0, 0]
+    sizes = {path: size[0] for path, size in zip(model.shapes.path, model.shapes.size, strict=True)}
+    assert (sizes[env(0, "/shelf")], sizes[env(2, "/shelf")]) == (0.25, 0.4)
+
+
+def test_patterns(stage_of):
+    path = stage_of()
+    assert load(path, environments="none")[1].world_count == 1
+    picked = load(path, environments="/World/*/env_[1-3]")[1]
+    assert picked.world_path == (env(1), env(2), env(3))
+    assert (picked.shapes.template == -1).sum() == 1 + 2 * (2 * 3 + 1)
+    for pattern in ("World/envs", "/World//x", "/"):
+        with pytest.raises(InputError, match="is no path of prims"):
+            load(path, environments=pattern)
+    with pytest.raises(InputError, match="no prim of the scene is"):
+        load(path, environments="/World/rooms/*")
+
+
+def test_roots_at_the_top_and_without_a_type(tmp_path):
+    shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
+    path = tmp_path / "top.usda"
+    rooms = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
+    path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *rooms]))
+    model = load(path, environments="/room_*")[1]
+    # The type of a root may matter to what is below it, so that other types are other templates.
+    assert model.world_template.tolist() == [0, 1, 0, 2]
+
+
+@pytest.mark.parametrize("environments", ["", "none"])
+def test_a_referenced_file_that_has_changed_is_read_anew(stage_of, environments):
+    path = stage_of(how="reference")
+    held = load(path, environments=environments)  # while this lives, pxr keeps the layers
+    robot = path.parent / "robot.usda"
+    robot.write_text(robot.read_text().replace("double radius = 0.08", "double radius = 0.07"))
+    model = load(path, environments=environments)[1]
+    assert set(model.shapes.size[model.shapes.type == ShapeType.CAPSULE, 0].tolist()) == {0.07}
+    assert held[1].world_count == model.world_count
+
+
+def test_names_are_ordered_by_number(tmp_path):
+    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 12)
+    layer = Sdf.Layer.FindOrOpen(str(path))
+    layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]
+    layer.Save()
+    assert load(path)[1].world_path == tuple(env(k) for k in range(12))
+
+
+def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
+    path = write_environments(tmp_path, write_robot(tmp_path, links=1), 1)
+    layer = Sdf.Layer.FindOrOpen(str(path))
+    place(layer, env(0), (3.0, 4.0, 0.0))
+    layer.Save()
+    model = load_scene([path], 3).model
+    plain = load_scene([path], 3, options=SceneOptions(environments="none")).model
+    np.testing.assert_array_equal(model.world_pose, [(3, 4, 0, 0, 0, 0, 1)] * 3)
+    assert model.shapes.path == plain.shapes.path
+    np.testing.assert_array_equal(model.bodies.pose, plain.bodies.pose)
+    np.testing.assert_array_equal(model.shapes.pose, plain.shapes.pose)
+
+
+def test_the_stage_holds_one_environment_of_each_kind(stage_of):
+    scene, _ = load(stage_of(ODD["size"]))
+    held = [prim.GetName() for prim in scene.stage.GetPrimAtPath(ENVIRONMENTS).GetChildren()]
+    assert held == ["env_0", "env_3"]
+    assert len([prim for prim in scene.stage.Traverse() if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]) == 2
+
+
+def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[4] / "docs/usd-environments.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```usda\n(.*?)^```", page, re.S | re.M)
+    (tmp_path / "envs.usda").write_text(example)
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for line in re.findall(r"^    collide (.*)$", page, re.M):
+        more = ["--force", "--device", "cpu"] if line.startswith("run") else []
+        with contextlib.suppress(SystemExit):
+            assert cli.main([*shlex.split(line), "--json", *more]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    inspected, _, whole = said
+    assert (inspected["worlds"], inspected["templates"]) == (3, 2)
+    assert [body["path"] for body in inspected["bodies"]] == [env(0, "/crate"), env(2, "/crate")]
+    assert whole["worlds"] == 1
+    # Four corners of each crate on the ground; the larger one's are below it, as far as its size says.
+    contacts = collidecli.collide(load("envs.usda")[1], device="cpu")
+    assert np.diff(contacts.cell_start).tolist() == [4, 4, 4]
+    expected = [[3 * k + s * a for s in (-1, 1)] for k, a in enumerate((0.5, 0.5, 0.6))]
+    found = [sorted(set(contacts.cell(0, k).point1[:, 0].round(6))) for k in range(3)]
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
+    np.testing.assert_allclose(contacts.distance, [0.0] * 8 + [-0.1] * 4, rtol=0.0, atol=1e-6)

@@ -1,0 +1,361 @@
+"""Point instancers: shapes, bodies, filters and motion of instances against pxr's own transforms and plain scenes."""
+
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.scene.allowed_pairs import allowed_pairs
+from tests.support.usd_oracle import check_corners, check_same_contacts, instance_matrices, world_corners
+from tests.support.usd_scenes import BODY, BOTH, COLLIDER, check_refused, load, sphere
+from tests.support.usd_scenes import pairs as names
+
+SPREAD = "point3f[] positions = [(0, 0, 0), (4, 0, 0), (0, 5, 0), (0, 0, 7)]"
+
+
+def cube(name, inside="", apis=COLLIDER):
+    return f'def Cube "{name}" {apis} {{\n{inside}\n}}\n'
+
+
+def instancer(inside, prototypes, targets="<protos/a>", index=(0, 0, 0, 0), name="i"):
+    return (
+        f'def PointInstancer "{name}" {{\nrel prototypes = [{targets}]\nint[] protoIndices = {list(index)}\n{inside}\n'
+        f'def Scope "protos" {{\n{prototypes}}}\n}}\n'
+    )
+
+
+TILT = "float3 xformOp:rotateXYZ = (10, 20, 30)\ndouble3 xformOp:translate = (1, -1, 2)\n"
+TILT += 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ"]'
+HALF = "quath[] orientations = [(1, 0, 0, 0), (0.5, 0.5, 0.5, 0.5), (0.7071, 0, 0.7071, 0), (0.6, 0, 0, 0.8)]"
+SINGLE = "quatf[] orientationsf = [(1, 0, 0, 0), (0.5, -0.5, 0.5, 0.5), (0.8, 0, 0.6, 0), (0.28, 0.96, 0, 0)]"
+
+
+@pytest.mark.parametrize("orientation", ["", HALF, SINGLE, HALF + "\n" + SINGLE])
+@pytest.mark.parametrize("scales", ["", "float3[] scales = [(1, 1, 1), (2, 2, 2), (1, 2, 3), (-1, 1, 0.5)]"])
+def test_shapes_stand_where_pxr_puts_the_instances(tmp_path, orientation, scales):
+    """The instancer and the prototype's root have transforms of their own; orientationsf goes before orientations."""
+    text = instancer(f"{SPREAD}\n{orientation}\n{scales}\n{TILT}", cube("a", TILT if not scales else ""))
+    _, model = load(tmp_path, text)
+    assert model.shapes.path == tuple(f"/i/instances/a_{k}" for k in range(4))
+    for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", 0)):
+        check_corners(world_corners(model, f"/i/instances/a_{k}"), matrix)
+
+
+def test_each_instance_has_its_prototype_and_its_number_or_id(tmp_path):
+    def shapes(inside):
+        two = cube("a", "double size = 1") + f'def Xform "b" {BODY} {{\n{sphere("s", apis=COLLIDER)}{cube("c")}}}\n'
+        text = instancer(f"{SPREAD}\n{inside}", two, "<protos/a>, <protos/b>", (1, 0, 1, 0))
+        return load(tmp_path, text)[1]
+
+    model = shapes("")
+    held = ("b_0/s", "b_0/c", "a_1", "b_2/s", "b_2/c", "a_3")
+    assert model.shapes.path == tuple(f"/i/instances/{name}" for name in held)
+    assert model.bodies.path == ("/i/instances/b_0", "/i/instances/b_2")
+    assert model.shapes.body.tolist() == [0, 0, -1, 1, 1, -1]
+    model = shapes("int64[] ids = [7, -2, 0, 40]")
+    held = ("b_7/s", "b_7/c", "a_minus2", "b_0/s", "b_0/c", "a_40")
+    assert model.shapes.path == tuple(f"/i/instances/{name}" for name in held)
+
+
+def test_a_prim_named_instances_stays(tmp_path):
+    text = instancer(SPREAD, cube("a")).rstrip()[:-1] + 'def Xform "instances" {\n}\n}\n'
+    assert load(tmp_path, text)[1].shapes.path[0] == "/i/instances_/a_0"
+
+
+def test_inactive_instances_are_not_there_and_invisible_ones_are(tmp_path):
+    text = instancer(f"{SPREAD}\nint64[] invisibleIds = [2]", cube("a"))
+    scene, model = load(tmp_path, text)
+    assert len(model.shapes) == 4
+    assert scene.warnings == ("</i>: 1 instances in invisibleIds collide: visibility does not rule that",)
+    text = text.replace('"i" {', '"i" (inactiveIds = [1, 2]) {')
+    scene, model = load(tmp_path, text)
+    assert model.shapes.path == ("/i/instances/a_0", "/i/instances/a_3")
+    assert scene.warnings == ()
+
+
+@pytest.mark.parametrize("where", ["def", "over", "class"])
+def test_prototypes_elsewhere(tmp_path, where):
+    """A defined prototype that is not below the instancer is in the scene as itself too, as it is drawn."""
+    text = f'{where} "p" {{\n{cube("a")}}}\n' + instancer(SPREAD, cube("left_out"), "</p/a>", (0, 0, 0, 0))
+    scene, model = load(tmp_path, text)
+    itself = ("/p/a",) if where == "def" else ()
+    assert model.shapes.path == (*itself, *(f"/i/instances/a_{k}" for k in range(4)))
+    said = "</i/protos/left_out>: left out: below a PointInstancer, and in none of its prototypes"
+    assert scene.warnings == (said,)
+
+
+def test_inactive_prototypes_have_no_instances(tmp_path):
+    off = '(active = false\nprepend apiSchemas = ["PhysicsCollisionAPI"])'
+    text = instancer(SPREAD, cube("a", apis=off) + cube("b"), "<protos/a>, <protos/b>", (0, 1, 0, 1))
+    assert load(tmp_path, text)[1].shapes.path == ("/i/instances/b_1", "/i/instances/b_3")
+    text = instancer(SPREAD, cube("a") + cube("b"), "<protos/a>, </p/b>", (0, 1, 0, 1))
+    text += f'def "p" (active = false) {{\n{cube("b")}}}\n'
+    assert load(tmp_path, text)[1].shapes.path == ("/i/instances/a_0", "/i/instances/a_2")
+
+
+def test_instancers_without_physics_stay_as_they_are(tmp_path):
+    grass = f'def PointInstancer "grass" {{\n{SPREAD}\nrel prototypes = <b>\ndef Cube "b" {{\n}}\n}}\n'
+    scene, model = load(tmp_path, sphere("s") + grass)
+    assert model.shapes.path == ("/s",)
+    assert scene.stage.GetPrimAtPath("/grass").GetTypeName() == "PointInstancer"
+
+
+MOVING = """
+ point3f[] positions.timeSamples = {0: [(0, 0, 0), (4, 0, 0)], 10: [(1, 0, 0), (4, 0, 0)], 20: [(1, 2, 0), (4, 0, 9)]}
+ quath[] orientations.timeSamples = {0: [(1, 0, 0, 0), (0.6, 0.8, 0, 0)], 20: [(0, 0, 1, 0), (0.6, 0, 0.8, 0)]}
+ float3[] scales = [(1, 1, 1), (2, 1, 3)]
+"""
+
+
+@pytest.mark.parametrize("rate", [24, 60])
+@pytest.mark.parametrize("apis", [COLLIDER, BOTH])
+def test_time_samples_move_instances_as_pxr_does(tmp_path, apis, rate):
+    """At their own samples, and between them where another body has one; static colliders become bodies."""
+    other = sphere("o", "double3 xformOp:translate.timeSamples = {5: (0, 0, 0), 13: (1, 0, 0)}\n"
+                   'uniform token[] xformOpOrder = ["xformOp:translate"]')  # fmt: skip
+    text = other + instancer(MOVING + TILT, cube("a", apis=apis), index=(0, 0))
+    header = f'metersPerUnit = 1\n upAxis = "Z"\n timeCodesPerSecond = {rate}'
+    scene, model = load(tmp_path, text, header=header)
+    assert model.bodies.path == ("/o", "/i/instances/a_0", "/i/instances/a_1")
+    motion = scene.motion(model)
+    np.testing.assert_allclose(motion.time * rate, [0, 5, 10, 13, 20])
+    poses = motion.read(range(5))
+    for frame, code in enumerate((0, 5, 10, 13, 20)):
+        for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", code)):
+            check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
+
+
+def test_the_prototype_root_has_motion_and_a_reset_of_its_own(tmp_path):
+    """Its transform stays below the instance, and what it resets is the stack above the prototype alone."""
+    own = "float xformOp:rotateX.timeSamples = {0: 0, 6: 80}\ndouble3 xformOp:translate = (0, 3, 0)\n"
+    own += 'uniform token[] xformOpOrder = ["!resetXformStack!", "xformOp:translate", "xformOp:rotateX"]'
+    scene, model = load(tmp_path, instancer(f"{SPREAD}\n{SINGLE}\n{TILT}", cube("a", own)))
+    motion = scene.motion(model)
+    poses = motion.read(range(2))
+    for frame, code in enumerate((0, 6)):
+        for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", code)):
+            check_corners(world_corners(model, f"/i/instances/a_{k}", poses[frame, 0]), matrix)
+
+
+def test_velocities_are_named(tmp_path):
+    scene, _ = load(tmp_path, instancer(SPREAD + "\nvector3f[] velocities = [(1, 0, 0)]", cube("a")))
+    assert scene.warnings == ("</i>: velocities are not used: between time samples instances are interpolated",)
+
+
+def test_nested_instancers(tmp_path):
+    """An instancer in a prototype, and one that is a prototype: each path of instances is a shape."""
+    inner = instancer("point3f[] positions = [(0, 0, 1), (0, 0, 2)]", cube("c", "double size = 0.5"), "<protos/c>",
+                      (0, 0), "in")  # fmt: skip
+    outer = f'def Xform "a" {BODY} {{\n{TILT}\n{inner}}}\n' + inner.replace('"in"', '"b"')
+    text = instancer(f"{SPREAD}\n{HALF}\n{TILT}", outer, "<protos/a>, <protos/b>", (0, 1, 0, 0))
+    _, model = load(tmp_path, text)
+    roots = ("a_0/in", "b_1", "a_2/in", "a_3/in")
+    assert sorted(model.shapes.path) == sorted(f"/i/instances/{r}/instances/c_{k}" for r in roots for k in (0, 1))
+    assert model.bodies.path == ("/i/instances/a_0", "/i/instances/a_2", "/i/instances/a_3")
+    for k, matrix in enumerate(instance_matrices(tmp_path / "s.usda", "/i", 0)):
+        for j in (0, 1):
+            shift = np.eye(4)
+            shift[3, 2] = 1 + j
+            path = f"/i/instances/{roots[k]}/instances/c_{j}"
+            check_corners(world_corners(model, path), shift @ matrix, 0.25)
+
+
+@pytest.mark.parametrize("holder", ["reference", "inherits"])
+def test_instancers_in_instances(tmp_path, holder):
+    """In an asset that is referenced instanceably twice; relative targets lead into each copy."""
+    text = f'class "asset" {{\n{instancer(SPREAD, cube("a"))}}}\n'
+    arc = "prepend references = </asset>" if holder == "reference" else "inherits = </asset>"
+    text += "".join(f'def Xform "r{k}" (instanceable = true\n {arc}) {{\n{TILT}\n}}\n' for k in (0, 1))
+    _, model = load(tmp_path, text)
+    assert model.shapes.path == tuple(f"/r{k}/i/instances/a_{j}" for k in (0, 1) for j in range(4))
+    for k in (0, 1):
+        for j, matrix in enumerate(instance_matrices(tmp_path / "s.usda", f"/r{k}/i", 0)):
+            check_corners(world_corners(model, f"/r{k}/i/instances/a_{j}"), matrix)
+
+
+TWO = f'def Xform "a" {BODY} {{\n%s{sphere("s", "%s", COLLIDER)}}}\n'
+TWO += f'def Xform "b" {BODY} {{\n{sphere("t", "%s", COLLIDER)}}}\n'
+
+
+def allowed(folder, text):
+    """Pairs that may touch, prims named by what is below `instances`."""
+    scene, model = load(folder, text)
+    short = [path.removeprefix("/i/instances/").removeprefix("/") for path in model.shapes.path]
+    return scene, {" ".join(sorted((short[a], short[b]))) for a, b in allowed_pairs(model, 0)}
+
+
+def two(first="", second="", third=""):
+    return instancer(SPREAD, TWO % (first, second, third), "<protos/a>, <protos/b>", (0, 0, 1, 1))
+
+
+def test_instances_collide_with_each_other(tmp_path):
+    _, pairs = allowed(tmp_path, two() + sphere("w"))
+    every = ["a_0/s", "a_1/s", "b_2/t", "b_3/t", "w"]
+    assert pairs == {" ".join(sorted((x, y))) for k, x in enumerate(every) for y in every[:k]}
+
+
+@pytest.mark.parametrize("target", ["</i/protos/a/s>", "</i/protos/a>"])
+def test_filtered_pair_with_a_prototype_is_with_every_instance(tmp_path, target):
+    scene, pairs = allowed(tmp_path, two() + sphere("w", f"rel physics:filteredPairs = {target}"))
+    assert {pair for pair in pairs if "w" in pair.split()} == {"b_2/t w", "b_3/t w"}
+    assert scene.warnings == ()
+
+
+def test_filtered_pairs_inside_prototypes(tmp_path):
+    """Within a prototype the pair is of the same instance; another prototype means all of its instances."""
+    chain = f'def Xform "p" {{\ndef Xform "a" {BODY} {{\n{sphere("s", "rel physics:filteredPairs = %s", COLLIDER)}}}\n'
+    chain += f'def Xform "b" {BODY} {{\n{sphere("t", apis=COLLIDER)}}}\n}}\n'
+    text = instancer("point3f[] positions = [(0, 0, 0), (9, 0, 0)]", chain, "<protos/p>", (0, 0))
+    _, pairs = allowed(tmp_path, text % "</i/protos/p/b>")
+    assert pairs == names("p_0/a/s p_1/a/s, p_0/b/t p_1/b/t, p_0/a/s p_1/b/t, p_0/b/t p_1/a/s")
+    _, pairs = allowed(tmp_path, two(second="rel physics:filteredPairs = </i/protos/b>"))
+    assert pairs == names("a_0/s a_1/s, b_2/t b_3/t")
+    _, pairs = allowed(tmp_path, two(second="rel physics:filteredPairs = </w>") + sphere("w"))
+    assert {pair for pair in pairs if "w" in pair.split()} == {"b_2/t w", "b_3/t w"}
+
+
+def group(name, members, filtered, more=""):
+    return (
+        f'def PhysicsCollisionGroup "{name}" {{\nrel collection:colliders:includes = {members}\n{more}\n'
+        f"rel physics:filteredGroups = {filtered}\n}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "more", "free"),
+    [
+        ("</i/protos/a/s>", "", "b_2/t w, b_3/t w"),
+        ("</i/protos/a>", "", "b_2/t w, b_3/t w"),
+        ("</i>", "", ""),
+        ("</i>", "rel collection:colliders:excludes = </i/protos/b>", "b_2/t w, b_3/t w"),
+        ("</i/instances/a_1>", "", "a_0/s w, b_2/t w, b_3/t w"),
+    ],
+)
+def test_groups_of_prototypes_are_those_of_instances(tmp_path, members, more, free):
+    text = two() + sphere("w") + group("G", members, "</H>", more) + group("H", "</w>", "[]")
+    _, pairs = allowed(tmp_path, text)
+    assert {pair for pair in pairs if "w" in pair.split()} == names(free)
+
+
+def test_group_of_an_instancer_whose_prototype_is_elsewhere(tmp_path):
+    text = f'over "p" {{\n{sphere("a")}}}\n' + instancer(SPREAD, "", "</p/a>") + sphere("w")
+    _, pairs = allowed(tmp_path, text + group("G", "</i>", "</H>") + group("H", "</w>", "[]"))
+    assert not {pair for pair in pairs if "w" in pair.split()}
+    _, pairs = allowed(tmp_path, text + group("G", "</p>", "</H>") + group("H", "</w>", "[]"))
+    assert not {pair for pair in pairs if "w" in pair.split()}
+
+
+def test_joints_inside_prototypes_join_within_the_instance(tmp_path):
+    chain = f'def Xform "p" {{\ndef Xform "a" {BODY} {{\n{sphere("s", apis=COLLIDER)}}}\n'
+    chain += f'def Xform "b" {BODY} {{\n{sphere("t", apis=COLLIDER)}}}\n'
+    chain += 'def PhysicsRevoluteJoint "j" {\nrel physics:body0 = <../a>\nrel physics:body1 = <../b>\n}\n}\n'
+    text = instancer("point3f[] positions = [(0, 0, 0), (9, 0, 0)]", chain, "<protos/p>", (0, 0))
+    _, pairs = allowed(tmp_path, text)
+    assert pairs == names("p_0/a/s p_1/a/s, p_0/b/t p_1/b/t, p_0/a/s p_1/b/t, p_0/b/t p_1/a/s")
+
+
+def test_joints_outside_name_an_instance(tmp_path):
+    """A prim named as instances are named may be joined; a prototype may not, as it is no body of the scene."""
+    joint = 'def PhysicsFixedJoint "j" {\nrel physics:body0 = %s\nrel physics:body1 = </w>\n}\n'
+    _, pairs = allowed(tmp_path, two() + sphere("w") + joint % "</i/instances/a_1>")
+    assert {pair for pair in pairs if "w" in pair.split()} == names("a_0/s w, b_2/t w, b_3/t w")
+    with pytest.raises(InputError, match=r"</j>: the joint names </i/protos/a>, which is in a prototype"):
+        load(tmp_path, two() + sphere("w") + joint % "</i/protos/a>")
+
+
+def test_too_many_instances(tmp_path, monkeypatch):
+    monkeypatch.setattr("collidecli.importers.usd.instancers.INSTANCE_LIMIT", 7)
+    with pytest.raises(InputError, match=r"</j>: more than 7 instances"):
+        load(tmp_path, instancer(SPREAD, cube("a")) + instancer(SPREAD, cube("a"), name="j"))
+
+
+def test_in_environments_that_are_worlds(tmp_path):
+    """Each environment's instancer is that of its world, whose template the worlds share."""
+    place = 'double3 xformOp:translate = (%d, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    envs = "".join(f'def Xform "env_{k}" {{\n{place % (30 * k)}{two().replace("</i/", "<")}}}\n' for k in range(3))
+    _, model = load(tmp_path, f'def Xform "World" {{\ndef Xform "envs" {{\n{envs}}}\n}}\n')
+    assert model.world_count == 3
+    roots = ("a_0/s", "a_1/s", "b_2/t", "b_3/t")
+    assert model.shapes.path == tuple(f"/World/envs/env_0/i/instances/{root}" for root in roots)
+
+
+def test_a_scale_that_changes_is_named_in_its_frame(tmp_path):
+    inside = "float3[] scales.timeSamples = {0: [(1, 1, 1)], 8: [(1, 1, 2)]}\npoint3f[] positions = [(0, 0, 0)]"
+    scene, model = load(tmp_path, instancer(inside, cube("a", apis=BOTH), index=[0]))
+    with pytest.raises(InputError, match=r"</i/instances/a_0>, time code 8: .* scale changes over time"):
+        scene.motion(model).read(range(2))
+
+
+BOUND = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI", "MaterialBindingAPI"])'
+BINDS = '(prepend apiSchemas = ["MaterialBindingAPI"])'
+
+
+def material(name, friction):
+    text = f'def Material "{name}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{\n'
+    return text + f"float physics:dynamicFriction = {friction}\n}}\n"
+
+
+def test_material_and_attributes_of_the_prototype(tmp_path):
+    """Bound on the prototype, above it where it stands, or inside the instancer itself."""
+    binding = "rel material:binding:physics = </m>"
+    direct = sphere("a", f"{binding}\nfloat newton:contactMargin = 0.25", BOUND)
+    _, model = load(tmp_path, material("m", 0.75) + instancer(SPREAD, direct))
+    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
+    np.testing.assert_array_equal(model.shapes.margin, [0.25] * 4)
+    above = f'over "p" {BINDS} {{\n{binding}\n{sphere("a")}}}\n'
+    _, model = load(tmp_path, material("m", 0.75) + above + instancer(SPREAD, "", "</p/a>"))
+    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
+    inside = material("m", 0.75) + sphere("a", binding.replace("</m>", "<../m>"), BOUND)
+    _, model = load(tmp_path, instancer(SPREAD, inside))
+    np.testing.assert_array_equal(model.shapes.friction, [0.75] * 4)
+
+
+def test_same_contacts_as_the_scene_written_out(tmp_path):
+    """Boxes and spheres dropped on a ground, from an instancer and as prims of their own."""
+    at = [(0, 0, 0.9), (1.5, 0, 0.95), (0.2, 0.1, 2.5), (5, 5, 1)]
+    ground = 'def Plane "g" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
+    inside = f"point3f[] positions = {at}\nquatf[] orientationsf = {[(0.8, 0, 0, 0.6)] * 4}"
+    two = cube("a", apis=BOTH) + sphere("b", "double radius = 0.7")
+    ours = load(tmp_path, ground + instancer(inside, two, "<protos/a>, <protos/b>", (0, 1, 0, 1)), name="ours.usda")
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
+    plain = ""
+    for k, p in enumerate(at):
+        place = f"float3 xformOp:translate = {p}\nquatf xformOp:orient = (0.8, 0, 0, 0.6)\n{order}"
+        plain += cube(f"a_{k}", place, BOTH) if k % 2 == 0 else sphere(f"b_{k}", place + "\ndouble radius = 0.7")
+    check_same_contacts(ours, load(tmp_path, ground + plain, name="plain.usda"))
+
+
+HUGE = "point3f[] positions = [(0, 0, 0), (1, 0, 0), (2, 0, 0), (nan, 0, 0)]"
+NESTED = (
+    f'def PointInstancer "i" {{\n{SPREAD}\nint[] protoIndices = [0, 0, 0, 0]\nrel prototypes = </x>\n{cube("a")}}}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (instancer("point3f[] positions = [(0, 0, 0)]", cube("a")), ["</i>", "positions has 1", "protoIndices 4"]),
+        (instancer("", cube("a")), ["</i>", "positions has 0"]),
+        (instancer(SPREAD + "\nfloat3[] scales = [(1, 1, 1)]", cube("a")), ["</i>", "scales has 1"]),
+        (instancer(SPREAD + "\nquath[] orientations = [(1, 0, 0, 0)]", cube("a")), ["</i>", "orientations has 1"]),
+        (instancer(SPREAD + "\nquatf[] orientationsf = [(1, 0, 0, 0)]", cube("a")), ["</i>", "orientationsf has 1"]),
+        (instancer(SPREAD + "\nint64[] ids = [1, 2]", cube("a")), ["</i>", "ids has 2"]),
+        (instancer(SPREAD + "\nint64[] ids = [1, 2, 3, 2]", cube("a")), ["</i>", "two instances have the id 2"]),
+        (instancer(SPREAD, cube("a"), index=(0, 1, 0, 0)), ["</i>", "protoIndices has 1", "1 prototypes"]),
+        (instancer(SPREAD, cube("a"), index=(0, -1, 0, 0)), ["</i>", "protoIndices has -1"]),
+        (instancer(SPREAD, cube("a"), "<protos/a>, <protos/gone>"), ["</i>", "</i/protos/gone>", "no prim"]),
+        (instancer("point3f[] positions.timeSamples = {0: [(0, 0, 0)]}", cube("a")), ["</i>", "time code 0"]),
+        (instancer(SPREAD + "\nint[] protoIndices.timeSamples = {0: [0, 0, 0, 0], 3: [0, 0]}", cube("a")),
+         ["</i>", "protoIndices changes over time", "time code 3"]),
+        (instancer(SPREAD + "\nquatf[] orientationsf = " + str([(0, 0, 0, 0)] * 4), cube("a")),
+         ["</i>", "orientationsf[0] has norm 0"]),
+        (instancer(HUGE, cube("a")), ["a_3", "not finite"]),
+        (instancer(SPREAD + "\nfloat3[] scales = " + str([(1, 1, 0)] * 4), cube("a")), ["a_0", "scale of zero"]),
+        (f'def "x" {{\n{NESTED}}}\n', ["</x/i>", "holds the instancer itself"]),
+        (instancer(SPREAD, cube("b") + 'def PointInstancer "n" {\nrel prototypes = </q>\nint[] protoIndices = [0]\n'
+                   'point3f[] positions = [(0, 0, 0)]\n}\n', "<protos/b>, <protos/n>", (0, 1, 0, 1))
+         + 'over "q" {\ndef PointInstancer "m" {\nrel prototypes = </i/protos>\nint[] protoIndices = [0]\n'
+           'point3f[] positions = [(0, 0, 0)]\n}\n}\n', ["without end"]),
+    ],
+)  # fmt: skip
+def test_refused_by_name(tmp_path, capfd, text, said):
+    check_refused(lambda: load(tmp_path, text), said, capfd)

@@ -1,0 +1,284 @@
+"""Physics materials of USD colliders: which one is bound, what it says, and what a pair's contacts have of two."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import collidecli
+from collidecli.errors import InputError
+from collidecli.importers.usd.scene import add_usd
+from collidecli.importers.usd.stage import parse_physics
+from collidecli.scene.material import COMBINE_MODES, Material
+from collidecli.scene.model import Model
+from tests.support.usd_scenes import load, write_usda
+
+CENTIMETRES = 'metersPerUnit = 0.01\n kilogramsPerUnit = 10\n upAxis = "Z"'
+
+
+def material(name: str, inside: str = "", apis: str = "PhysicsMaterialAPI") -> str:
+    return f'def Material "{name}" (prepend apiSchemas = ["{apis}"]) {{\n{inside}\n}}\n'
+
+
+def collider(name: str, inside: str = "", place: float = 0.0) -> str:
+    """A sphere of radius 1 that is a body and that bindings may be on."""
+    apis = '["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"]'
+    moved = f'double3 xformOp:translate = ({place}, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]'
+    return f'def Sphere "{name}" (prepend apiSchemas = {apis}) {{\n{moved}\n{inside}\n}}\n'
+
+
+def bound(target: str, purpose: str = ":physics", strength: str = "") -> str:
+    meta = f'(bindMaterialAs = "{strength}")' if strength else ""
+    return f"rel material:binding{purpose} = <{target}> {meta}"
+
+
+def number(name: str, value: object) -> str:
+    return f"float {name} = {value}"
+
+
+def surface(model: Model, name: str) -> Material:
+    (row,) = (k for k, path in enumerate(model.shapes.path) if path.rsplit("/", 1)[-1] == name)
+    return model.shapes.material.row(row)
+
+
+MATERIALS = (
+    'def Scope "M" {\n'
+    + material("Ice", number("physics:dynamicFriction", 0.125))
+    + material("Rubber", number("physics:dynamicFriction", 0.75))
+    + 'def Material "Paint" {\n}\n}\n'
+)
+GROUP = 'def Xform "{name}" (prepend apiSchemas = ["MaterialBindingAPI"]) {{\n{binding}\n{inside}\n}}\n'
+BINDINGS = MATERIALS + (
+    collider("none")
+    + collider("physics", bound("/M/Ice"))
+    + collider("all_purposes", bound("/M/Rubber", ""))
+    + collider("both", bound("/M/Ice") + "\n" + bound("/M/Rubber", ""))
+    + collider("paint", bound("/M/Paint", ""))
+    + collider("paint_and_physics", bound("/M/Paint", "") + "\n" + bound("/M/Ice"))
+    + collider("preview", bound("/M/Ice", ":preview"))
+    + GROUP.format(
+        name="weak",
+        binding=bound("/M/Ice"),
+        inside=collider("inherits")
+        + collider("own_is_nearer", bound("/M/Rubber"))
+        + collider("all_purposes_is_later", bound("/M/Rubber", ""))
+        + GROUP.format(name="deeper", binding="", inside=collider("inherits_from_far")),
+    )
+    + GROUP.format(
+        name="strong",
+        binding=bound("/M/Ice", strength="strongerThanDescendants"),
+        inside=collider("overruled", bound("/M/Rubber")),
+    )
+    + 'def Xform "collected" (prepend apiSchemas = ["MaterialBindingAPI", "CollectionAPI:few"]) {\n'
+    + 'uniform token collection:few:expansionRule = "expandPrims"\nrel collection:few:includes = </collected/in>\n'
+    + "rel material:binding:collection:physics:few = [</collected.collection:few>, </M/Rubber>]\n"
+    + collider("in")
+    + collider("out")
+    + "}\n"
+)
+ICE, RUBBER, DEFAULT = 0.125, 0.75, 0.5
+BOUND = {
+    "none": DEFAULT,
+    "physics": ICE,
+    "all_purposes": RUBBER,
+    "both": ICE,
+    "paint": DEFAULT,
+    "paint_and_physics": ICE,
+    "preview": DEFAULT,
+    "inherits": ICE,
+    "own_is_nearer": RUBBER,
+    "all_purposes_is_later": ICE,
+    "inherits_from_far": ICE,
+    "overruled": ICE,
+    "in": RUBBER,
+    "out": DEFAULT,
+}
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_which_material_is_bound(tmp_path, name):
+    _, model = load(tmp_path, BINDINGS)
+    assert surface(model, name).friction == BOUND[name]
+
+
+def test_the_bound_material_is_the_one_that_pxr_parses(tmp_path):
+    """pxr's own physics parser, collider by collider; it looks at colliders that have the binding API."""
+    imported, model = load(tmp_path, BINDINGS)
+    parsed = parse_physics(imported.stage, imported.file, [])
+    of_material = {"/M/Ice": ICE, "/M/Rubber": RUBBER}
+    seen = 0
+    for path, descriptor in parsed.shapes.items():
+        theirs = [of_material[str(held)] for held in descriptor.materials if str(held) in of_material]
+        assert (theirs or [DEFAULT]) == [surface(model, path.rsplit("/", 1)[-1]).friction], path
+        seen += len(theirs)
+    assert seen == sum(value != DEFAULT for value in BOUND.values())
+    assert not [w for w in imported.warnings if "takes the material" in w]
+
+
+def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_path):
+    bare = 'def Sphere "bare" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
+    text = MATERIALS + GROUP.format(name="G", binding=bound("/M/Ice"), inside=bare)
+    imported, model = load(tmp_path, text)
+    assert surface(model, "bare").friction == ICE
+    assert not parse_physics(imported.stage, imported.file, []).shapes["/G/bare"].materials
+    (warning,) = (w for w in imported.warnings if "takes the material" in w)
+    assert warning.startswith("</G/bare>: takes the material </M/Ice> though MaterialBindingAPI is not applied to it")
+
+
+def test_a_material_that_is_not_there_is_warned_of(tmp_path):
+    imported, model = load(tmp_path, collider("a", bound("/M/Gone")))
+    assert surface(model, "a").friction == DEFAULT
+    assert "</a>: there is no material </M/Gone>, to which it is bound" in imported.warnings
+
+
+def test_numbers_modes_and_units(tmp_path):
+    full = "\n".join(
+        [
+            number("physics:dynamicFriction", 0.25),
+            number("physics:staticFriction", 0.5),
+            number("physics:restitution", 0.75),
+            number("newton:torsionalFriction", 2),
+            number("newton:rollingFriction", 4),
+            number("newton:contactStiffness", 8),
+            number("newton:contactDamping", 16),
+            number("newton:contactFrictionGain", 32),
+            number("newton:contactAdhesion", "-inf"),
+            'uniform token physxMaterial:frictionCombineMode = "multiply"',
+            'uniform token physxMaterial:restitutionCombineMode = "max"',
+        ]
+    )
+    text = material("Full", full) + material("Bare") + collider("a", bound("/Full")) + collider("b", bound("/Bare"))
+    _, model = load(tmp_path, text, header=CENTIMETRES)
+    # Torsional and rolling friction are lengths; stiffness, damping and gain have the unit of mass in them.
+    assert surface(model, "a") == Material(
+        0.25, 0.5, 0.02, 0.04, 0.75, "multiply", "max", contact_ke=80.0, contact_kd=160.0, contact_kf=320.0
+    )
+    # UsdPhysics' own defaults are zero.
+    assert surface(model, "b") == Material(0.0, 0.0)
+
+
+def test_what_no_material_says_is_the_builders_default(tmp_path):
+    builder = collidecli.ModelBuilder()
+    default = Material(0.9, torsional_friction=0.01, contact_ke=5.0, friction_combine="min")
+    builder.default_shape_cfg = collidecli.ShapeConfig(friction=0.3, material=default)
+    ice = number("physics:dynamicFriction", 0.125)
+    add_usd(builder, write_usda(tmp_path, material("Ice", ice) + collider("a") + collider("b", bound("/Ice"))))
+    model = builder.finalize()
+    assert surface(model, "a") == Material(0.3, 0.3, 0.01, friction_combine="min", contact_ke=5.0)
+    assert surface(model, "b") == Material(0.125, 0.0, 0.01, friction_combine="min", contact_ke=5.0)
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        (number("physics:dynamicFriction", -1), "physics:dynamicFriction is -1"),
+        (number("physics:staticFriction", "inf"), "physics:staticFriction is inf"),
+        (number("physics:restitution", "nan"), "physics:restitution is nan"),
+        (number("physics:restitution", 1.5), "physics:restitution is 1.5"),
+        (number("newton:rollingFriction", -0.5), "newton:rollingFriction is -0.5"),
+        ('string newton:contactStiffness = "hard"', "newton:contactStiffness is 'hard'"),
+        ('uniform token physxMaterial:frictionCombineMode = "mean"', "physxMaterial:frictionCombineMode is 'mean'"),
+    ],
+)
+def test_refusals_name_the_material(tmp_path, inside, message):
+    with pytest.raises(InputError) as error:
+        load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd")))
+    assert error.value.what == message
+    assert "</Odd>" in error.value.where
+
+
+def test_values_over_time_are_warned_of(tmp_path):
+    sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
+    imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
+    assert surface(model, "a").friction == 0.25
+    assert "</Melts>: physics:dynamicFriction changes over time; its first value is taken" in imported.warnings
+
+
+COEFFICIENTS = {"average": (0.25, 0.125), "min": (0.5, 0.25), "multiply": (0.75, 0.5), "max": (1.0, 0.75)}
+"""Dynamic and static friction of a surface of each mode: powers of two, so that every mixture is exact."""
+
+
+def mixed_by_hand(mode: str, a: float, b: float) -> float:
+    return {"average": (a + b) / 2, "min": min(a, b), "multiply": a * b, "max": max(a, b)}[mode]
+
+
+def opposite(mode: str) -> str:
+    return COMBINE_MODES[-1 - COMBINE_MODES.index(mode)]
+
+
+def test_contacts_of_every_two_modes(tmp_path):
+    """PhysX: of two modes the later of average, min, multiply, max; never slides harder than it sticks."""
+    text = ""
+    for mode, (dynamic, static) in COEFFICIENTS.items():
+        inside = "\n".join(
+            [
+                number("physics:dynamicFriction", dynamic),
+                number("physics:staticFriction", 4 * static),
+                number("physics:restitution", static),
+                f'uniform token physxMaterial:frictionCombineMode = "{mode}"',
+                f'uniform token physxMaterial:restitutionCombineMode = "{opposite(mode)}"',
+            ]
+        )
+        text += material(f"M_{mode}", inside) + collider(f"a_{mode}", bound(f"/M_{mode}"))
+        text += collider(f"b_{mode}", bound(f"/M_{mode}"), place=0.5)
+    _, model = load(tmp_path, text)
+    columns = ("friction", "static_friction", "restitution")
+    contacts = collidecli.collide(model, device="cpu", columns=columns)
+    pairs = set(zip(contacts.shape0.tolist(), contacts.shape1.tolist(), strict=True))
+    assert len(pairs) == 8 * 7 // 2
+    for row, (a, b) in enumerate(zip(contacts.shape0, contacts.shape1, strict=True)):
+        modes = [model.shapes.path[k].rsplit("_", 1)[-1] for k in (a, b)]
+        (dynamic_a, static_a), (dynamic_b, static_b) = (COEFFICIENTS[mode] for mode in modes)
+        mode = max(modes, key=COMBINE_MODES.index)
+        friction = mixed_by_hand(mode, dynamic_a, dynamic_b)
+        assert contacts.columns["friction"][row] == friction
+        assert contacts.columns["static_friction"][row] == max(
+            friction, mixed_by_hand(mode, 4 * static_a, 4 * static_b)
+        )
+        bounce = max(map(opposite, modes), key=COMBINE_MODES.index)
+        assert contacts.columns["restitution"][row] == mixed_by_hand(bounce, static_a, static_b)
+
+
+NEWTON = """
+import json, sys, warp, newton
+warp.config.quiet = True
+builder = newton.ModelBuilder()
+rows = builder.add_usd(sys.argv[1])["path_shape_map"]
+names = ("mu", "restitution", "mu_torsional", "mu_rolling", "ke", "kd", "kf")
+print(json.dumps({p: {n: getattr(builder, "shape_material_" + n)[k] for n in names} for p, k in rows.items()}))
+"""
+
+
+def newton_materials(path: Path) -> dict[str, dict[str, float]]:
+    """What Newton's importer reads, by prim path; in a process of its own, as it registers schemas for good."""
+    for needed in ("newton", "newton_usd_schemas"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"{needed} is not installed")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", NEWTON, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_newton_reads_the_same_materials(tmp_path):
+    values = [number("physics:dynamicFriction", 0.25), number("physics:restitution", 0.5)]
+    own = [number(f"newton:{name}", k + 2) for k, name in enumerate(("torsionalFriction", "rollingFriction"))]
+    own += [number(f"newton:contact{name}", 10 * k) for k, name in enumerate(("Stiffness", "Damping", "FrictionGain"))]
+    # The collider's own, which are older, give way to the material's.
+    older = "\n".join([bound("/Full"), number("newton:contact_ke", 77)])
+    text = material("Full", "\n".join(values + own)) + collider("full", older) + BINDINGS
+    path = write_usda(tmp_path, text)
+    theirs = newton_materials(path)
+    builder = collidecli.ModelBuilder()
+    imported = add_usd(builder, path)
+    ours = builder.finalize().shapes.material
+    names = ("friction", "restitution", "torsional_friction", "rolling_friction", "contact_ke", "contact_kd")
+    full = [getattr(ours, name)[imported.shape_of["/full"]] for name in (*names, "contact_kf")]
+    assert full == list(theirs["/full"].values())
+    for prim, row in imported.shape_of.items():
+        if ours.friction[row] != DEFAULT:
+            assert (ours.friction[row], ours.restitution[row]) == (theirs[prim]["mu"], theirs[prim]["restitution"])

@@ -1,0 +1,223 @@
+"""Meshes of USD stages as fewer triangles and as convex parts: what simulators' attributes do, what is said."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from collidecli.cli import main as cli
+from collidecli.errors import InputError
+from collidecli.importers.meshes.kept_parts import parts_kept_in
+from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.filter_explanation import explain
+from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.surface_distance import surface_distance, winding_number
+from tests.support.meshes import point_distances, torus, winding
+from tests.support.usd_meshes import APIS, BODY_APIS, mesh, points_in_world
+from tests.support.usd_scenes import load, sphere, touching, write_usda
+
+coacd = pytest.importorskip("coacd")
+pytest.importorskip("fast_simplification")
+
+SIMPLER = "float physxTriangleMeshSimplificationCollision:metric = {}\n"
+BENT = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)], float)
+L_POINTS = np.array([(*corner, z) for z in (0.0, 0.5) for corner in BENT])
+L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept():
+    """What one test makes is not there for another, or for the user."""
+    with parts_kept_in("", 0):
+        yield
+
+
+def test_distances_from_triangles_of_all_sizes_are_exact():
+    rng = np.random.default_rng(5)
+    corners = rng.normal(size=(300, 1, 3)) + rng.normal(size=(300, 3, 3)) * 10.0 ** rng.uniform(-3, 1, (300, 1, 1))
+    points = rng.normal(size=(50, 3)) * 3.0
+    expected = np.array([point_distances(corners, point).min() for point in points])
+    np.testing.assert_allclose(surface_distance(points, corners), expected, atol=1e-13)
+    vertices, faces = torus()
+    around = winding_number(points, vertices[faces])
+    np.testing.assert_allclose(around, [winding(vertices[faces], point) for point in points], atol=1e-12)
+
+
+def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
+    vertices, faces = torus(12, 8)
+    text = mesh("half", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(0.5))
+    text += mesh("as_is", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(1.0))
+    scene, model = load(tmp_path, text)
+    half, whole = (model.meshes[row] for row in model.shapes.mesh)
+    assert [len(half.face), len(whole.face)] == [96, 192]
+    said = next(line for line in scene.warnings if line.startswith("</half>"))
+    assert "96 of 192 triangles" in said
+    off = float(re.findall(r"up to ([\d.e-]+) m", said)[0])
+    corners = half.vertex[half.face] + model.shapes.pose[0][:3]
+    truth = max(point_distances(corners, point).min() for point in vertices)
+    assert 0.99 * truth <= off < 0.2  # the corners are among what it is measured at
+    assert "as_is" in str(scene.warnings)
+    assert "192 of 192 triangles" in str(scene.warnings)
+
+
+@pytest.fixture(scope="module")
+def bent(tmp_path_factory):
+    """An L of two parts on a body, a static copy of it in another place, and balls that filters keep from either."""
+    folder = tmp_path_factory.mktemp("bent")
+    moved = 'double3 xformOp:translate = (9, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    rel = "rel physics:filteredPairs = [</far>]\n"
+    text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", rel, apis=BODY_APIS)
+    text += mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", moved) + sphere("far") + sphere("near")
+    return folder, *load(folder, text)
+
+
+def test_convex_parts_of_one_collider(bent):
+    folder, scene, model = bent
+    assert model.shapes.path == ("/l#0", "/l#1", "/fixed#0", "/fixed#1", "/far", "/near")
+    assert model.shapes.types()[:4] == [ShapeType.CONVEX_MESH] * 4
+    assert scene.shape_of == {path: row for row, path in enumerate(model.shapes.path)}
+    assert len(model.hulls) == 2, "copies share their parts"
+    pairs = {("l#0", "fixed#0"), ("l#0", "fixed#1"), ("l#1", "fixed#0"), ("l#1", "fixed#1"), ("far", "near")}
+    pairs |= {(part, "near") for part in ("l#0", "l#1", "fixed#0", "fixed#1")} | {
+        ("far", "fixed#0"),
+        ("far", "fixed#1"),
+    }
+    assert touching(model) == {" ".join(sorted(pair)) for pair in pairs}
+    assert "filteredPairs" in explain(model, 0, 4).rule
+    # Together they are the L: each corner of it is a corner of theirs, and nothing of them is farther off than is said.
+    points = points_in_world(folder / "s.usda", "/l")
+    own = [model.hulls[model.shapes.hull[row]].vertex + model.shapes.pose[row][:3] for row in (0, 1)]
+    assert np.linalg.norm(np.concatenate(own)[:, None] - points, axis=-1).min(axis=0).max() < 1e-3
+    said = next(line for line in scene.warnings if "convex parts" in line)
+    assert said.startswith("</l> and 1 more: of 2 convex parts")
+    assert all(float(number) < 1e-3 for number in re.findall(r"up to ([\d.e-]+) m", said))
+
+
+def test_parts_are_the_same_in_every_run(bent):
+    folder, _, model = bent
+    builder = ModelBuilder()
+    add_usd(builder, folder / "s.usda")
+    again = builder.finalize(static_pairs=True)
+    assert [hull.key for hull in again.hulls] == [hull.key for hull in model.hulls]
+    assert explain(again, 2, 3).rule == "parts of </fixed>"
+    assert len(allowed_pairs(again, 0)) == len(allowed_pairs(model, 0)) == 11
+
+
+def test_limits_of_parts_and_what_is_not_used(tmp_path):
+    inside = (
+        "int physxConvexDecompositionCollision:maxConvexHulls = 1\nint newton:maxHullVertices = 8\n"
+        "float physxConvexDecompositionCollision:errorPercentage = 3\n"
+    )
+    text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", inside)
+    text += mesh("m", approximation="none", inside="float physxTriangleMeshCollision:weldTolerance = 0.1\n")
+    scene, model = load(tmp_path, text)
+    assert model.shapes.path == ("/l#0", "/m")
+    assert len(model.hulls[0].vertex) <= 8
+    # One part fills the bend: the middle of the side across it is 0.5 m from the L, with fewer corners somewhat off.
+    outside, uncovered = map(float, re.findall(r"up to ([\d.e+-]+) m", scene.warnings[0]))
+    assert 0.3 < outside < 0.7
+    assert 0.0 < uncovered < 0.5
+    assert scene.kept == {"/l": {"physxConvexDecompositionCollision:errorPercentage": 3.0},
+                          "/m": {"physxTriangleMeshCollision:weldTolerance": pytest.approx(0.1)}}  # fmt: skip
+    assert {line for line in scene.warnings if "not used" in line} == {
+        "</l>: physxConvexDecompositionCollision:errorPercentage is not used",
+        "</m>: physxTriangleMeshCollision:weldTolerance is not used",
+    }
+
+
+@pytest.fixture
+def kept_and_counted(tmp_path, monkeypatch):
+    """A folder for the cache, and how often CoACD has been asked so far."""
+    asked = []
+    real = coacd.run_coacd
+
+    def counted(*args, **options):
+        asked.append(options["max_ch_vertex"])
+        return real(*args, **options)
+
+    monkeypatch.setattr(coacd, "run_coacd", counted)
+    return tmp_path / "cache", asked
+
+
+def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(tmp_path, kept_and_counted):
+    folder, asked = kept_and_counted
+
+    def loaded(points=L_POINTS, inside=""):
+        with parts_kept_in(str(folder), 1 << 20):
+            scene, model = load(tmp_path, mesh("l", points, L_FACES, "convexDecomposition", inside))
+        return [hull.key for hull in model.hulls], scene.warnings
+
+    first = loaded()
+    assert loaded() == first
+    assert len(asked) == 1
+    moved = L_POINTS + np.array([4.0, 0.0, 0.0])
+    assert len(loaded(moved)[0]) == len(first[0])
+    assert len(asked) == 1, "a mesh of the same form elsewhere has the same parts"
+    loaded(L_POINTS * [1.0, 1.0, 2.0])
+    loaded(inside="int newton:maxHullVertices = 8")
+    assert asked == [256, 256, 8]
+    for entry in folder.rglob("*.sdf"):
+        data = bytearray(entry.read_bytes())
+        data[len(data) // 2] ^= 1
+        entry.write_bytes(data)
+    assert loaded() == first
+    assert len(asked) == 4, "what is damaged is made again"
+    assert loaded() == first
+    assert len(asked) == 4
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(tmp_path, kept_and_counted):
+    (tmp_path / "cache").write_text("no folder")
+    with parts_kept_in(str(tmp_path / "cache"), 1 << 20):
+        scene, model = load(tmp_path, mesh("l", L_POINTS, L_FACES, "convexDecomposition"))
+    assert len(model.hulls) == 2
+    assert "not kept" in str(scene.warnings)
+
+
+def test_the_verbs_keep_parts_and_list_and_clear_them(tmp_path, kept_and_counted, capsys):
+    folder, asked = kept_and_counted
+    path = str(write_usda(tmp_path, mesh("l", L_POINTS, L_FACES, "convexDecomposition")))
+    for _ in range(2):
+        assert cli.main(["inspect", path, "--cache-dir", str(folder), "--json"]) == 0
+    assert len(asked) == 1
+    capsys.readouterr()
+    assert cli.main(["cache", "--cache-dir", str(folder), "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    assert entry["kind"] == "parts"
+    assert cli.main(["cache", "clear", "--cache-dir", str(folder)]) == 0
+    assert "0 fields, convex parts of 1 mesh removed" in capsys.readouterr().out
+    assert not list(folder.rglob("*.sdf"))
+
+
+@pytest.mark.parametrize(
+    ("approximation", "inside", "said"),
+    [
+        ("meshSimplification", SIMPLER.format(0), "metric is 0.0"),
+        ("meshSimplification", SIMPLER.format(2), "metric is 2.0"),
+        ("meshSimplification", SIMPLER.replace("float", "string").format('"a"'), "metric is 'a'"),
+        ("convexDecomposition", "int physxConvexDecompositionCollision:maxConvexHulls = 0", "maxConvexHulls is 0"),
+        ("convexDecomposition", "int physxConvexDecompositionCollision:hullVertexLimit = 3", "hullVertexLimit is 3"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(tmp_path, approximation, inside, said):
+    with pytest.raises(InputError, match=r"</m>.*" + said):
+        load(tmp_path, mesh("m", approximation=approximation, inside=inside))
+
+
+@pytest.mark.parametrize(
+    ("approximation", "module", "package"),
+    [
+        ("meshSimplification", "fast_simplification", "fast-simplification"),
+        ("convexDecomposition", "coacd", "coacd"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, approximation, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    path = write_usda(tmp_path, mesh("m", approximation=approximation, apis=APIS))
+    with pytest.raises(InputError) as error:
+        add_usd(ModelBuilder(), path)
+    assert all(word in str(error.value) for word in ("</m>", approximation, package, "'collidecli[meshes]'"))
