@@ -63,15 +63,6 @@ def above(z: float) -> np.ndarray:
     return body_q
 
 
-def best_of(pair: FclPair, depth: float, directions: np.ndarray) -> float:
-    """The least of depth / WITHIN^k at which a move along one of the directions separates the pair, or `depth`."""
-    best = depth
-    for direction in directions:
-        while best > 1e-4 and not pair.overlaps(best / WITHIN * direction):
-            best /= WITHIN
-    return best
-
-
 def judged(first: str, second: str, body_q: np.ndarray, directions: np.ndarray) -> tuple[list[float], list[bool]]:
     """Of poses that overlap: the depth over the best of the directions; whether depth times normal separates the pair.
 
@@ -89,7 +80,7 @@ def judged(first: str, second: str, body_q: np.ndarray, directions: np.ndarray) 
             deepest = int(np.argmin(cell.distance))
             # Points and distances of a file are float32.
             moved = (-distance * (1.0 + 1e-6) + 2e-6) * cell.normal[deepest].astype(np.float64)
-            ratios.append(-distance / best_of(pair, -distance, directions))
+            ratios.append(-distance / pair.least_translation(-distance, directions, WITHIN))
             separated.append(not pair.overlaps(moved))
     return ratios, separated
 

@@ -66,3 +66,11 @@ class FclPair:
         self._b.setTranslation(self._at_b)
         request = fcl.DistanceRequest(enable_nearest_points=False)
         return float(fcl.distance(self._a, self._b, request, fcl.DistanceResult()))
+
+    def least_translation(self, depth: float, directions: np.ndarray, factor: float) -> float:
+        """The least of depth / factor^k [m] at which b, moved along one of the directions, is separated; or `depth`."""
+        best = depth
+        for direction in directions:
+            while best > 1e-4 and not self.overlaps(best / factor * direction):
+                best /= factor
+        return best

@@ -206,7 +206,7 @@ def search_all(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """The least translation over the contacts' normals and, unless it is short, directions all around; then turns of it."""
+    """The least translation over the contacts' normals and, unless it is short, all around; then turns of the best."""
     best = search_normals(surfaces, pair, regions, own, rows, before, recent)
     best = search_projections(surfaces, pair, regions, own, rows, best, recent)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
