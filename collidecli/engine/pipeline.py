@@ -14,7 +14,7 @@ from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
 from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging, new_candidates
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrowphase.dispatch import Bucket, RoomBucket, RoomTable
+from collidecli.engine.narrowphase.collider import Bucket, RoomBucket, RoomTable
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import make_steps
 from collidecli.engine.runtime.workspace import Workspace

@@ -18,7 +18,8 @@ from collidecli.engine.broadphase.explicit import explicit
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broadphase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
-from collidecli.engine.narrowphase.dispatch import RoomTable, needed_rooms
+from collidecli.engine.narrowphase.collider import RoomTable
+from collidecli.engine.narrowphase.dispatch import needed_rooms
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.launch_queue import make_steps

@@ -1,4 +1,4 @@
-"""The loops of `storage/array_loops.py` in native code: Warp compiles them for this processor, with a run's other kernels.
+"""The loops of `storage/array_loops` as native code, which Warp compiles with a run's other kernels.
 
 They are C++, in one kernel of one thread that runs on the host: what loops work on is named by a table of numbers, and
 no interpreter's lock is held meanwhile. Each gives to the bit what NumPy gives in its place.

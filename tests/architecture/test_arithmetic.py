@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PATH = ("files", "model", "engine", "numerics")
+PATH = ("importers", "storage", "scene", "engine", "numerics")
 """Packages of collidecli that decide a contact; besides, of analysis, what changes contact sets while they are made."""
 TRACKING = ("analysis/contact_tracking.py",)
 NOT_ON_THE_PATH = (

@@ -8,9 +8,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from collidecli import collide
-from collidecli.model.builder import ModelBuilder
-from collidecli.model.model import Model
-from collidecli.model.triangle_mesh import TriangleMesh, triangle_mesh
+from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.model import Model
+from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.bench.result import BenchTable
 from tests.differential.test_mesh_depths import SHAPES, poses
 from tests.differential.test_real_mesh_pairs import meshes_of, near_poses

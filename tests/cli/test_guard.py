@@ -31,7 +31,8 @@ PATIENCE = 60.0
 def script(work: str, before: str = "") -> list[str]:
     """A process whose guarded work is `work`."""
     start = "import os, signal, sys, time\nfrom collidecli.cli.guard import guarded\n"
-    start += "from collidecli.storage.process_activity import reading\nfrom collidecli.storage.atomic_output import AtomicOutput\n"
+    start += "from collidecli.storage.process_activity import reading\n"
+    start += "from collidecli.storage.atomic_output import AtomicOutput\n"
     body = textwrap.indent(textwrap.dedent(work).strip() + "\nreturn 0", "    ")
     return [sys.executable, "-c", f"{start}{before}\ndef work():\n{body}\nsys.exit(guarded(work))"]
 

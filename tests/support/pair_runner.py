@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.narrowphase.dispatch import closed_form_kernel
+from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set

@@ -13,7 +13,7 @@ from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.dispatch import Bucket
+from collidecli.engine.narrowphase.collider import Bucket
 from collidecli.scene.convex_hull import ConvexHull
 
 

@@ -130,7 +130,7 @@ def test_options_named_in_the_text_exist(path):
 def test_table_ofverbs_of():
     rows = table(page("docs/cli.md"), "# The command line")
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
-    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/app/*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/commands/*.py"))
     for row in rows:
         for schema in re.findall(r"`([a-z.]+/1)`", row[2]):
             assert re.search(rf'SCHEMA = "[\w.]*{re.escape(schema)}"', source), schema

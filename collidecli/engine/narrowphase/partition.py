@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.contact_buffer import Candidates
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.narrowphase.dispatch import RoomTable
+from collidecli.engine.narrowphase.collider import RoomTable
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 

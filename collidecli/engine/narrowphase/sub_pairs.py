@@ -18,7 +18,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, SPARE, Candidates, StagedContact, Staging
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.dispatch import RoomBucket
+from collidecli.engine.narrowphase.collider import RoomBucket
 from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace

@@ -19,8 +19,8 @@ pose = np.zeros((1, 1, 3, 7))
 pose[..., 6] = 1.0
 assert len(collidecli.collide(builder.finalize(), pose).distance)
 rooms = [f"collidecli.engine.{name}" for name in (
-    "narrow_phase.mesh", "narrow_phase.heightfield", "narrow_phase.sdf", "signed_distance", "contact.reduction",
-    "geometry.clearance", "geometry.mesh_nearest", "narrow_phase.in_pieces",
+    "narrowphase.triangles", "narrowphase.sdf", "geometry.signed_distance", "contacts.reduction",
+    "geometry.clearance", "geometry.mesh_nearest", "narrowphase.sub_pairs",
 )]
 print("LOADED", [name for name in sys.modules if name.startswith((*rooms, "scipy"))])
 """

@@ -16,7 +16,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
-from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.sdf.contact_priority import join_field_contacts
 from collidecli.engine.narrowphase.sdf.field_minimum import COARSE_VOXELS, Probe
 from collidecli.engine.narrowphase.sdf.fields import Fields, field_is_beyond

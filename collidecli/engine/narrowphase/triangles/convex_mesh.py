@@ -6,7 +6,7 @@ from collidecli.engine.contact_buffer import Candidates, Staging, place_of
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH
-from collidecli.engine.narrowphase.dispatch import Bucket
+from collidecli.engine.narrowphase.collider import Bucket
 from collidecli.engine.runtime.kernel import kernel
 
 

@@ -12,7 +12,7 @@ from collidecli.engine.contact_buffer import Staging
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import Heightfields, field_of, field_triangle
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.sub_pairs import PieceKind, piece_kernel, search_kernel
 from collidecli.engine.narrowphase.triangles.contact_priority import join_triangles
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel

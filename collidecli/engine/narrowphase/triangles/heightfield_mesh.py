@@ -10,7 +10,7 @@ from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
-from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
     PairRows,

@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.engine.contact_buffer import Staging
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER, Meshes, triangle_shape
-from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.primitive import plane_mesh
 from collidecli.engine.narrowphase.sub_pairs import PieceKind, piece_kernel, search_kernel
 from collidecli.engine.narrowphase.triangles.contact_priority import join_triangles

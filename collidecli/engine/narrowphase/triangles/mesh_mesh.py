@@ -11,7 +11,7 @@ from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
-from collidecli.engine.narrowphase.dispatch import Room
+from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
     PairRows,
