@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.analysis.contact_matching import Contacts, Matches
 from collidecli.analysis.field_comparison import FieldTally, Tolerances, compare_field
 
-ROOM = "room"
+SLACK = "room"
 """Column: how far below the pair's gap the distance is [m]. It decides what is shallow, and is not compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
@@ -101,7 +101,7 @@ class ContactDifferences:
         """Rows, and first rows of pairs, without the shallow ones."""
         if self._shallow < 0.0 or not len(rows):
             return rows, pairs
-        deep = rows[side.columns[ROOM][rows] > self._shallow]
+        deep = rows[side.columns[SLACK][rows] > self._shallow]
         self.shallow_count += len(rows) - len(deep)
         held = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
         kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in held]
@@ -206,12 +206,12 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
 
 
 def pairs_alone(contacts: Contacts) -> Contacts:
-    """One row for each pair of a cell, without columns but ROOM, of which the most is kept."""
+    """One row for each pair of a cell, without columns but SLACK, of which the most is kept."""
     keys = np.stack([contacts.cell, contacts.first, contacts.second])
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)])
     columns = {}
-    if ROOM in contacts.columns and len(starts):
-        columns[ROOM] = np.maximum.reduceat(contacts.columns[ROOM], starts)
-    elif ROOM in contacts.columns:
-        columns[ROOM] = contacts.columns[ROOM][:0]
+    if SLACK in contacts.columns and len(starts):
+        columns[SLACK] = np.maximum.reduceat(contacts.columns[SLACK], starts)
+    elif SLACK in contacts.columns:
+        columns[SLACK] = contacts.columns[SLACK][:0]
     return Contacts(contacts.cell[starts], contacts.first[starts], contacts.second[starts], columns)

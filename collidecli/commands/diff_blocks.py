@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.analysis.contact_differences import ROOM, pairs_alone
+from collidecli.analysis.contact_differences import SLACK, pairs_alone
 from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_of
 from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.scene.contacts import ContactBlock
@@ -61,7 +61,7 @@ class Side:
         check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.gap is not None:
-            columns[ROOM] = self.gap(columns["shape0"], columns["shape1"]) - columns["distance"]
+            columns[SLACK] = self.gap(columns["shape0"], columns["shape1"]) - columns["distance"]
         found = contacts_of(block.cell_counts, columns, self.numbers, self.kept)
         return pairs_alone(found) if self.pairs_only else found
 

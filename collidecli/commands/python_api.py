@@ -201,7 +201,7 @@ def _contacts_in_memory(
     motion, timing = _motion_of(model, body_q), TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
     with closing(collision.blocks(timing)) as blocks:
-        return joined_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+        return merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
@@ -233,7 +233,7 @@ def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
     return motion
 
 
-def joined_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
+def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """The contacts of all cells from blocks in the order of cells; the blocks are used up."""
     held = list(blocks)
     counts = np.concatenate([block.cell_counts for block in held])

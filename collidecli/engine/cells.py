@@ -45,7 +45,7 @@ class Instances:
     """Every shape of every cell of a chunk.
 
     bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated
-    (reach_share) and rounded outwards.
+    (max_separation_share) and rounded outwards.
     """
 
     pose: wp.array[Pose]
@@ -150,7 +150,7 @@ def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Worksp
         body_shifts=device_model.body_shifts,
         shared=int(recorded_worlds == 1 and device_model.model.world_shift is not None),
     )
-    workspace.lend(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
+    workspace.bind_host_array(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
     return cells
 
 

@@ -23,7 +23,7 @@ SPARE = wp.constant(6)
 
 
 @wp.struct
-class StagedContact:
+class ContactRecord:
     """A contact as the rooms of the narrow phase write it: whole in one place, since most rows stay empty.
 
     point: witness on a's surface, a's frame [m]. normal: unit, from a to b, a's frame.
@@ -42,46 +42,46 @@ class StagedContact:
 
 
 @wp.struct
-class Staging:
+class ContactBuffer:
     """Rows that contacts are written to: `most` consecutive rows for each pair of a bucket of `pair_count` pairs.
 
     In memory the first contacts of all pairs stand together from `start` on, then the second ones, and so on: most
     pairs have one contact, and those are then read one after another.
     """
 
-    contact: wp.array[StagedContact]
+    contact: wp.array[ContactRecord]
     start: int
     most: int
     pair_count: int
 
 
 @wp.func
-def place_of(out: Staging, row: int) -> int:
+def memory_row(out: ContactBuffer, row: int) -> int:
     """Where a row stands in memory."""
     pair = row // out.most
     return out.start + (row - pair * out.most) * out.pair_count + pair
 
 
 @wp.func
-def stage(
-    out: Staging, row: int, point: Vec3, normal: Vec3, separation: Real, feature_a: int, feature_b: int, kind: int
+def emit_contact(
+    out: ContactBuffer, row: int, point: Vec3, normal: Vec3, separation: Real, feature_a: int, feature_b: int, kind: int
 ):
     """Writes one contact into `row`."""
-    contact = StagedContact()
+    contact = ContactRecord()
     contact.point = point
     contact.normal = normal
     contact.separation = separation
     contact.feature_a = feature_a
     contact.feature_b = feature_b
     contact.kind = kind
-    out.contact[place_of(out, row)] = contact
+    out.contact[memory_row(out, row)] = contact
 
 
 @wp.func
-def set_kind(out: Staging, row: int, count: int, kind: int):
+def set_kind(out: ContactBuffer, row: int, count: int, kind: int):
     """Gives the contacts in rows row .. row + count - 1 their kind, once it is known how many there are."""
     for i in range(row, row + count):
-        out.contact[place_of(out, i)].kind = kind
+        out.contact[memory_row(out, i)].kind = kind
 
 
 @wp.struct

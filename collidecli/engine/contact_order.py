@@ -5,11 +5,11 @@ A pair's contacts stand at first, first + stride, first + 2 stride, ... in the s
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_buffer import ContactRecord
 
 
 @wp.func
-def swap_contacts(contact: wp.array[StagedContact], i: int, j: int):
+def swap_contacts(contact: wp.array[ContactRecord], i: int, j: int):
     """Exchanges two contacts."""
     held = contact[i]
     contact[i] = contact[j]
@@ -17,7 +17,7 @@ def swap_contacts(contact: wp.array[StagedContact], i: int, j: int):
 
 
 @wp.func
-def features_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+def features_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
     """Whether x's features stand before y's, shape0's first; `swapped` says that b is shape0."""
     first_x = x.feature_a
     second_x = x.feature_b
@@ -32,7 +32,7 @@ def features_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
 
 
 @wp.func
-def is_deeper(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+def is_deeper(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
     """Whether x's separation is less than y's; of equal ones, whether its features stand before."""
     if x.separation != y.separation:
         return x.separation < y.separation
@@ -40,7 +40,7 @@ def is_deeper(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
 
 
 @wp.func
-def deepest_to_front(contact: wp.array[StagedContact], first: int, stride: int, found: int, kept: int, swapped: bool):
+def deepest_to_front(contact: wp.array[ContactRecord], first: int, stride: int, found: int, kept: int, swapped: bool):
     """Moves the `kept` deepest of `found` contacts to the front; of equals those whose features stand before."""
     for i in range(kept):
         deepest = int(i)
@@ -52,7 +52,7 @@ def deepest_to_front(contact: wp.array[StagedContact], first: int, stride: int, 
 
 
 @wp.func
-def sort_by_features(contact: wp.array[StagedContact], first: int, stride: int, count: int, swapped: bool):
+def sort_by_features(contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool):
     """Insertion sort of a pair's contacts by feature0, then feature1."""
     for i in range(1, count):
         for back in range(i):
@@ -63,7 +63,7 @@ def sort_by_features(contact: wp.array[StagedContact], first: int, stride: int, 
 
 
 @wp.func
-def sink_by_features(contact: wp.array[StagedContact], first: int, stride: int, root: int, count: int, swapped: bool):
+def sink_by_features(contact: wp.array[ContactRecord], first: int, stride: int, root: int, count: int, swapped: bool):
     """Restores a heap, the last on top, below one place."""
     at = root
     while 2 * at + 1 < count:
@@ -78,7 +78,7 @@ def sink_by_features(contact: wp.array[StagedContact], first: int, stride: int, 
 
 
 @wp.func
-def sort_many_by_features(contact: wp.array[StagedContact], first: int, stride: int, count: int, swapped: bool):
+def sort_many_by_features(contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool):
     """Heap sort of a pair's contacts by feature0, then feature1, where there may be thousands in any order."""
     for i in range(count / 2):
         sink_by_features(contact, first, stride, count / 2 - 1 - i, count, swapped)

@@ -35,8 +35,8 @@ class ShapeRows:
 
     kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or CONVEX_SURFACE.
     body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
-    radius: of the bounding ball about the shape's origin. inflation: see reach_share. hull: which of `hulls`, or -1;
-    those of meshes that are convex stand behind the model's own.
+    radius: of the bounding ball about the shape's origin. inflation: see max_separation_share.
+    hull: which of `hulls`, or -1; those of meshes that are convex stand behind the model's own.
     mesh, heightfield: which of the model's, or -1; rooms that meet them are handed their surfaces (docs/adr/0056).
     """
 
@@ -131,7 +131,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
-    inflation = reach_share(model)
+    inflation = max_separation_share(model)
     rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
     surfaces = [surface for surface in model.convex_surfaces if surface is not None]
     rows.hull = put(_hulls_of(model), wp.int32)
@@ -209,7 +209,7 @@ def _hulls_of(model: Model) -> np.ndarray:
     return np.where(_is_convex_surface(model), number[model.shapes.mesh], model.shapes.hull).astype(np.int32)
 
 
-def reach_share(model: Model) -> np.ndarray:
+def max_separation_share(model: Model) -> np.ndarray:
     """float64[S]: what each shape's bounds grow by, so that any two within reach of each other overlap [m].
 
     With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Shapes of forced pairs,

@@ -1,8 +1,9 @@
 """What makes two instances a candidate pair: the filter lets them touch, and their inflated bounds meet.
 
 Bounds are a ball and a box, or a half-space for a plane. Each is inflated by its shape's share of any pair's reach
-(device_model.reach_share), so that bounds which do not meet belong to shapes beyond each other's reach. Every broad
-phase asks both questions in the same numbers, so all of them find the same candidates. This is the filter's side.
+(device_model.max_separation_share), so that bounds which do not overlap belong to shapes that are farther apart.
+Every broad phase asks both questions in the same numbers, so all of them find the same candidates. This is the
+filter's side.
 """
 
 import warp as wp

@@ -17,7 +17,7 @@ class Query:
     row_a: int
     row_b: int
     pose_b_to_a: Pose
-    reach: Real
+    max_separation: Real
 
 
 @wp.func
@@ -35,7 +35,7 @@ def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.v
     row1 = row[1]
     query = Query()
     limits = pair_limits(margins, row0, row1)
-    query.reach = limits.gap + limits.margin
+    query.max_separation = limits.gap + limits.margin
     pose0 = instances.pose[pair[0]]
     pose1 = instances.pose[pair[1]]
     if rows.type[row0] <= rows.type[row1]:

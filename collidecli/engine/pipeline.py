@@ -11,10 +11,10 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
-from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging, new_candidates
+from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord, new_candidates
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrowphase.collider import Bucket, RoomBucket, RoomTable
+from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import make_steps
 from collidecli.engine.runtime.workspace import Workspace
@@ -94,7 +94,7 @@ class CollisionPipeline:
 
     device_model: DeviceModel
     broad_phase: BroadPhase
-    table: RoomTable
+    table: ColliderTable
     float_type: np.dtype
     max_contacts_per_pair: int = 0
     reduction: Reduction | None = None
@@ -138,50 +138,52 @@ class CollisionPipeline:
         """Every kernel that a run of this pipeline launches; the longer one takes to compile, the later it stands."""
         shared = [make_steps] if self.device_model.device.is_cpu else []
         shared += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
-        for room in self.table.rooms:
-            shared += room.kind.kernels if room.kind else []
+        for collider in self.table.colliders:
+            shared += collider.kind.kernels if collider.kind else []
         if self.reduction is not None:
             shared += self.reduction.kernels()
-        shared += dict.fromkeys(room.naming for room in self.table.rooms if room.naming is not None)
-        shared += dict.fromkeys(room.settle for room in self.table.rooms if room.settle is not None)
-        rooms = sorted(self.table.rooms, key=lambda room: room.may_be_inexact)
-        return [*shared, *self.broad_phase.kernels(), *(room.kernel for room in rooms)]
+        shared += dict.fromkeys(collider.naming for collider in self.table.colliders if collider.naming is not None)
+        shared += dict.fromkeys(collider.settle for collider in self.table.colliders if collider.settle is not None)
+        colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
+        return [*shared, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
-    ) -> tuple[Staging, int]:
+    ) -> tuple[ContactBuffer, int]:
         """Fills in what is found of each candidate; returns the staged contacts, and how many pairs are inexact."""
         if count == 0:
-            return workspace.struct(Staging), 0
+            return workspace.struct(ContactBuffer), 0
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
         sizes = [end - start for start, end in pairwise(starts)]
-        needed = [size * room.max_contacts for size, room in zip(sizes, self.table.rooms, strict=True)]
+        needed = [size * collider.max_contacts for size, collider in zip(sizes, self.table.colliders, strict=True)]
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
-        pieces = {}
-        for index, room in enumerate(self.table.rooms):
-            if room.kind and sizes[index]:
-                bucket = RoomBucket(room, shared, self.surfaces, order, starts[index], sizes[index])
-                pieces[index] = room.kind.find(bucket, workspace)
-                needed[index] = pieces[index].rows
+        sub_pairs = {}
+        for index, collider in enumerate(self.table.colliders):
+            if collider.kind and sizes[index]:
+                bucket = ColliderBatch(collider, shared, self.surfaces, order, starts[index], sizes[index])
+                sub_pairs[index] = collider.kind.find(bucket, workspace)
+                needed[index] = sub_pairs[index].rows
         first_rows = [0, *accumulate(needed)]
-        contact = workspace.array("staged_contact", first_rows[-1], StagedContact)
+        contact = workspace.array("staged_contact", first_rows[-1], ContactRecord)
         inexact = workspace.array("inexact_count", 1, wp.int32)
-        may_be_inexact = any(room.may_be_inexact and n for n, room in zip(sizes, self.table.rooms, strict=True))
+        may_be_inexact = any(
+            collider.may_be_inexact and n for n, collider in zip(sizes, self.table.colliders, strict=True)
+        )
         if may_be_inexact:
             workspace.fill(inexact, 0)
         limit = self.max_contacts_per_pair
-        staged = workspace.struct(Staging, contact=contact)
-        for index, room in enumerate(self.table.rooms):
+        staged = workspace.struct(ContactBuffer, contact=contact)
+        for index, collider in enumerate(self.table.colliders):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
-            if room.kind and size:
-                bucket = RoomBucket(room, shared, self.surfaces, order, start, size)
-                room.kind.collide(bucket, pieces[index], (contact, first_row), limit, inexact, workspace)
+            if collider.kind and size:
+                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
+                collider.kind.collide(bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace)
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
             staged = workspace.struct(
-                Staging, contact=contact, start=first_row, most=room.max_contacts, pair_count=size
+                ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
             )
-            workspace.launch(room.kernel, size, [*shared, bucket, staged])
-            if room.naming is not None:
-                workspace.launch(room.naming, size, [self.device_model.rows, candidates, bucket, staged])
+            workspace.launch(collider.kernel, size, [*shared, bucket, staged])
+            if collider.naming is not None:
+                workspace.launch(collider.naming, size, [self.device_model.rows, candidates, bucket, staged])
         return staged, workspace.last(inexact, 1) if may_be_inexact else 0

@@ -18,8 +18,8 @@ from collidecli.engine.broadphase.explicit import explicit
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.engine.broadphase.sweep_plan import plan_sweep
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
-from collidecli.engine.narrowphase.collider import RoomTable
-from collidecli.engine.narrowphase.dispatch import needed_rooms
+from collidecli.engine.narrowphase.collider import ColliderTable
+from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.launch_queue import make_steps
@@ -139,7 +139,7 @@ def build_pipeline(
         template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
     choice = choose_broad_phase(model, options, template_pairs and [len(p) for p in template_pairs])
     kind_pairs = _kind_pairs(device_model, template_pairs)
-    table = needed_rooms(kind_pairs, contact_options.narrow_phase, device)
+    table = needed_colliders(kind_pairs, contact_options.narrow_phase, device)
     surfaces, field_seconds = _surfaces(device_model, table, store)
     pipeline = CollisionPipeline(
         device_model,
@@ -165,13 +165,15 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
     return reduction_of(options, types_of(kind_pairs), device)
 
 
-def _surfaces(device_model: DeviceModel, table: RoomTable, store: FieldStore | None) -> tuple[dict[str, Any], float]:
+def _surfaces(
+    device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
+) -> tuple[dict[str, Any], float]:
     """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took.
 
     Meshes are still to be measured, by kernels.
     """
     model, device = device_model.model, device_model.device
-    surfaces: dict[str, Any] = dict.fromkeys(room.kind.surfaces for room in table.rooms if room.kind)
+    surfaces: dict[str, Any] = dict.fromkeys(collider.kind.surfaces for collider in table.colliders if collider.kind)
     if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
         from collidecli.engine.geometry.meshes import upload_meshes
 

@@ -98,7 +98,7 @@ class Workers:
             for batch in batches:
                 done = 0
                 while done < batch.cell_count:
-                    count = self._piece_cells(batch.cell_count - done, left)
+                    count = self._chunk_cells(batch.cell_count - done, left)
                     piece = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
                     pending.append(self._pool.submit(self._collide_one, piece))
                     done += count
@@ -111,7 +111,7 @@ class Workers:
             for future in pending:
                 future.cancel()
 
-    def _piece_cells(self, of_batch: int, left: int) -> int:
+    def _chunk_cells(self, of_batch: int, left: int) -> int:
         """Cells of the next piece, of those of the batch, and of the run, that are not done yet.
 
         Two thirds of a worker's share of what is left, but no less than takes LEAST_SECONDS as far as is known. A batch

@@ -28,7 +28,7 @@ Encoded = bytes | bytearray | np.ndarray
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
 _STORED_MAX = 65535
-_CHECKSUM_ROOM = bytes(4)
+_CHECKSUM_BYTES = bytes(4)
 _PROBE_BYTES = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
@@ -76,7 +76,7 @@ class PendingRows:
         self._rows[row_count:] = 0
         if not self._has_checksum:
             return self._rows.copy()
-        return bytearray().join((self._rows.reshape(-1).view(np.uint8).data, _CHECKSUM_ROOM))
+        return bytearray().join((self._rows.reshape(-1).view(np.uint8).data, _CHECKSUM_BYTES))
 
 
 class PendingPlanes:
@@ -115,7 +115,7 @@ class PendingPlanes:
             run = planes[first:last].reshape(-1)
             parts.extend(_deflated(run) if self._worthwhile[first] else _stored(run))
             first = last
-        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), _CHECKSUM_ROOM]
+        parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big"), _CHECKSUM_BYTES]
         return bytearray().join(parts)
 
 
@@ -143,9 +143,9 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
 def _sealed(chunks: list[Encoded]) -> list[Encoded]:
     """The chunks, with the checksum behind the bytes of each."""
     streams = [chunk for chunk in chunks if isinstance(chunk, bytearray)]
-    sums = loops.fletcher32([memoryview(stream)[: -len(_CHECKSUM_ROOM)] for stream in streams])
+    sums = loops.fletcher32([memoryview(stream)[: -len(_CHECKSUM_BYTES)] for stream in streams])
     for stream, checksum in zip(streams, sums, strict=True):
-        stream[-len(_CHECKSUM_ROOM) :] = checksum.to_bytes(len(_CHECKSUM_ROOM), "little")
+        stream[-len(_CHECKSUM_BYTES) :] = checksum.to_bytes(len(_CHECKSUM_BYTES), "little")
     return chunks
 
 

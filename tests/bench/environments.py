@@ -17,7 +17,7 @@ from tests.support.environments import write_environments, write_robot
 COUNTS = (1, 64, 1024, 4096)
 AS_ONE_WORLD = (64, 256)
 LINKS = 12
-WAYS = {
+DIRECTIONS = {
     "reference": "each references the robot",
     "inherit": "all inherit the first",
     "copy": "each holds a copy of its specs",
@@ -53,13 +53,13 @@ def measure(repeats: int, clock: str) -> BenchTable:
     )
     with tempfile.TemporaryDirectory() as folder:
         robot = write_robot(Path(folder), LINKS)
-        for how, words in WAYS.items():
+        for how, words in DIRECTIONS.items():
             for count in COUNTS if how != "inherit" else COUNTS[-1:]:
                 path = write_environments(Path(folder), robot, count, how, f"{how}_{count}.usda")
                 _row(table, path, f"{count}: {words}", "", repeats)
         for count in AS_ONE_WORLD:
             path = write_environments(Path(folder), robot, count, name=f"one_world_{count}.usda")
-            _row(table, path, f"{count}: {WAYS['reference']}, as one world", "none", 1)
+            _row(table, path, f"{count}: {DIRECTIONS['reference']}, as one world", "none", 1)
     return table
 
 

@@ -16,7 +16,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from tests.support.bounds_oracle import apart, pair_reach, placed, wanted_pairs
+from tests.support.bounds_oracle import apart, pair_max_separation, placed, wanted_pairs
 from tests.support.engine_runs import PHASES, candidates_of, cells_of, contacts_of, pipeline_of
 from tests.support.random_scenes import add_planes, add_shapes, mixed_builder, random_poses
 
@@ -89,7 +89,7 @@ def test_no_pair_is_more_than_bounds_allow():
             # A box grown by half of the gap reaches that times the sum of its components along a tilted plane's normal.
             tilt = np.where(model.shapes.type == ShapeType.PLANE, np.abs(cell.normal).sum(axis=1) - 1.0, 0.0)
             more = 0.5 * 0.05 * tilt[pairs].max(axis=1)
-            assert np.all(apart(model, cell, pairs) < pair_reach(model, pairs) + more + 1e-5)
+            assert np.all(apart(model, cell, pairs) < pair_max_separation(model, pairs) + more + 1e-5)
 
 
 @pytest.mark.parametrize("tilt", [0, 1, 2])

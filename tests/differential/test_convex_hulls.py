@@ -33,13 +33,13 @@ def cloud(rng: np.random.Generator, size: float) -> np.ndarray:
     return size * rng.normal(size=(rng.integers(5, 90), 3)) * rng.uniform(0.3, 1.0, 3)
 
 
-def poses(rng: np.random.Generator, size: float, reach: float = 3.0) -> np.ndarray:
+def poses(rng: np.random.Generator, size: float, max_separation: float = 3.0) -> np.ndarray:
     """float64[POSES, 1, 2, 7]: two bodies, from deep in each other to well apart."""
     out = np.zeros((POSES, 1, 2, 7))
     quaternion = rng.normal(size=(POSES, 1, 2, 4))
     out[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
     away = rng.normal(size=(POSES, 3))
-    away *= rng.uniform(0.0, reach * size, (POSES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    away *= rng.uniform(0.0, max_separation * size, (POSES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
     out[:, 0, 1, :3] = away
     return out
 

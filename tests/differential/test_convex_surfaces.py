@@ -17,12 +17,12 @@ FRAMES = 40
 BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
 
 
-def random_poses(rng: np.random.Generator, reach: float) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies, turned at random, up to `reach` apart."""
+def random_poses(rng: np.random.Generator, max_separation: float) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies, turned at random, up to `max_separation` apart."""
     body_q = rng.normal(size=(FRAMES, 1, 2, 7))
     body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
     away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, reach, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
     body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
     return body_q
 

@@ -36,12 +36,12 @@ def pair_scene(first: str, second: str, size: float = 1.0, **options):
     return builder.finalize()
 
 
-def poses(rng: np.random.Generator, reach: float = 2.2) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `reach` apart."""
+def poses(rng: np.random.Generator, max_separation: float = 2.2) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
     body_q = rng.normal(size=(FRAMES, 1, 2, 7))
     body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
     away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, reach, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
     body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + away
     return body_q
 

@@ -33,13 +33,13 @@ OTHERS = {
 }
 
 
-def poses(rng: np.random.Generator, size: float, reach: float = 2.2) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `reach` apart."""
+def poses(rng: np.random.Generator, size: float, max_separation: float = 2.2) -> np.ndarray:
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to `max_separation` apart."""
     body_q = np.zeros((FRAMES, 1, 2, 7))
     quaternion = rng.normal(size=(FRAMES, 1, 2, 4))
     body_q[..., 3:] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
     away = rng.normal(size=(FRAMES, 3))
-    away *= rng.uniform(0.0, reach, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    away *= rng.uniform(0.0, max_separation, (FRAMES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
     body_q[:, 0, 0, :3] = size * rng.normal(size=(FRAMES, 3))
     body_q[:, 0, 1, :3] = body_q[:, 0, 0, :3] + size * away
     return body_q

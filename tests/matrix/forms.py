@@ -47,7 +47,7 @@ class Form:
         return np.array([*self.size, 0.0, 0.0, 0.0][:3])
 
     @property
-    def reach(self) -> float:
+    def max_separation(self) -> float:
         """How far it goes from its origin; half the size for a plane."""
         if self.mesh is not None:
             return float(np.linalg.norm(self.mesh[0], axis=1).max())

@@ -65,11 +65,11 @@ def least_over_triangles(field: Field, corners: np.ndarray, owner: np.ndarray, c
     no steeper than 1, so that triangles far from the best are passed over.
     """
     middle = corners.mean(1)
-    reach = np.linalg.norm(corners - middle[:, None], axis=2).max(1)
+    max_separation = np.linalg.norm(corners - middle[:, None], axis=2).max(1)
     at_middle, at_corners = field(middle), field(corners).min(1)
     best = np.full(count, np.inf)
     np.minimum.at(best, owner, np.minimum(at_middle, at_corners))
-    near = at_middle - reach <= best[owner]
+    near = at_middle - max_separation <= best[owner]
     a, b, c = (corners[near, k] for k in range(3))
 
     def along(s: np.ndarray) -> np.ndarray:

@@ -41,8 +41,8 @@ def route(first: Form, second: Form) -> str:
         return NEVER
     if field_voxel((first, second)) is not None:
         return "SDF"
-    room = dispatch.room(*sorted((first.type, second.type)), "gjk")
-    kind = room.kind.name if room.kind else ""
+    collider = dispatch.collider(*sorted((first.type, second.type)), "gjk")
+    kind = collider.kind.name if collider.kind else ""
     if kind == "heightfield":
         return "cells"
     if kind == "ground":

@@ -65,9 +65,11 @@ def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
     poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
     goals = [GOALS[frame % len(GOALS)] for frame in range(count)]
     least = np.array([0.0 if goal is None else 0.6 for goal in goals])[:, None, None]
-    reach = np.array([first.reach + second.reach for first, second in cells])[None, :, None]
+    max_separation = np.array([first.max_separation + second.max_separation for first, second in cells])[None, :, None]
     way = rng.normal(size=(count, len(cells), 3))
-    way *= reach * rng.uniform(least, SPREAD, (*way.shape[:2], 1)) / np.linalg.norm(way, axis=-1, keepdims=True)
+    way *= (
+        max_separation * rng.uniform(least, SPREAD, (*way.shape[:2], 1)) / np.linalg.norm(way, axis=-1, keepdims=True)
+    )
     poses[:, :, 1, :3] = poses[:, :, 0, :3] + way
     found = contacts_of(cells, poses, 1.0, FAR)
     for frame, goal in enumerate(goals):

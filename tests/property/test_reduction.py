@@ -17,10 +17,10 @@ from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
+from tests.support.emitted_contacts import Staged, led_by_a, staged
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
 from tests.support.reduction_oracle import kept_contacts
-from tests.support.staged_contacts import Staged, led_by_a, staged
 
 REDUCED = ContactOptions(reduce_contacts=True)
 

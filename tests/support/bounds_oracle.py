@@ -36,24 +36,24 @@ def placed(model: Model, body_pose: np.ndarray) -> Placed:
     turn = rotation_of(body)
     center[moving] = body[:, :3] + np.einsum("sij,sj->si", turn, center[moving])
     rotation[moving] = turn @ rotation[moving]
-    reach = np.zeros((len(shapes), 6))
+    max_separation = np.zeros((len(shapes), 6))
     for shape_type in set(shapes.types()) - {ShapeType.PLANE}:
         rows = shapes.type == shape_type
         # A world axis in the shape's frame is a row of its rotation.
         directions = np.einsum("di,sij->sdj", AXES, rotation[rows])
         # A convex mesh has the bounds of the box around it.
         solid = ShapeType.BOX if shape_type == ShapeType.CONVEX_MESH else shape_type
-        reach[rows] = support_height(solid, shapes.size[rows], directions)
+        max_separation[rows] = support_height(solid, shapes.size[rows], directions)
     size = shapes.size
     radius = np.select(
         [shapes.type == ShapeType.CAPSULE, shapes.type == ShapeType.ELLIPSOID],
         [size[:, 0] + size[:, 1], size.max(axis=1, initial=0.0)],
         np.linalg.norm(size, axis=1),
     )
-    return Placed(center, center - reach[:, 3:], center + reach[:, :3], radius, rotation[:, :, 2])
+    return Placed(center, center - max_separation[:, 3:], center + max_separation[:, :3], radius, rotation[:, :, 2])
 
 
-def pair_reach(model: Model, pairs: np.ndarray) -> np.ndarray:
+def pair_max_separation(model: Model, pairs: np.ndarray) -> np.ndarray:
     """float64[K]: gap and margins of row pairs int[K, 2] together [m]."""
     shapes = model.shapes
     gaps = shapes.gap[pairs]
@@ -85,11 +85,11 @@ def wanted_pairs(model: Model, poses: np.ndarray) -> np.ndarray:
     """int64[n, 3]: cell and rows of the allowed pairs that bounds cannot keep apart. poses: float64[F, W, B, 7]."""
     found = []
     pairs = {template: allowed_pairs(model, template) for template in set(model.world_template.tolist())}
-    reach = {template: pair_reach(model, listed) for template, listed in pairs.items()}
+    max_separation = {template: pair_max_separation(model, listed) for template, listed in pairs.items()}
     for frame in range(len(poses)):
         for world, template in enumerate(model.world_template.tolist()):
             cell = placed(model, poses[frame, world % poses.shape[1]])
-            near = pairs[template][apart(model, cell, pairs[template]) < reach[template]].astype(np.int64)
+            near = pairs[template][apart(model, cell, pairs[template]) < max_separation[template]].astype(np.int64)
             number = np.full((len(near), 1), frame * model.world_count + world)
             found.append(np.concatenate([number, near], axis=1))
     return np.concatenate(found)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull as Qhull
 
-from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.scene.shape_types import ShapeType
+from tests.support.collider_runner import PairContacts, launch_collider
 from tests.support.feature_poses import FEATURES, FeatureSample, HullSet, facing_poses, sample_feature
 from tests.support.oracle import rotation_of
-from tests.support.room_runner import PairContacts, launch_room
 from tests.support.supports import support_height, support_point, surface_residual
 
 
@@ -93,13 +93,13 @@ class Scene:
     def in_b(self, point: np.ndarray) -> np.ndarray:
         return np.einsum("pji,pj->pi", rotation_of(self.pose), point - self.pose[:, :3])
 
-    def run(self, reach, method: str = "gjk") -> PairContacts:
+    def run(self, max_separation, method: str = "gjk") -> PairContacts:
         """The contacts that the engine's own kernel writes."""
-        kernel = room(self.a.type, self.b.type, method)
+        kernel = collider(self.a.type, self.b.type, method)
         hulls = self.b.hulls if self.a.hulls is None else self.a.hulls
         number_a = -1 if self.a.which is None else self.a.which
         number_b = -1 if self.b.which is None else self.b.which
-        return launch_room(
+        return launch_collider(
             kernel.kernel,
             kernel.max_contacts,
             int(self.a.type),
@@ -107,7 +107,7 @@ class Scene:
             int(self.b.type),
             self.b.size,
             self.pose,
-            reach,
+            max_separation,
             hulls=() if hulls is None else hulls.hulls,
             hull_a=number_a,
             hull_b=number_b,

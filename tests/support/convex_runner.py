@@ -7,16 +7,16 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact, Staging
+from collidecli.engine.contact_buffer import ContactBuffer, ContactRecord
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold
-from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.shape_types import ShapeType
+from tests.support.collider_runner import PairContacts, launch_collider
 from tests.support.oracle import rotation_of
-from tests.support.room_runner import PairContacts, launch_room
 
 
 @cache
@@ -27,21 +27,21 @@ def _manifold_kernel() -> wp.Kernel:
         type_b: int,
         size_a: Vec3,
         size_b: Vec3,
-        reach: Real,
+        max_separation: Real,
         pose_b_to_a: wp.array[Pose],
         separation: wp.array[Real],
         normal: wp.array[Vec3],
         point_a: wp.array[Vec3],
-        out: Staging,
+        out: ContactBuffer,
         count: wp.array[int],
     ):
         i = wp.tid()
-        if separation[i] < reach:
+        if separation[i] < max_separation:
             count[i] = contact_manifold(
                 primitive(type_a, size_a),
                 primitive(type_b, size_b),
                 pose_b_to_a[i],
-                reach,
+                max_separation,
                 separation[i],
                 normal[i],
                 point_a[i],
@@ -52,14 +52,16 @@ def _manifold_kernel() -> wp.Kernel:
     return run_manifold
 
 
-def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal, point_a=None) -> PairContacts:
+def run_manifold(
+    type_a, size_a, type_b, size_b, pose, max_separation, separation, normal, point_a=None
+) -> PairContacts:
     """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the witness is nan."""
     pose = np.atleast_2d(np.asarray(pose, np.float64))
     point = np.full((len(pose), 3), np.nan) if point_a is None else np.atleast_2d(point_a)
-    out = _staging(len(pose) * MAX_MANIFOLD)
+    out = _contact_buffer(len(pose) * MAX_MANIFOLD)
     count = wp.zeros(len(pose), dtype=int)
     inputs = [
-        *(int(type_a), int(type_b), Vec3(*size_a), Vec3(*size_b), reach, wp.array(pose, dtype=Pose)),
+        *(int(type_a), int(type_b), Vec3(*size_a), Vec3(*size_b), max_separation, wp.array(pose, dtype=Pose)),
         *(wp.array(np.atleast_1d(separation), dtype=Real), wp.array(np.atleast_2d(normal), dtype=Vec3)),
         *(wp.array(point, dtype=Vec3), out, count),
     ]
@@ -67,10 +69,10 @@ def run_manifold(type_a, size_a, type_b, size_b, pose, reach, separation, normal
     return _contacts(out, count, MAX_MANIFOLD)
 
 
-def run_convex(type_a, size_a, type_b, size_b, pose, reach) -> PairContacts:
+def run_convex(type_a, size_a, type_b, size_b, pose, max_separation) -> PairContacts:
     """The general room, by GJK, at poses [P, 7]."""
-    kernel = room(ShapeType.CYLINDER, ShapeType.CYLINDER, "gjk").kernel
-    return launch_room(kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, reach)
+    kernel = collider(ShapeType.CYLINDER, ShapeType.CYLINDER, "gjk").kernel
+    return launch_collider(kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, max_separation)
 
 
 def both_points(pose, contacts: PairContacts, i: int = 0) -> np.ndarray:
@@ -95,16 +97,16 @@ def same_points(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bo
     return bool(np.all(distance.min(0) <= tolerance) and np.all(distance.min(1) <= tolerance))
 
 
-def _staging(rows: int) -> Staging:
-    records = np.zeros(rows, StagedContact.numpy_dtype())
+def _contact_buffer(rows: int) -> ContactBuffer:
+    records = np.zeros(rows, ContactRecord.numpy_dtype())
     records["point"] = records["normal"] = records["separation"] = np.nan
-    out = Staging()
-    out.contact = wp.array(records, dtype=StagedContact)
+    out = ContactBuffer()
+    out.contact = wp.array(records, dtype=ContactRecord)
     out.start, out.most, out.pair_count = 0, 1, rows
     return out
 
 
-def _contacts(out: Staging, count: wp.array, rows: int) -> PairContacts:
+def _contacts(out: ContactBuffer, count: wp.array, rows: int) -> PairContacts:
     contact = out.contact.numpy().reshape(len(count), rows)
     feature = np.stack([contact["feature_a"], contact["feature_b"]], -1)
     return PairContacts(

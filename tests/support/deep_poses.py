@@ -90,14 +90,14 @@ def convex_shapes(size: float) -> list[Convex]:
     ]
 
 
-def random_poses(seed: int, count: int, reach: float) -> np.ndarray:
-    """float64[count, 7]: turned at random, and up to `reach` from the origin."""
+def random_poses(seed: int, count: int, max_separation: float) -> np.ndarray:
+    """float64[count, 7]: turned at random, and up to `max_separation` from the origin."""
     rng = np.random.default_rng(seed)
     pose = np.zeros((count, 7))
     quaternion = rng.normal(size=(count, 4))
     pose[:, 3:] = quaternion / np.linalg.norm(quaternion, axis=1)[:, None]
     away = rng.normal(size=(count, 3))
-    pose[:, :3] = away * (reach * rng.uniform(0.0, 1.0, (count, 1)) / np.linalg.norm(away, axis=1)[:, None])
+    pose[:, :3] = away * (max_separation * rng.uniform(0.0, 1.0, (count, 1)) / np.linalg.norm(away, axis=1)[:, None])
     return pose
 
 

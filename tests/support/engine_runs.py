@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
-from collidecli.commands.python_api import Contacts, joined_contacts
+from collidecli.commands.python_api import Contacts, merged_contacts
 from collidecli.engine.cells import Chunk, PoseBatch, place_chunk
 from collidecli.engine.geometry.signed_distance.source import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
@@ -78,7 +78,7 @@ def contacts_of(
     batches = [PoseBatch(first, min(step, cells - first), 0, poses) for first in range(0, cells, step)]
     with Workers(pipeline, threads, memory) as pool:
         blocks = [block for block, _ in pool.collide(batches)]
-    return joined_contacts(blocks, len(poses), world_count)
+    return merged_contacts(blocks, len(poses), world_count)
 
 
 def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:

@@ -67,8 +67,8 @@ def torus(major: int = 24, minor: int = 12, thick: float = 0.35) -> tuple[np.nda
     """A closed ring of radius 1 about z, its triangles outwards."""
     u, v = (axis.reshape(-1) for axis in np.meshgrid(np.arange(major), np.arange(minor), indexing="ij"))
     a, b = u / major * 2.0 * np.pi, v / minor * 2.0 * np.pi
-    reach = 1.0 + thick * np.cos(b)
-    vertices = np.stack([reach * np.cos(a), reach * np.sin(a), thick * np.sin(b)], axis=1)
+    max_separation = 1.0 + thick * np.cos(b)
+    vertices = np.stack([max_separation * np.cos(a), max_separation * np.sin(a), thick * np.sin(b)], axis=1)
     p, q = u * minor + v, ((u + 1) % major) * minor + v
     r, s = ((u + 1) % major) * minor + (v + 1) % minor, u * minor + (v + 1) % minor
     return vertices, np.concatenate([np.stack([p, q, r], 1), np.stack([p, r, s], 1)])

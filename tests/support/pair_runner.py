@@ -11,9 +11,9 @@ import warp as wp
 
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from tests.support.collider_runner import PairContacts, launch_collider
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
-from tests.support.room_runner import PairContacts, launch_room
 from tests.support.supports import extents, surface_residual
 
 DISTANCE_TOLERANCE = 1e-8  # of the pair's scale; the contract asks for 1e-5
@@ -48,15 +48,15 @@ THIN = {
 
 
 @cache
-def _kernel(room: Callable) -> wp.Kernel:
-    return closed_form_kernel(room)
+def _kernel(collider: Callable) -> wp.Kernel:
+    return closed_form_kernel(collider)
 
 
-def run_room(
-    room: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, reach, device: str = "cpu"
+def run_collider(
+    collider: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, max_separation, device: str = "cpu"
 ) -> PairContacts:
     """A room of closed form at poses [P, 7]; size_a, size_b, reach are broadcast to them."""
-    return launch_room(_kernel(room), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, reach, device)
+    return launch_collider(_kernel(collider), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, max_separation, device)
 
 
 def pair_scale(type_a, size_a, type_b, size_b) -> float:
@@ -65,7 +65,9 @@ def pair_scale(type_a, size_a, type_b, size_b) -> float:
     return max(extents(t, np.asarray(s, np.float64)[None]).max() for t, s in kinds if t != ShapeType.PLANE)
 
 
-def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairContacts, tolerance: float) -> None:
+def check_contract(
+    type_a, size_a, type_b, size_b, pose, max_separation, contacts: PairContacts, tolerance: float
+) -> None:
     """Asserts all that the contract of rooms promises and that needs no oracle; `tolerance` in metres, of surfaces."""
     used = contacts.used
     pair = np.nonzero(used)[0]
@@ -76,7 +78,7 @@ def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairCo
     assert np.all(np.isfinite(normal))
     assert np.all(np.isfinite(separation))
     np.testing.assert_allclose(np.linalg.norm(normal, axis=-1), 1.0, atol=1e-12)
-    assert np.all(separation < np.broadcast_to(reach, len(pose))[pair])
+    assert np.all(separation < np.broadcast_to(max_separation, len(pose))[pair])
     point_b = point + separation[:, None] * normal - pose[pair, :3]
     point_b = np.einsum("pji,pj->pi", rotation_of(pose[pair]), point_b)
     for shape_type, size, witness in ((type_a, size_a, point), (type_b, size_b, point_b)):
@@ -88,14 +90,16 @@ def check_contract(type_a, size_a, type_b, size_b, pose, reach, contacts: PairCo
     assert set(contacts.kind[used].tolist()) <= {0, 1, 2}
 
 
-def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts, distance, scale: float) -> None:
+def check_against_oracle(
+    type_a, size_a, type_b, size_b, pose, max_separation, contacts, distance, scale: float
+) -> None:
     """Asserts that contacts are there where the oracle's `distance` [P] is below reach, with that distance and normal.
 
     A normal is right when it attains the distance: the right question also where it is not unique.
     """
     tolerance = DISTANCE_TOLERANCE * scale
-    assert np.all(contacts.count[distance < reach - tolerance] > 0), "a contact below reach is missing"
-    assert np.all(contacts.count[distance > reach + tolerance] == 0), "a contact beyond reach was written"
+    assert np.all(contacts.count[distance < max_separation - tolerance] > 0), "a contact below reach is missing"
+    assert np.all(contacts.count[distance > max_separation + tolerance] == 0), "a contact beyond reach was written"
     hit = contacts.count > 0
     least = contacts.least()
     error = np.where(hit, np.abs(np.where(hit, least, 0.0) - distance), 0.0)
@@ -110,14 +114,14 @@ def check_against_oracle(type_a, size_a, type_b, size_b, pose, reach, contacts, 
     assert short[worst] <= 10 * tolerance, f"normal falls short by {short[worst]} at pose {pose[worst]!r}"
 
 
-def check_room(room: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
+def check_collider(collider: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
     """Runs a room over poses [P, 7] far within reach and with a reach amid the distances; returns the first run."""
     scale = pair_scale(type_a, size_a, type_b, size_b)
     distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
     results = []
-    for reach in (100 * scale, 0.1 * scale, 0.0):
-        contacts = run_room(room, max_contacts, size_a, size_b, pose, reach)
-        arguments = (type_a, size_a, type_b, size_b, pose, reach, contacts)
+    for max_separation in (100 * scale, 0.1 * scale, 0.0):
+        contacts = run_collider(collider, max_contacts, size_a, size_b, pose, max_separation)
+        arguments = (type_a, size_a, type_b, size_b, pose, max_separation, contacts)
         check_contract(*arguments, SURFACE_TOLERANCE * scale)
         check_against_oracle(*arguments, distance, scale)
         results.append(contacts)

@@ -119,8 +119,8 @@ def core_touching_poses(type_a, size_a, type_b, size_b, count: int, seed: int = 
     The direction between nearest points is at its worst there. Half are degenerate poses with noise of every size.
     """
     rng = np.random.default_rng(seed)
-    cores = [np.array(s, np.float64) for s in (size_a, size_b)]
-    for shape_type, core in zip((type_a, type_b), cores, strict=True):
+    difference = [np.array(s, np.float64) for s in (size_a, size_b)]
+    for shape_type, core in zip((type_a, type_b), difference, strict=True):
         if shape_type == ShapeType.CAPSULE:
             core[0] = 1e-7
     degenerate = degenerate_poses(type_a, size_a, type_b, size_b)
@@ -130,4 +130,4 @@ def core_touching_poses(type_a, size_a, type_b, size_b, count: int, seed: int = 
     poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
     radii = 1e-7 * (type_a == ShapeType.CAPSULE) + 1e-7 * (type_b == ShapeType.CAPSULE)
     offsets = rng.choice([-1.0, 1.0], count) * 10 ** rng.uniform(-15, -3, count) - radii
-    return touching_poses(type_a, cores[0], type_b, cores[1], poses, offsets)
+    return touching_poses(type_a, difference[0], type_b, difference[1], poses, offsets)

@@ -53,14 +53,14 @@ def _kernel(separate: Callable) -> wp.Kernel:
         type_b: int,
         size_b: Vec3,
         pose_b_to_a: wp.array[Pose],
-        reach: Real,
+        max_separation: Real,
         separation: wp.array[Real],
         normal: wp.array[Vec3],
         point_a: wp.array[Vec3],
         exact: wp.array[int],
     ):
         i = wp.tid()
-        found = separate(primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i], reach)
+        found = separate(primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i], max_separation)
         separation[i] = found.separation
         normal[i] = found.normal
         point_a[i] = found.point_a
@@ -69,13 +69,13 @@ def _kernel(separate: Callable) -> wp.Kernel:
     return run_separate
 
 
-def run_separate(type_a, size_a, type_b, size_b, poses, reach=1e300, by_mpr=False) -> Found:
+def run_separate(type_a, size_a, type_b, size_b, poses, max_separation=1e300, by_mpr=False) -> Found:
     """`separate`, or `separate_by_mpr`, at poses [P, 7] of b in a's frame."""
     poses = np.ascontiguousarray(np.atleast_2d(poses), np.float64)
     count = len(poses)
     out = [wp.zeros(count, dtype=dtype, device="cpu") for dtype in (Real, Vec3, Vec3, int)]
     pose_array = wp.array(poses, dtype=Pose, device="cpu")
-    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(reach)]
+    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(max_separation)]
     wp.launch(_kernel(separate_by_mpr if by_mpr else separate), count, inputs, out, device="cpu")
     return Found(*(x.numpy() for x in out))
 

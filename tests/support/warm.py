@@ -16,8 +16,8 @@ import warp as wp
 
 from collidecli import engine
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
-from collidecli.engine.narrowphase.dispatch import room
-from collidecli.engine.narrowphase.sub_pairs import PieceKind
+from collidecli.engine.narrowphase.dispatch import collider
+from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime.compilation import load_kernels
 from collidecli.scene.shape_types import ShapeType
@@ -31,9 +31,9 @@ def kernels() -> Iterator[wp.Kernel]:
     """Rooms first, as they take longest; then those of several test files, of modules, of kinds of rooms."""
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):
         if type_b != ShapeType.PLANE and (type_b != ShapeType.HEIGHTFIELD or type_a not in NOT_ON_HEIGHTFIELDS):
-            yield room(type_a, type_b, "gjk").kernel
-    yield room(ShapeType.CYLINDER, ShapeType.CYLINDER, "mpr").kernel
-    yield room(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel
+            yield collider(type_a, type_b, "gjk").kernel
+    yield collider(ShapeType.CYLINDER, ShapeType.CYLINDER, "mpr").kernel
+    yield collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel
     yield convex_runner._manifold_kernel()
     yield separate_runner._kernel(separate)
     yield separate_runner._kernel(separate_by_mpr)
@@ -41,7 +41,7 @@ def kernels() -> Iterator[wp.Kernel]:
         for value in vars(importlib.import_module(found.name)).values():
             values = value.values() if isinstance(value, dict) else [value]
             yield from (one for one in values if isinstance(one, wp.Kernel))
-            yield from value.kernels if isinstance(value, PieceKind) else ()
+            yield from value.kernels if isinstance(value, SubPairKernels) else ()
     yield native_loops.run_loops
 
 

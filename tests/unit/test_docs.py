@@ -191,8 +191,10 @@ def most_contacts(row: str) -> set[int]:
     if row.startswith("any other"):
         return {MAX_CONTACTS}
     pairs = [p.strip().split("–") for p in row.split(",")]
-    rooms = [(a, b) for a, b in CLOSED_FORM if [a, b] in pairs or ([a, "anything"] in pairs and b in names)]
-    return {importlib.import_module(f"collidecli.engine.narrowphase.primitive.{a}_{b}").MAX_CONTACTS for a, b in rooms}
+    colliders = [(a, b) for a, b in CLOSED_FORM if [a, b] in pairs or ([a, "anything"] in pairs and b in names)]
+    return {
+        importlib.import_module(f"collidecli.engine.narrowphase.primitive.{a}_{b}").MAX_CONTACTS for a, b in colliders
+    }
 
 
 def test_table_of_methods():

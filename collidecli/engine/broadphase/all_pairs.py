@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broadphase.eight_wide_bounds import meeting_bits
+from collidecli.engine.broadphase.eight_wide_bounds import overlap_bits
 from collidecli.engine.broadphase.hit_words import ENTRIES_PER_WORD, HitWords, bit_count, hit_words
 from collidecli.engine.cells import LANE_COUNT, Chunk, ChunkCells, Instances, row_of
 from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout, ShapeRows
@@ -60,7 +60,7 @@ def test_all(
             asked = (wp.uint32(1) << wp.uint32(used)) - wp.uint32(1)
             if place_block == own_block:
                 asked = asked & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
-            bits = meeting_bits(rows, layout, chunk, instances, instance0, block, asked)
+            bits = overlap_bits(rows, layout, chunk, instances, instance0, block, asked)
             if bits != wp.uint32(0):
                 bits = filtered_bits(lists, layout, chunk, row0, block, bits)
                 word = word | (bits << wp.uint32((place_block - first_block) * LANE_COUNT))

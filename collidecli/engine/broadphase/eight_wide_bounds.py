@@ -59,7 +59,7 @@ def without_missed_planes(
 
 
 @wp.func
-def meeting_bits(
+def overlap_bits(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
@@ -94,7 +94,7 @@ def entry_bits(
     place0_block_mask = pairs.entry[entry]
     instance0 = first_instance + place0_block_mask[0]
     block = first_instance // LANE_COUNT + place0_block_mask[1]
-    return meeting_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(place0_block_mask[2]))
+    return overlap_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(place0_block_mask[2]))
 
 
 def upload_blocks(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairBlocks, int]:

@@ -7,7 +7,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
-from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging
+from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.contact_order import deepest_to_front, sort_by_features
 from collidecli.engine.contacts.moments import ANCHOR
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
@@ -63,7 +63,7 @@ class WorldContact:
 
 
 @wp.func
-def in_world(contact: StagedContact, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
+def in_world(contact: ContactRecord, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
     """A staged contact in world; `swapped` says that b is shape0."""
     found = WorldContact()
     found.normal = wp.transform_vector(pose_a_to_world, contact.normal)
@@ -126,7 +126,7 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         chunk: ChunkCells,
         instances: Instances,
         candidates: Candidates,
-        staged: Staging,
+        staged: ContactBuffer,
         columns: columns_type,
     ):
         """One thread a candidate: its contacts, at its own offset, in world; -0 becomes 0 by adding 0."""
@@ -207,7 +207,7 @@ def compact_contacts(
     candidates: Candidates,
     candidate_count: int,
     total: int,
-    staged: Staging,
+    staged: ContactBuffer,
     float_type: np.dtype,
     workspace: Workspace,
     scale: wp.array | None = None,

@@ -8,7 +8,7 @@ import math
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_buffer import ContactRecord
 from collidecli.engine.contacts.reduction_marks import depth_of, is_kept, mark_kept
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.numerics import elementary
@@ -25,7 +25,7 @@ HALVINGS = wp.constant(12)
 
 
 @wp.func
-def force_of(contact: StagedContact, margin: Real) -> Vec3:
+def force_of(contact: ContactRecord, margin: Real) -> Vec3:
     """Depth times normal [m]; zero for what is apart."""
     return wp.max(depth_of(contact, margin), Real(0.0)) * contact.normal
 
@@ -40,7 +40,7 @@ def cosine_to(force: Vec3, direction: Vec3) -> Real:
 
 
 @wp.func
-def direction_of_all(contact: wp.array[StagedContact], first: int, stride: int, count: int, margin: Real) -> Vec3:
+def direction_of_all(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
     """Unit vector of the summed force; zero where nothing penetrates, or where the forces hold each other."""
     total = Vec3()
     sizes = Real(0.0)
@@ -54,7 +54,7 @@ def direction_of_all(contact: wp.array[StagedContact], first: int, stride: int, 
 
 
 @wp.func
-def force_of_kept(contact: wp.array[StagedContact], first: int, stride: int, count: int, margin: Real) -> Vec3:
+def force_of_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
     """The summed force of those that stay."""
     kept = Vec3()
     for i in range(count):
@@ -64,7 +64,7 @@ def force_of_kept(contact: wp.array[StagedContact], first: int, stride: int, cou
 
 
 @wp.func
-def balance(contact: wp.array[StagedContact], first: int, stride: int, count: int, margin: Real, direction: Vec3):
+def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
     """Marks more contacts until the force of those that stay is along `direction`, to DIRECTION_TOLERANCE.
 
     In passes over all of them, each contact that turns the sum the right way is added, deep ones first. What this
@@ -94,7 +94,7 @@ def balance(contact: wp.array[StagedContact], first: int, stride: int, count: in
 
 
 @wp.func
-def match_normals(contact: wp.array[StagedContact], first: int, stride: int, count: int, margin: Real, direction: Vec3):
+def match_normals(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
     """Turns the normals of those that stay, all alike, so that their force is along `direction` and not nearly so.
 
     Each contact keeps its separation and its middle; the witness points turn about that.

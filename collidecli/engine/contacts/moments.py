@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_buffer import ContactRecord
 from collidecli.engine.contacts.reduction_marks import depth_of, is_kept, middle_of
 from collidecli.engine.geometry.real import Real, Vec3
 
@@ -14,8 +14,8 @@ NOT_SCALED = wp.constant(wp.vec2f(1.0, 1.0))
 
 @wp.func
 def anchor_of(
-    contact: wp.array[StagedContact], first: int, stride: int, count: int, margin: Real, direction: Vec3
-) -> StagedContact:
+    contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3
+) -> ContactRecord:
     """The contact that stands for all: at the mean of their middles, and of their mean depth, each weighed by depth.
 
     Its witness points are on neither surface.
@@ -31,7 +31,7 @@ def anchor_of(
         weight += depth
         place = place + depth * middle_of(contact[at])
         squares += depth * depth
-    anchor = StagedContact()
+    anchor = ContactRecord()
     # Whatever rounding does to a mean, none is deeper than the deepest.
     anchor.separation = margin - wp.min(squares / weight, most)
     anchor.normal = direction
@@ -44,12 +44,12 @@ def anchor_of(
 
 @wp.func
 def friction_scales(
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     first: int,
     stride: int,
     count: int,
     margin: Real,
-    anchor: StagedContact,
+    anchor: ContactRecord,
 ) -> wp.vec2f:
     """What friction is to be multiplied with: of the contacts that stay, and of their anchor.
 

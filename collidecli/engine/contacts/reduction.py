@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_buffer import Candidates, ContactRecord
 from collidecli.engine.contact_order import sort_many_by_features
 from collidecli.engine.contacts.compaction import write_scales
 from collidecli.engine.contacts.direction_bins import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
@@ -83,7 +83,7 @@ def bin_for(rule: ReductionRule, normal: Vec3) -> int:
 @wp.func
 def sort_into_bins(
     rule: ReductionRule,
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     first: int,
     stride: int,
     count: int,
@@ -127,7 +127,7 @@ def score_of(place: Real, depth: Real, beta: Real) -> wp.float32:
 @wp.func
 def keep_extremes(
     rule: ReductionRule,
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     first: int,
     stride: int,
     count: int,
@@ -172,7 +172,7 @@ def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
 
 
 @wp.func
-def gather_kept(contact: wp.array[StagedContact], first: int, stride: int, count: int) -> int:
+def gather_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int) -> int:
     """Puts those that stay to the front, in their order and without marks; returns how many."""
     kept = int(0)
     for i in range(count):
@@ -189,7 +189,7 @@ def reduce_contacts(
     instances: Instances,
     candidates: Candidates,
     rule: ReductionRule,
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     scale: wp.array[wp.vec2f],
 ):
     """One thread a candidate: the contacts that stay, at the front of its rows, and the scales of their friction.
@@ -217,7 +217,7 @@ def reduce_contacts(
         keep_extremes(rule, contact, first, stride, count, margin, to_frame, center, deepest, rule.beta[i])
     direction = direction_of_all(contact, first, stride, count, margin)
     has_direction = wp.length_sq(direction) > Real(0.0)
-    anchor = StagedContact()
+    anchor = ContactRecord()
     if has_direction:
         balance(contact, first, stride, count, margin, direction)
         anchor = anchor_of(contact, first, stride, count, margin, direction)

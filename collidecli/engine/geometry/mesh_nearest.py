@@ -7,7 +7,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 
 EDGE_PLACE = wp.constant(3)
 FACE_PLACE = wp.constant(6)
-TREE_ROOM = 40
+MAX_TREE_NODES = 40
 """Boxes that wait while a tree is descended: one a level, and a tree of 2^31 boxes has 32."""
 
 
@@ -100,8 +100,8 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> Place:
     """As `nearest_place`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
     head = mesh * wp.static(HEADER)
-    waiting = wp.zeros(shape=wp.static(TREE_ROOM), dtype=int)
-    waiting_square = wp.zeros(shape=wp.static(TREE_ROOM), dtype=Real)
+    waiting = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
+    waiting_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
     best = Place()
     best.face = -1
     best.square = square

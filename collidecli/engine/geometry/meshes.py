@@ -237,15 +237,15 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
     ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
     salient = _salient(mesh, by_edge, rim, before)
-    sticks_out = np.zeros(len(mesh.vertex), bool)
+    is_salient = np.zeros(len(mesh.vertex), bool)
     for ends_of_side in (flat, following):
-        sticks_out[ends_of_side[salient[edge.reshape(-1)]]] = True
+        is_salient[ends_of_side[salient[edge.reshape(-1)]]] = True
     owned = np.zeros((4, len(flat)), bool)
     # What a hidden triangle has in common with others is theirs.
     order = np.argsort(np.repeat(mesh.hidden, 3), kind="stable")
     owned[0, order[np.unique(flat[order], return_index=True)[1]]] = True
     owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
-    owned[2:] = sticks_out[flat], salient[edge.reshape(-1)]
+    owned[2:] = is_salient[flat], salient[edge.reshape(-1)]
     arrays = {
         "point": mesh.vertex,
         "vertex_normal": vertex_normal,

@@ -31,7 +31,7 @@ class Support:
     """
 
     point: Vec3
-    piece: int
+    patch: int
 
 
 @wp.func
@@ -61,18 +61,18 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
         x = size[0]
         y = size[1]
         z = size[2]
-        piece = int(7)
+        patch = int(7)
         if direction[0] < Real(0.0):
             x = -x
-            piece -= 1
+            patch -= 1
         if direction[1] < Real(0.0):
             y = -y
-            piece -= 2
+            patch -= 2
         if direction[2] < Real(0.0):
             z = -z
-            piece -= 4
+            patch -= 4
         result.point = Vec3(x, y, z)
-        result.piece = piece
+        result.patch = patch
     elif shape_type == ELLIPSOID:
         scaled = wp.cw_mul(size, direction)
         result.point = wp.cw_mul(size, scaled / wp.length(scaled)) - radius * direction
@@ -88,23 +88,23 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
             result.point = Vec3(x, y, -size[1])
             if direction[2] >= Real(0.0):
                 result.point = Vec3(x, y, size[1])
-                result.piece = 1
+                result.patch = 1
         elif Real(2.0) * size[1] * direction[2] >= size[0] * across:
             result.point = Vec3(Real(0.0), Real(0.0), size[1])
-            result.piece = 1
+            result.patch = 1
         else:
             result.point = Vec3(x, y, -size[1])
     elif shape_type == CAPSULE:
         result.point = Vec3(Real(0.0), Real(0.0), -size[1])
         if direction[2] >= Real(0.0):
             result.point = Vec3(Real(0.0), Real(0.0), size[1])
-            result.piece = 1
+            result.patch = 1
     return result
 
 
 @wp.func
 def core_curvature(
-    shape_type: int, size: Vec3, radius: Real, direction: Vec3, piece: int, first: Vec3, second: Vec3
+    shape_type: int, size: Vec3, radius: Real, direction: Vec3, patch: int, first: Vec3, second: Vec3
 ) -> Vec3:
     """The Hessian H of the core's support height at unit `direction`, on one piece, in two directions across it.
 
@@ -127,7 +127,7 @@ def core_curvature(
             over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
             over_height * (wp.dot(v, v) - along_v * along_v) - radius * wp.dot(second, second),
         )
-    if shape_type == CYLINDER or (shape_type == CONE and piece == 0):
+    if shape_type == CYLINDER or (shape_type == CONE and patch == 0):
         square = direction[0] * direction[0] + direction[1] * direction[1]
         if square > Real(0.0):
             turn_first = direction[0] * first[1] - direction[1] * first[0]
@@ -138,7 +138,7 @@ def core_curvature(
 
 
 @wp.struct
-class Crease:
+class SupportDiscontinuity:
     """Directions at which a core's farthest point jumps between two pieces: the circle axis.direction = height.
 
     step: from the point on the lower piece to the one on the upper, at a given direction [m]. In the core's frame.
@@ -150,9 +150,9 @@ class Crease:
 
 
 @wp.func
-def core_crease(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> Crease:
+def core_discontinuity(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> SupportDiscontinuity:
     """The circle of directions where bit `bit` of the piece changes; the step is that at `direction`'s azimuth."""
-    result = Crease()
+    result = SupportDiscontinuity()
     result.axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
     if shape_type == BOX:
         result.axis[2] = Real(0.0)
@@ -241,7 +241,7 @@ def support_point(shape: Any, direction: Vec3) -> Vec3:
 
 
 @wp.struct
-class Cores:
+class MinkowskiDifference:
     """Two cores and where they lie: what GJK, EPA and MPR ask for farthest points.
 
     rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
@@ -256,8 +256,8 @@ class Cores:
 
 
 @wp.struct
-class CoresWithHull:
-    """`Cores` of a primitive and a hull."""
+class DifferenceWithHull:
+    """`MinkowskiDifference` of a primitive and a hull."""
 
     a: Primitive
     b: HullShape
@@ -268,8 +268,8 @@ class CoresWithHull:
 
 
 @wp.struct
-class CoresOfHulls:
-    """`Cores` of two hulls."""
+class DifferenceOfHulls:
+    """`MinkowskiDifference` of two hulls."""
 
     a: HullShape
     b: HullShape
@@ -280,8 +280,8 @@ class CoresOfHulls:
 
 
 @wp.struct
-class CoresWithTriangle:
-    """`Cores` of a primitive and a triangle."""
+class DifferenceWithTriangle:
+    """`MinkowskiDifference` of a primitive and a triangle."""
 
     a: Primitive
     b: TriangleShape
@@ -292,8 +292,8 @@ class CoresWithTriangle:
 
 
 @wp.struct
-class CoresOfHullAndTriangle:
-    """`Cores` of a hull and a triangle."""
+class DifferenceOfHullAndTriangle:
+    """`MinkowskiDifference` of a hull and a triangle."""
 
     a: HullShape
     b: TriangleShape
@@ -312,16 +312,16 @@ class Vertex:
 
     point: Vec3
     on_a: Vec3
-    piece: int
+    patch: int
 
 
 @wp.func
-def difference_support(cores: Any, direction: Vec3) -> Vertex:
+def difference_support(difference: Any, direction: Vec3) -> Vertex:
     """The farthest point of core a - core b along unit `direction`, a's frame."""
-    a = farthest_of_core(cores.a, cores.radius_a, direction)
-    b = farthest_of_core(cores.b, cores.radius_b, -(wp.transpose(cores.rotation) * direction))
+    a = farthest_of_core(difference.a, difference.radius_a, direction)
+    b = farthest_of_core(difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction))
     result = Vertex()
     result.on_a = a.point
-    result.point = a.point - (cores.rotation * b.point + cores.position)
-    result.piece = a.piece + 8 * b.piece
+    result.point = a.point - (difference.rotation * b.point + difference.position)
+    result.patch = a.patch + 8 * b.patch
     return result

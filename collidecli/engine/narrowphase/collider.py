@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, Staging, place_of
+from collidecli.engine.contact_buffer import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel
@@ -30,11 +30,11 @@ class Bucket:
 
 
 @wp.func
-def note(candidates: Candidates, bucket: Bucket, out: Staging, candidate: int, row: int, found: int):
+def note(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
     """Notes how many contacts a candidate has, how many of them stay, and where they stand."""
     candidates.found[candidate] = found
     candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(found, bucket.limit), found)
-    candidates.first[candidate] = place_of(out, row)
+    candidates.first[candidate] = memory_row(out, row)
     candidates.stride[candidate] = out.pair_count
 
 
@@ -48,13 +48,15 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
-        out: Staging,
+        out: ContactBuffer,
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
         row = thread * out.most
-        found = collide(rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.reach, out, row)
+        found = collide(
+            rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.max_separation, out, row
+        )
         note(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
@@ -76,7 +78,7 @@ def convex_kernel(
         instances: Instances,
         candidates: Candidates,
         bucket: Bucket,
-        out: Staging,
+        out: ContactBuffer,
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
@@ -84,7 +86,7 @@ def convex_kernel(
         row = thread * out.most
         a = shape_a(rows, query.row_a)
         b = shape_b(rows, query.row_b)
-        found = collide(a, b, query.pose_b_to_a, query.reach, out, row)
+        found = collide(a, b, query.pose_b_to_a, query.max_separation, out, row)
         if found >= wp.static(inexact):
             found -= wp.static(inexact)
             wp.atomic_add(bucket.inexact, 0, 1)
@@ -106,14 +108,14 @@ class SubPairMethod(Protocol):
         """The kernels that are launched besides the collider's own."""
         ...
 
-    def find(self, bucket: RoomBucket, workspace: Workspace) -> Any:
+    def find(self, bucket: ColliderBatch, workspace: Workspace) -> Any:
         """The sub-pairs of a batch."""
         ...
 
     def collide(
         self,
-        bucket: RoomBucket,
-        pieces: Any,
+        bucket: ColliderBatch,
+        sub_pairs: Any,
         staged: tuple[wp.array, int],
         limit: int,
         inexact: wp.array,
@@ -124,11 +126,12 @@ class SubPairMethod(Protocol):
 
 
 @dataclass(frozen=True)
-class Room:
+class Collider:
     """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
 
-    kind: of rooms whose pairs are tested in pieces, see IN_PIECES; `max_contacts` and the kernel are then of a piece,
-    0 where contacts are counted. naming: where a mesh meets as its hull, what gives the features their names, see
+    kind: of colliders whose pairs are split into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel are
+    then of a sub-pair, 0 where contacts are counted. naming: where a mesh meets as its hull, what gives the features
+    their names, see
     `mesh.as_hull`. settle: what gives joined contacts the depths of their regions, see `mesh.least_translation`.
     """
 
@@ -142,13 +145,13 @@ class Room:
 
 
 @dataclass(frozen=True)
-class RoomBucket:
+class ColliderBatch:
     """The candidates order[start:start + size] of a room.
 
     shared: rows, margins, instances, candidates. surfaces: by name.
     """
 
-    room: Room
+    collider: Collider
     shared: list[Any]
     surfaces: dict[str, Any]
     order: wp.array
@@ -157,9 +160,9 @@ class RoomBucket:
 
 
 @dataclass(frozen=True)
-class RoomTable:
+class ColliderTable:
     """The rooms that a model needs. of_kinds: on the device, int32[K * K], the room of each ordered pair of kinds."""
 
-    rooms: tuple[Room, ...]
+    colliders: tuple[Collider, ...]
     of_kinds: wp.array
     kind_count: int

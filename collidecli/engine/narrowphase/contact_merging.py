@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_buffer import Candidates, ContactRecord
 from collidecli.engine.contact_order import features_before, is_deeper, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
@@ -18,7 +18,7 @@ RANK = wp.constant(8)
 
 
 @wp.func
-def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
+def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
     """By features; of equal ones the better rank, then the nearer."""
     if features_before(x, y, swapped):
         return True
@@ -30,7 +30,7 @@ def stands_before(x: StagedContact, y: StagedContact, swapped: bool) -> bool:
 
 
 @wp.func
-def sink(contact: wp.array[StagedContact], first: int, root: int, count: int, swapped: bool):
+def sink(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
     """Restores a heap, the last on top, below one place."""
     at = root
     while 2 * at + 1 < count:
@@ -44,7 +44,7 @@ def sink(contact: wp.array[StagedContact], first: int, root: int, count: int, sw
 
 
 @wp.func
-def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swapped: bool):
+def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
     """Heap sort: a pair may have thousands."""
     for i in range(count / 2):
         sink(contact, first, count / 2 - 1 - i, count, swapped)
@@ -55,7 +55,7 @@ def sort_contacts(contact: wp.array[StagedContact], first: int, count: int, swap
 
 
 @wp.func(inline=False)
-def each_feature_once(contact: wp.array[StagedContact], first: int, count: int, swapped: bool) -> int:
+def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
     """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
@@ -81,7 +81,7 @@ FEW_CONTACTS = wp.constant(32)
 
 
 @wp.func
-def are_one(x: StagedContact, y: StagedContact, near: Real) -> bool:
+def are_one(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
     """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
     if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
         return False
@@ -89,7 +89,7 @@ def are_one(x: StagedContact, y: StagedContact, near: Real) -> bool:
 
 
 @wp.func
-def sink_along(contact: wp.array[StagedContact], first: int, root: int, count: int):
+def sink_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
     """Restores a heap along ACROSS, the last on top, below one place."""
     at = root
     while 2 * at + 1 < count:
@@ -104,7 +104,7 @@ def sink_along(contact: wp.array[StagedContact], first: int, root: int, count: i
 
 
 @wp.func(inline=False)
-def each_place_once(contact: wp.array[StagedContact], first: int, before: int, near: Real, swapped: bool) -> int:
+def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
     """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
 
     near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
@@ -141,7 +141,7 @@ def each_place_once(contact: wp.array[StagedContact], first: int, before: int, n
     return kept
 
 
-def join_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
+def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """The kernel that makes the contacts of pieces those of their pairs.
 
     those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
@@ -150,37 +150,39 @@ def join_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> w
     """
 
     @kernel
-    def join_contacts(
+    def merge_contacts(
         rows: ShapeRows,
         candidates: Candidates,
         order: wp.array[wp.int32],
         start: int,
         limit: int,
         parts: int,
-        piece_end: wp.array[wp.int32],
+        sub_pair_end: wp.array[wp.int32],
         found: wp.array[wp.int32],
-        contact: wp.array[StagedContact],
+        contact: wp.array[ContactRecord],
         first_row: int,
         most: int,
     ):
         """One thread a candidate of a bucket: its pieces' contacts at the front of their rows.
 
-        limit: contacts that a pair may keep, 0 all. piece_end: where the pieces of each of its `parts` end. found: how
-        many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand together, and it is
+        limit: contacts that a pair may keep, 0 all. sub_pair_end: where the sub-pairs of each of its `parts` end.
+        found:
+        how         many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand
+        together, and it is
         where those of each piece end.
         """
         thread = wp.tid()
         candidate = order[start + thread]
         begin = int(0)
         if thread > 0:
-            begin = piece_end[thread * parts - 1]
-        end = piece_end[(thread + 1) * parts - 1]
+            begin = sub_pair_end[thread * parts - 1]
+        end = sub_pair_end[(thread + 1) * parts - 1]
         first = first_row + begin * most
         count = int(0)
         if most > 0:
-            for piece in range(begin, end):
-                for i in range(found[piece]):
-                    contact[first + count] = contact[first_row + piece * most + i]
+            for sub_pair in range(begin, end):
+                for i in range(found[sub_pair]):
+                    contact[first + count] = contact[first_row + sub_pair * most + i]
                     count += 1
         else:
             if begin > 0:
@@ -200,4 +202,4 @@ def join_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> w
         candidates.first[candidate] = first
         candidates.stride[candidate] = 1
 
-    return join_contacts
+    return merge_contacts

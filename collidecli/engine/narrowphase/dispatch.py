@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, type_of_kind
-from collidecli.engine.narrowphase.collider import Room, RoomTable, closed_form_kernel, convex_kernel
+from collidecli.engine.narrowphase.collider import Collider, ColliderTable, closed_form_kernel, convex_kernel
 from collidecli.engine.pair_query import hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
@@ -33,20 +33,20 @@ CLOSED_FORM = (
 )
 """Pairs that have a room of their own; every other convex pair goes through GJK and EPA, or MPR."""
 
-IN_PIECES = {
+SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.mesh_colliders",
     "meshes": "triangles.mesh_mesh",
     "heightfield": "triangles.heightfield_colliders",
     "ground": "triangles.heightfield_mesh",
     "sdf": "sdf.colliders",
 }
-"""Kinds of rooms whose pairs are tested in pieces, and the module whose `room_of` has them, see `in_pieces`."""
+"""Kinds of rooms whose pairs are tested in pieces, and the module whose `collider_for` has them, see `in_pieces`."""
 
 METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr"}
 
 
-def kind_in_pieces(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
-    """Which of IN_PIECES a pair of types is, type_a <= type_b; "" for none. has_field: one of the two at least."""
+def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
+    """The key of SUB_PAIR_COLLIDERS of a pair of types, type_a <= type_b; "" for none. has_field: of at least one."""
     # Planes and heightfields meet the surface itself, not its field.
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
         return "sdf"
@@ -58,47 +58,47 @@ def kind_in_pieces(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str
 
 
 @cache
-def room(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Room:
-    """The room of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `kind_in_pieces`."""
-    kind = kind_in_pieces(type_a, type_b, has_field)
+def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Collider:
+    """The room of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `sub_pair_kind`."""
+    kind = sub_pair_kind(type_a, type_b, has_field)
     if kind:
-        return importlib.import_module(f"collidecli.engine.narrowphase.{IN_PIECES[kind]}").room_of(type_a)
+        return importlib.import_module(f"collidecli.engine.narrowphase.{SUB_PAIR_COLLIDERS[kind]}").collider_for(type_a)
     name = f"{type_a.label}_{type_b.label}"
     if (type_a.label, type_b.label) in CLOSED_FORM:
         module = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{name}")
-        return Room(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
+        return Collider(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
-        from collidecli.engine.narrowphase.primitive import plane_convex_mesh as room_of_planes
+        from collidecli.engine.narrowphase.primitive import plane_convex_mesh as plane_collider
 
-        kernel = convex_kernel(room_of_planes.collide_plane_convex_mesh, 1 << 30, primitive_of, hull_of)
-        return Room(name, room_of_planes.MAX_CONTACTS, kernel)
-    return _convex_room(method, *is_hull)
+        kernel = convex_kernel(plane_collider.collide_plane_convex_mesh, 1 << 30, primitive_of, hull_of)
+        return Collider(name, plane_collider.MAX_CONTACTS, kernel)
+    return _convex_collider(method, *is_hull)
 
 
 @cache
-def _convex_room(method: str, a_is_hull: bool, b_is_hull: bool) -> Room:
+def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
     """Rooms of hulls are their own: scenes without one do not compile them."""
     from collidecli.engine.narrowphase.primitive import convex_convex
 
     kinds = [hull_of if is_hull else primitive_of for is_hull in (a_is_hull, b_is_hull)]
     kernel = convex_kernel(getattr(convex_convex, METHODS[method]), int(convex_convex.INEXACT), *kinds)
     name = "_".join("hull" if is_hull else "convex" for is_hull in (a_is_hull, b_is_hull))
-    return Room(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
+    return Collider(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
 @cache
-def _surface_room(type_a: ShapeType) -> Room:
+def _convex_mesh_collider(type_a: ShapeType) -> Collider:
     """A convex shape and a mesh that is convex meet as two hulls would."""
     from collidecli.engine.narrowphase.triangles.convex_mesh import name_features
 
-    room = _convex_room("gjk", type_a >= ShapeType.CONVEX_MESH, True)
-    return replace(room, name=f"{room.name}_surface", naming=name_features)
+    collider = _convex_collider("gjk", type_a >= ShapeType.CONVEX_MESH, True)
+    return replace(collider, name=f"{collider.name}_surface", naming=name_features)
 
 
-def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> RoomTable:
+def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:
     """The rooms of some pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
-    rooms: list[Room] = []
+    colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
         type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
@@ -107,10 +107,10 @@ def needed_rooms(kind_pairs: set[tuple[int, int]], method: str, device: wp.Devic
         has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
         meets_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
         if high == CONVEX_SURFACE and not meets_triangles and not has_field:
-            here = _surface_room(type_a)
+            here = _convex_mesh_collider(type_a)
         else:
-            here = room(type_a, type_b, method, has_field)
-        if here not in rooms:
-            rooms.append(here)
-        table[low, high] = table[high, low] = rooms.index(here)
-    return RoomTable(tuple(rooms), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT)
+            here = collider(type_a, type_b, method, has_field)
+        if here not in colliders:
+            colliders.append(here)
+        table[low, high] = table[high, low] = colliders.index(here)
+    return ColliderTable(tuple(colliders), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT)

@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
 from collidecli.engine.contact_buffer import Candidates
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
-from collidecli.engine.narrowphase.collider import RoomTable
+from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -63,13 +63,18 @@ def write_buckets(
 
 
 def partition(
-    device_model: DeviceModel, chunk: Chunk, candidates: Candidates, count: int, table: RoomTable, workspace: Workspace
+    device_model: DeviceModel,
+    chunk: Chunk,
+    candidates: Candidates,
+    count: int,
+    table: ColliderTable,
+    workspace: Workspace,
 ) -> tuple[wp.array, list[int]]:
     """Candidate numbers ordered by room, ascending within one; and where each room's start, rooms + 1 of them."""
-    room_count = len(table.rooms)
+    collider_count = len(table.colliders)
     block_count = -(-count // int(BLOCK))
     bucket = workspace.array("bucket", count, wp.uint8)
-    end = workspace.array("bucket_end", room_count * block_count, wp.int32)
+    end = workspace.array("bucket_end", collider_count * block_count, wp.int32)
     order = workspace.array("bucket_order", count, wp.int32)
     arguments = [
         device_model.rows,
@@ -80,9 +85,9 @@ def partition(
         table.kind_count,
         table.of_kinds,
     ]
-    workspace.launch(count_buckets, block_count, [*arguments, room_count, block_count, bucket, end])
-    workspace.scan(end, room_count * block_count)
+    workspace.launch(count_buckets, block_count, [*arguments, collider_count, block_count, bucket, end])
+    workspace.scan(end, collider_count * block_count)
     # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
-    starts = [0, *workspace.host(end, room_count * block_count)[block_count - 1 :: block_count].tolist()]
-    workspace.launch(write_buckets, block_count, [count, room_count, block_count, bucket, end, order])
+    starts = [0, *workspace.host(end, collider_count * block_count)[block_count - 1 :: block_count].tolist()]
+    workspace.launch(write_buckets, block_count, [count, collider_count, block_count, bucket, end, order])
     return order, starts

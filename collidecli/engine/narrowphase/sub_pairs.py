@@ -15,10 +15,10 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, SPARE, Candidates, StagedContact, Staging
+from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, SPARE, Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.collider import RoomBucket
+from collidecli.engine.narrowphase.collider import ColliderBatch
 from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -32,11 +32,11 @@ INEXACT = wp.constant(1 << 16)
 
 
 @wp.struct
-class PieceList:
+class SubPairList:
     """Where a candidate's pieces are noted: from `first` to before `end`; more are counted only. writes: 1 where they
     have been counted, and this is where all of them go."""
 
-    piece: wp.array[wp.vec2i]
+    sub_pair: wp.array[wp.vec2i]
     candidate: int
     first: int
     end: int
@@ -47,7 +47,7 @@ class PieceList:
 class ContactRows:
     """Where a piece's contacts go: rows from `first` to before `end`; more are counted only."""
 
-    contact: wp.array[StagedContact]
+    contact: wp.array[ContactRecord]
     first: int
     end: int
 
@@ -56,33 +56,33 @@ class ContactRows:
 class PairRows:
     """The contacts of a pair's pieces: rows from `first` to before `end`."""
 
-    contact: wp.array[StagedContact]
+    contact: wp.array[ContactRecord]
     first: int
     end: int
 
 
 @wp.func
-def note_piece(out: PieceList, found: int, number: int) -> int:
+def append_sub_pair(out: SubPairList, found: int, number: int) -> int:
     """Notes piece `found` of a candidate where there is room; returns how many there are then."""
     if out.first + found < out.end:
-        out.piece[out.first + found] = wp.vec2i(out.candidate, number)
+        out.sub_pair[out.first + found] = wp.vec2i(out.candidate, number)
     return found + 1
 
 
 @wp.func
-def has_all(out: PieceList, found: int) -> bool:
+def has_all(out: SubPairList, found: int) -> bool:
     """Whether all pieces have been written: what is left need not be looked for."""
     return out.writes == 1 and out.first + found == out.end
 
 
-def search_kernel(surfaces_type: Any, pieces_of: Callable[..., Any]) -> wp.Kernel:
+def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Kernel:
     """The kernel that finds pieces.
 
-    pieces_of(rows, surfaces, query, part, parts, out) -> int: notes the pieces of a pair, or those of one of `parts`
+    sub_pairs_of(rows, surfaces, query, part, parts, out) -> int: notes the pieces of a pair, or those of one of `parts`
     shares of it, in an order that the pair alone determines; returns how many.
     """
 
-    def find_pieces(
+    def find_sub_pairs(
         rows: ShapeRows,
         margins: Margins,
         instances: Instances,
@@ -92,14 +92,14 @@ def search_kernel(surfaces_type: Any, pieces_of: Callable[..., Any]) -> wp.Kerne
         start: int,
         parts: int,
         end: wp.array[wp.int32],
-        piece: wp.array[wp.vec2i],
+        sub_pair: wp.array[wp.vec2i],
         writes: int,
     ):
         """`parts` threads a candidate of a bucket: how many pieces, the first FEW noted; or, once that is scanned, all
         pieces of those with more."""
         thread = wp.tid()
-        out = PieceList()
-        out.piece = piece
+        out = SubPairList()
+        out.sub_pair = sub_pair
         out.candidate = order[start + thread / parts]
         out.first = thread * FEW
         out.end = out.first + FEW
@@ -112,43 +112,43 @@ def search_kernel(surfaces_type: Any, pieces_of: Callable[..., Any]) -> wp.Kerne
             if out.end - out.first <= FEW:
                 return
         query = query_of(rows, margins, instances, candidates.pair[out.candidate], candidates.row[out.candidate])
-        found = pieces_of(rows, surfaces, query, thread % parts, parts, out)
+        found = sub_pairs_of(rows, surfaces, query, thread % parts, parts, out)
         if writes == 0:
             end[thread] = found
 
-    return _kernel(find_pieces, surfaces_type)
+    return _kernel(find_sub_pairs, surfaces_type)
 
 
-def piece_kernel(surfaces_type: Any, collide_piece: Callable[..., Any]) -> wp.Kernel:
+def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) -> wp.Kernel:
     """The kernel of pieces that have a limited number of contacts each.
 
-    collide_piece(rows, surfaces, query, number, out, row) -> int: writes the contacts of a piece from `row` on; returns
-    how many, INEXACT on top where a depth is an upper bound.
+    collide_sub_pair(rows, surfaces, query, number, out, row) -> int: writes the contacts of a sub-pair from `row` on;
+    returns how many, INEXACT on top where a depth is an upper bound.
     """
 
-    def collide_pieces(
+    def collide_sub_pairs(
         rows: ShapeRows,
         margins: Margins,
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        piece: wp.array[wp.vec2i],
+        sub_pair: wp.array[wp.vec2i],
         most: int,
         inexact: wp.array[wp.int32],
-        out: Staging,
-        piece_found: wp.array[wp.int32],
+        out: ContactBuffer,
+        sub_pair_found: wp.array[wp.int32],
     ):
         """One thread a piece."""
         thread = wp.tid()
-        candidate = piece[thread][0]
+        candidate = sub_pair[thread][0]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-        found = collide_piece(rows, surfaces, query, piece[thread][1], out, thread * most)
+        found = collide_sub_pair(rows, surfaces, query, sub_pair[thread][1], out, thread * most)
         if found >= INEXACT:
             found -= INEXACT
             wp.atomic_add(inexact, 0, 1)
-        piece_found[thread] = found
+        sub_pair_found[thread] = found
 
-    return _kernel(collide_pieces, surfaces_type)
+    return _kernel(collide_sub_pairs, surfaces_type)
 
 
 def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Kernel:
@@ -158,16 +158,16 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
     is room; returns how many there are.
     """
 
-    def collide_pieces(
+    def collide_sub_pairs(
         rows: ShapeRows,
         margins: Margins,
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        piece: wp.array[wp.vec2i],
+        sub_pair: wp.array[wp.vec2i],
         end: wp.array[wp.int32],
-        held: wp.array[StagedContact],
-        contact: wp.array[StagedContact],
+        held: wp.array[ContactRecord],
+        contact: wp.array[ContactRecord],
         first_row: int,
         writes: int,
     ):
@@ -191,13 +191,13 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
             out.contact = contact
             out.first = first_row + begin
             out.end = first_row + end[thread]
-        candidate = piece[thread][0]
+        candidate = sub_pair[thread][0]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
-        found = contacts_of(rows, surfaces, query, piece[thread][1], out)
+        found = contacts_of(rows, surfaces, query, sub_pair[thread][1], out)
         if writes == 0:
             end[thread] = found
 
-    return _kernel(collide_pieces, surfaces_type)
+    return _kernel(collide_sub_pairs, surfaces_type)
 
 
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
@@ -216,9 +216,9 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         order: wp.array[wp.int32],
         start: int,
         parts: int,
-        piece_end: wp.array[wp.int32],
+        sub_pair_end: wp.array[wp.int32],
         found: wp.array[wp.int32],
-        contact: wp.array[StagedContact],
+        contact: wp.array[ContactRecord],
         first_row: int,
         inexact: wp.array[wp.int32],
     ):
@@ -227,8 +227,8 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         candidate = order[start + thread]
         begin = int(0)
         if thread > 0:
-            begin = piece_end[thread * parts - 1]
-        end = piece_end[(thread + 1) * parts - 1]
+            begin = sub_pair_end[thread * parts - 1]
+        end = sub_pair_end[(thread + 1) * parts - 1]
         out = PairRows()
         out.contact = contact
         out.first = first_row
@@ -254,7 +254,7 @@ def spare_rows(out: ContactRows, count: int, kind: int) -> int:
     """Writes `count` rows that are no contacts, into which `overlap_kernel` may put some; returns `count`."""
     for i in range(count):
         if out.first + i < out.end:
-            contact = StagedContact()
+            contact = ContactRecord()
             contact.separation = Real(wp.inf)
             contact.kind = kind
             contact.role = SPARE
@@ -268,7 +268,9 @@ def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
 
 
 @kernel
-def copy_pieces(end: wp.array[wp.int32], few: wp.array[wp.vec2i], piece: wp.array[wp.vec2i], most: wp.array[wp.int32]):
+def copy_sub_pairs(
+    end: wp.array[wp.int32], few: wp.array[wp.vec2i], sub_pair: wp.array[wp.vec2i], most: wp.array[wp.int32]
+):
     """One thread as in the search: the pieces that were noted when they were counted; most: the largest count."""
     thread = wp.tid()
     slot = int(0)
@@ -277,20 +279,20 @@ def copy_pieces(end: wp.array[wp.int32], few: wp.array[wp.vec2i], piece: wp.arra
     count = end[thread] - slot
     if count <= FEW:
         for k in range(count):
-            piece[slot + k] = few[thread * FEW + k]
+            sub_pair[slot + k] = few[thread * FEW + k]
     else:
         wp.atomic_max(most, 0, count)
 
 
 @dataclass(frozen=True)
-class Pieces:
+class SubPairs:
     """Of a bucket's candidates. piece: vec2i, candidate and the number that the search gave the piece.
 
     end: where those of each of the search's threads end, `parts` of them a candidate. rows: that their contacts take.
     row_end, held: where the contacts are counted, the end of each piece's rows, and the first of each.
     """
 
-    piece: wp.array
+    sub_pair: wp.array
     end: wp.array
     count: int
     parts: int
@@ -300,11 +302,11 @@ class Pieces:
 
 
 @dataclass(frozen=True)
-class PieceKind:
+class SubPairKernels:
     """How the pairs of some rooms are tested in pieces.
 
     surfaces: which surfaces of the model the kernels read, by name. search, join: kernels of `search_kernel` and
-    `join_kernel`. parts_on_cuda: threads that share a candidate's search where there are many cores; a core of its own
+    `merge_kernel`. parts_on_cuda: threads that share a candidate's search where there are many cores; a core of its own
     goes through all of it in one. others: kernels that prepare the surfaces. overlap: one of `overlap_kernel`.
     """
 
@@ -319,39 +321,39 @@ class PieceKind:
     @property
     def kernels(self) -> list[wp.Kernel]:
         """What is launched besides a room's own."""
-        kernels = [self.search, copy_pieces, self.join, *self.others]
+        kernels = [self.search, copy_sub_pairs, self.join, *self.others]
         return [*kernels, self.overlap] if self.overlap else kernels
 
-    def find(self, bucket: RoomBucket, workspace: Workspace) -> Pieces:
+    def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
         """The pieces of a bucket."""
-        room, shared = bucket.room, bucket.shared
+        collider, shared = bucket.collider, bucket.shared
         parts = 1 if workspace.device.is_cpu else self.parts_on_cuda
         threads = bucket.size * parts
-        end = workspace.array(f"{room.name}_end", threads, wp.int32)
+        end = workspace.array(f"{collider.name}_end", threads, wp.int32)
         few = workspace.array("few_pieces", threads * int(FEW), wp.vec2i)
         arguments = [*shared, bucket.surfaces[self.surfaces], bucket.order, bucket.start, parts, end]
         workspace.launch(self.search, threads, [*arguments, few, 0])
         count = workspace.scan(end, threads)
-        piece = workspace.array(f"{room.name}_piece", count, wp.vec2i)
+        sub_pair = workspace.array(f"{collider.name}_piece", count, wp.vec2i)
         most = workspace.array("most_pieces", 1, wp.int32)
         workspace.fill(most, 0)
-        workspace.launch(copy_pieces, threads, [end, few, piece, most])
+        workspace.launch(copy_sub_pairs, threads, [end, few, sub_pair, most])
         # Even to pass over all candidates would take a tenth of what counting takes on a heightfield.
         if workspace.last(most, 1) > int(FEW):
-            workspace.launch(self.search, threads, [*arguments, piece, 1])
-        if room.max_contacts > 0:
-            return Pieces(piece, end, count, parts, count * room.max_contacts)
-        row_end = workspace.array(f"{room.name}_row_end", count, wp.int32)
-        held = workspace.array(f"{room.name}_held", count * int(HELD), StagedContact)
-        contact = workspace.array("staged_contact", 1, StagedContact)
-        arguments = [*shared, bucket.surfaces[self.surfaces], piece, row_end, held, contact, 0, 0]
-        workspace.launch(room.kernel, count, arguments)
-        return Pieces(piece, end, count, parts, workspace.scan(row_end, count), row_end, held)
+            workspace.launch(self.search, threads, [*arguments, sub_pair, 1])
+        if collider.max_contacts > 0:
+            return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
+        row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
+        held = workspace.array(f"{collider.name}_held", count * int(HELD), ContactRecord)
+        contact = workspace.array("staged_contact", 1, ContactRecord)
+        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, held, contact, 0, 0]
+        workspace.launch(collider.kernel, count, arguments)
+        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, held)
 
     def collide(
         self,
-        bucket: RoomBucket,
-        pieces: Pieces,
+        bucket: ColliderBatch,
+        sub_pairs: SubPairs,
         staged: tuple[wp.array, int],
         limit: int,
         inexact: wp.array,
@@ -361,23 +363,28 @@ class PieceKind:
 
         staged: where contacts go, and the first row. limit: contacts that a pair may keep, 0 all.
         """
-        (contact, first_row), room, shared, most = staged, bucket.room, bucket.shared, bucket.room.max_contacts
+        (contact, first_row), collider, shared, most = (
+            staged,
+            bucket.collider,
+            bucket.shared,
+            bucket.collider.max_contacts,
+        )
         surfaces = bucket.surfaces[self.surfaces]
-        if pieces.row_end is not None:
-            found = pieces.row_end
-            arguments = [*shared, surfaces, pieces.piece, found, pieces.held, contact, first_row, 1]
+        if sub_pairs.row_end is not None:
+            found = sub_pairs.row_end
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.held, contact, first_row, 1]
         else:
-            found = workspace.array("piece_found", pieces.count, wp.int32)
+            found = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
             # Rows one after another: those of a piece, and of a candidate's pieces, stand together.
-            out = workspace.struct(Staging, contact=contact, start=first_row, most=1, pair_count=1)
-            arguments = [*shared, surfaces, pieces.piece, most, inexact, out, found]
-        workspace.launch(room.kernel, pieces.count, arguments)
+            out = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, inexact, out, found]
+        workspace.launch(collider.kernel, sub_pairs.count, arguments)
         if self.overlap is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, pieces.parts, pieces.end, found]
+            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, found]
             workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, inexact])
         rows, _, _, candidates = shared
-        arguments = [rows, candidates, bucket.order, bucket.start, limit, pieces.parts, pieces.end, found]
+        arguments = [rows, candidates, bucket.order, bucket.start, limit, sub_pairs.parts, sub_pairs.end, found]
         workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])
-        if room.settle is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, pieces.parts, pieces.end, limit, inexact]
-            workspace.launch(room.settle, bucket.size, [*arguments, contact, most])
+        if collider.settle is not None:
+            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, limit, inexact]
+            workspace.launch(collider.settle, bucket.size, [*arguments, contact, most])

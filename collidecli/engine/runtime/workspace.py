@@ -96,7 +96,7 @@ class Workspace:
                 known[name] = value
         return instance
 
-    def lend(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
+    def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
         """Sets an array of a struct held here to host values, a row an element; on the CPU kernels read these."""
         instance, known = self._structs[kind]
         if self._on_cpu and name in known:

@@ -11,10 +11,10 @@ from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.signed_distance.exact import fill_rows_of_mesh
-from collidecli.engine.narrowphase.dispatch import room
+from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.partition import count_buckets, write_buckets
 from collidecli.engine.narrowphase.sdf.colliders import SDF
-from collidecli.engine.narrowphase.sub_pairs import copy_pieces
+from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.heightfield_mesh import GROUND
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
@@ -35,32 +35,32 @@ KERNELS = {
     "meet_unswept": sweep_and_prune.meet_unswept,
     "compact": next(iter(COMPACT.values())),
     "reduce_contacts": reduce_contacts,
-    "capsule_capsule": room(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
+    "capsule_capsule": collider(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,
-    "settle_of_mesh": room(ShapeType.BOX, ShapeType.MESH, "gjk").settle,
-    "settle_of_hull_in_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").settle,
+    "settle_of_mesh": collider(ShapeType.BOX, ShapeType.MESH, "gjk").settle,
+    "settle_of_hull_in_field": collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").settle,
     "find_of_sdf": SDF.search,
-    "sdf": room(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel,
+    "sdf": collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel,
     "join_sdf": SDF.join,
-    "plane_hull": room(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
-    "hulls": room(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
+    "plane_hull": collider(ShapeType.PLANE, ShapeType.CONVEX_MESH, "gjk").kernel,
+    "hulls": collider(ShapeType.CONVEX_MESH, ShapeType.CONVEX_MESH, "gjk").kernel,
     "find_on_mesh": MESH.search,
-    "copy_pieces": copy_pieces,
-    "join_triangles": MESH.join,
-    "convex_triangles": room(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
+    "copy_sub_pairs": copy_sub_pairs,
+    "merge_triangles": MESH.join,
+    "convex_triangles": collider(ShapeType.BOX, ShapeType.MESH, "gjk").kernel,
     "measure_grid": measure_grid,
     "find_on_meshes": MESHES.search,
-    "meshes": room(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
-    "join_surfaces": MESHES.join,
+    "meshes": collider(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
+    "merge_surfaces": MESHES.join,
     "find_on_heightfield": HEIGHTFIELD.search,
     "find_on_ground": GROUND.search,
     "deepen_meshes": MESHES.overlap,
     "deepen_on_ground": GROUND.overlap,
-    "ground": room(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
-    "sphere_field": room(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
-    "convex_field": room(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
-    "hull_field": room(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
-    "convex": room(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
+    "ground": collider(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "sphere_field": collider(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "convex_field": collider(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "hull_field": collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
+    "convex": collider(ShapeType.CYLINDER, ShapeType.ELLIPSOID, "gjk").kernel,
 }
 
 HEAVY = {

@@ -76,8 +76,8 @@ def fill_rows_of_primitive(
 @wp.func
 def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float32:
     """-1 where triangles go around a point more than half, else 1. distance: of the point from them."""
-    reach = distance * SURE + wp.float32(1.0e-6)
-    return wp.mesh_query_point_sign_winding_number(mesh, point, reach, ACCURACY, HALF).sign
+    max_separation = distance * SURE + wp.float32(1.0e-6)
+    return wp.mesh_query_point_sign_winding_number(mesh, point, max_separation, ACCURACY, HALF).sign
 
 
 @kernel

@@ -11,11 +11,11 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CYLINDER
 from collidecli.engine.geometry.support import (
-    Cores,
-    CoresOfHullAndTriangle,
-    CoresOfHulls,
-    CoresWithHull,
-    CoresWithTriangle,
+    DifferenceOfHullAndTriangle,
+    DifferenceOfHulls,
+    DifferenceWithHull,
+    DifferenceWithTriangle,
+    MinkowskiDifference,
     difference_support,
 )
 from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
@@ -48,55 +48,55 @@ class Known:
 
 
 @wp.func
-def toward(cores: Any) -> Vec3:
+def toward(difference: Any) -> Vec3:
     """Unit vector along the line of centres; +z of a where they are one."""
-    length = wp.length(cores.position)
+    length = wp.length(difference.position)
     if length > Real(0.0):
-        return cores.position / length
+        return difference.position / length
     return Vec3(Real(0.0), Real(0.0), Real(1.0))
 
 
 @wp.func
-def nothing_known(cores: Any) -> Known:
+def nothing_known(difference: Any) -> Known:
     """GJK begins along the line of centres."""
     result = Known()
-    result.normal = toward(cores)
+    result.normal = toward(difference)
     return result
 
 
 @wp.func
-def along_axes(cores: Cores, reach: Real) -> Known:
+def along_axes(difference: MinkowskiDifference, max_separation: Real) -> Known:
     """Of a box and a cylinder: their depth, or how far apart they are at least."""
-    found = box_and_cylinder(cores, reach)
+    found = box_and_cylinder(difference, max_separation)
     result = Known()
     result.distance = -found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     if found.depth > Real(0.0):
         result.state = wp.where(found.is_proved == 1, SETTLED, UNPROVED)
-    elif found.depth < Real(0.0) and found.depth <= -reach:
+    elif found.depth < Real(0.0) and found.depth <= -max_separation:
         result.state = FAR
     return result
 
 
 @wp.func
-def by_newton(cores: Cores, reach: Real) -> Known:
+def by_newton(difference: MinkowskiDifference, max_separation: Real) -> Known:
     """Of cores that a guess of their nearest points parts."""
-    guess = guess_nearest(cores)
+    guess = guess_nearest(difference)
     if guess.is_there == 0:
-        return nothing_known(cores)
-    height = wp.dot(difference_support(cores, guess.normal).point, guess.normal)
+        return nothing_known(difference)
+    height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
     if height >= Real(0.0):
-        return nothing_known(cores)
+        return nothing_known(difference)
     result = Known()
     result.normal = guess.normal
     result.distance = -height
-    if result.distance >= reach:
+    if result.distance >= max_separation:
         result.state = FAR
         return result
-    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
-    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
-    minimum = newton_nearest(cores, guess.normal, guess.creases, largest_a + largest_b)
+    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
+    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
+    minimum = newton_nearest(difference, guess.normal, guess.discontinuities, largest_a + largest_b)
     if minimum.found == 1:
         result.state = SETTLED
         result.distance = -minimum.height
@@ -106,32 +106,32 @@ def by_newton(cores: Cores, reach: Real) -> Known:
 
 
 @wp.func
-def known_at_once(cores: Cores, reach: Real) -> Known:
+def analytic_answer(difference: MinkowskiDifference, max_separation: Real) -> Known:
     """What is known of two cores. reach: nothing is asked once they are known to be at least this far apart [m]."""
-    if cores.a.type == BOX and cores.b.type == CYLINDER:
-        return along_axes(cores, reach)
-    return by_newton(cores, reach)
+    if difference.a.type == BOX and difference.b.type == CYLINDER:
+        return along_axes(difference, max_separation)
+    return by_newton(difference, max_separation)
 
 
 @wp.func
-def known_at_once(cores: CoresWithHull, reach: Real) -> Known:
+def analytic_answer(difference: DifferenceWithHull, max_separation: Real) -> Known:
     """Nothing: a hull has too many directions, and too many pieces for Newton's method."""
-    return nothing_known(cores)
+    return nothing_known(difference)
 
 
 @wp.func
-def known_at_once(cores: CoresOfHulls, reach: Real) -> Known:
+def analytic_answer(difference: DifferenceOfHulls, max_separation: Real) -> Known:
     """Nothing, as above."""
-    return nothing_known(cores)
+    return nothing_known(difference)
 
 
 @wp.func
-def known_at_once(cores: CoresWithTriangle, reach: Real) -> Known:
+def analytic_answer(difference: DifferenceWithTriangle, max_separation: Real) -> Known:
     """Nothing, as above."""
-    return nothing_known(cores)
+    return nothing_known(difference)
 
 
 @wp.func
-def known_at_once(cores: CoresOfHullAndTriangle, reach: Real) -> Known:
+def analytic_answer(difference: DifferenceOfHullAndTriangle, max_separation: Real) -> Known:
     """Nothing, as above."""
-    return nothing_known(cores)
+    return nothing_known(difference)

@@ -17,7 +17,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.geometry.segment_box import segment_and_box
-from collidecli.engine.geometry.support import Cores, core_support
+from collidecli.engine.geometry.support import MinkowskiDifference, core_support
 from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS
 from collidecli.engine.narrowphase.convex.polytope import NEVER
 
@@ -65,12 +65,12 @@ def _signed(size: Real, like: Real) -> Real:
 
 
 @wp.func
-def _among_faces(cores: Cores, axis: Vec3, across: Vec3) -> AxisDepth:
+def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> AxisDepth:
     """The least h among the faces' normals. axis: the cylinder's. across: how much of it is across each of a's axes."""
-    half = cores.a.size
-    radius = cores.b.size[0]
-    half_height = cores.b.size[1]
-    center = cores.position
+    half = difference.a.size
+    radius = difference.b.size[0]
+    half_height = difference.b.size[1]
+    center = difference.position
     result = AxisDepth()
     result.depth = NEVER
     result.kind = BY_B
@@ -90,11 +90,11 @@ def _among_faces(cores: Cores, axis: Vec3, across: Vec3) -> AxisDepth:
 
 
 @wp.func
-def _among_edges(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth, better: Real) -> AxisDepth:
+def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth, better: Real) -> AxisDepth:
     """`best`, or a lesser h across an edge or a corner of the box and the cylinder's axis."""
-    half = cores.a.size
-    radius = cores.b.size[0]
-    center = cores.position
+    half = difference.a.size
+    radius = difference.b.size[0]
+    center = difference.position
     result = best
     is_beside = bool(False)
     for k in range(3):
@@ -116,7 +116,7 @@ def _among_edges(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth, better
         segment = segment_and_box(center, axis, wp.length(center) + wp.length(half), half)
         normal = segment.outward
         lean = wp.dot(normal, axis)
-        height = radius * wp.sqrt(wp.max(Real(1.0) - lean * lean, Real(0.0))) + cores.b.size[1] * wp.abs(lean)
+        height = radius * wp.sqrt(wp.max(Real(1.0) - lean * lean, Real(0.0))) + difference.b.size[1] * wp.abs(lean)
         height += wp.dot(half, wp.abs(normal)) - wp.dot(center, normal)
         if height < result.depth - better:
             result.depth = height
@@ -260,11 +260,11 @@ def _outside_box(half: Vec3, point: Vec3) -> Real:
 
 
 @wp.func
-def _outside_cylinder(cores: Cores, axis: Vec3, point: Vec3) -> Real:
+def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) -> Real:
     """How far a point, a's frame, is beyond the cylinder's side or caps [m], negative inside."""
-    from_middle = point - cores.position
+    from_middle = point - difference.position
     height = wp.dot(from_middle, axis)
-    return wp.max(wp.abs(height) - cores.b.size[1], wp.length(from_middle - height * axis) - cores.b.size[0])
+    return wp.max(wp.abs(height) - difference.b.size[1], wp.length(from_middle - height * axis) - difference.b.size[0])
 
 
 @wp.func
@@ -278,59 +278,59 @@ def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
 
 
 @wp.func
-def _with_witness(cores: Cores, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
+def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
     """`best` with a's witness, proved where the points that its kind names are on both shapes and overlap."""
     result = best
     normal = best.normal
-    near = WITNESS_MISS * (wp.length(cores.a.size) + wp.length(cores.b.size))
+    near = WITNESS_MISS * (wp.length(difference.a.size) + wp.length(difference.b.size))
     if best.kind == BY_A:
-        result.on_a = core_support(cores.a.type, cores.a.size, Real(0.0), normal).point
+        result.on_a = core_support(difference.a.type, difference.a.size, Real(0.0), normal).point
     elif best.kind == BY_B:
-        to_b = wp.transpose(cores.rotation)
-        on_b = core_support(cores.b.type, cores.b.size, Real(0.0), -(to_b * normal)).point
-        result.on_a = cores.rotation * on_b + cores.position + best.depth * normal
+        to_b = wp.transpose(difference.rotation)
+        on_b = core_support(difference.b.type, difference.b.size, Real(0.0), -(to_b * normal)).point
+        result.on_a = difference.rotation * on_b + difference.position + best.depth * normal
     else:
         k = best.kind - ACROSS
         corner = Vec3(
-            _signed(cores.a.size[0], normal[0]),
-            _signed(cores.a.size[1], normal[1]),
-            _signed(cores.a.size[2], normal[2]),
+            _signed(difference.a.size[0], normal[0]),
+            _signed(difference.a.size[1], normal[1]),
+            _signed(difference.a.size[2], normal[2]),
         )
         corner[k] = Real(0.0)
-        gap = cores.position + (best.depth - cores.b.size[0]) * normal - corner
+        gap = difference.position + (best.depth - difference.b.size[0]) * normal - corner
         along = wp.dot(gap, axis) - gap[k] * axis[k]
         corner[k] = gap[k] - along * axis[k] / (across[k] * across[k])
         result.on_a = corner
-    outside_a = _outside_box(cores.a.size, result.on_a)
-    outside_b = _outside_cylinder(cores, axis, result.on_a - best.depth * normal)
+    outside_a = _outside_box(difference.a.size, result.on_a)
+    outside_b = _outside_cylinder(difference, axis, result.on_a - best.depth * normal)
     # Between a's witness and b's: as near to b's as the box goes.
-    common = result.on_a - wp.min(best.depth, _through_box(cores.a.size, result.on_a, -normal)) * normal
-    outside_b = wp.max(outside_b, _outside_cylinder(cores, axis, common))
+    common = result.on_a - wp.min(best.depth, _through_box(difference.a.size, result.on_a, -normal)) * normal
+    outside_b = wp.max(outside_b, _outside_cylinder(difference, axis, common))
     result.is_proved = wp.where(wp.max(outside_a, outside_b) <= near, 1, 0)
     return result
 
 
 @wp.func(inline=False)
-def box_and_cylinder(cores: Cores, reach: Real) -> AxisDepth:
+def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> AxisDepth:
     """The depth of a box a and a cylinder b, exact where they overlap; below 0 they are at least -depth apart.
 
     Above 0 and not proved, it is the depth if they overlap, which something else has to decide.
 
-    The search ends once they are known to be at least `reach` apart [m].
+    The search ends once they are known to be at least `max_separation` apart [m].
     Degenerate: of several least directions, faces before caps before edges and corners before rims, and axes in order.
     """
-    half = cores.a.size
-    axis = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    half = difference.a.size
+    axis = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     across = Vec3(
         wp.sqrt(axis[1] * axis[1] + axis[2] * axis[2]),
         wp.sqrt(axis[2] * axis[2] + axis[0] * axis[0]),
         wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1]),
     )
-    better = BETTER * (wp.length(half) + wp.length(cores.b.size))
-    best = _among_faces(cores, axis, across)
-    if best.depth <= wp.min(-reach, Real(0.0)):
+    better = BETTER * (wp.length(half) + wp.length(difference.b.size))
+    best = _among_faces(difference, axis, across)
+    if best.depth <= wp.min(-max_separation, Real(0.0)):
         return best
-    best = _among_edges(cores, axis, across, best, better)
+    best = _among_edges(difference, axis, across, best, better)
     if best.depth <= Real(0.0):
         return best
     for k in range(3):
@@ -343,9 +343,9 @@ def box_and_cylinder(cores: Cores, reach: Real) -> AxisDepth:
                 Vec2(half[i], half[j]),
                 Vec2(axis[i], axis[j]),
                 flat,
-                Vec2(cores.position[i], cores.position[j]),
-                cores.b.size[0],
-                cores.b.size[1],
+                Vec2(difference.position[i], difference.position[j]),
+                difference.b.size[0],
+                difference.b.size[1],
                 least,
             )
             if found[0] < least:
@@ -355,5 +355,5 @@ def box_and_cylinder(cores: Cores, reach: Real) -> AxisDepth:
                 best.normal[j] = found[2]
                 best.kind = BY_B
     if best.depth > Real(0.0):
-        best = _with_witness(cores, axis, across, best)
+        best = _with_witness(difference, axis, across, best)
     return best

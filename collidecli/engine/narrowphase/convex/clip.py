@@ -9,10 +9,10 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.feature import EDGES, Feature
 
-POLYGON_ROOM = 24
+MAX_POLYGON_VERTICES = 24
 """Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,
 so 6 clipped by 6 have at most 12."""
-HALF = wp.constant(POLYGON_ROOM // 2)
+HALF = wp.constant(MAX_POLYGON_VERTICES // 2)
 
 
 @wp.struct
@@ -96,13 +96,14 @@ def clip_polygon(
 
     Args:
         tolerance: a corner that near to an edge is inside it [m]: coinciding corners and edges stay as they are.
-        corner, name: room for POLYGON_ROOM; get the corners in order, and each one's features of a and of b: a vertex
-            of one and the face of the other, or two edges that cross. No name comes twice.
+        corner, name: of length MAX_POLYGON_VERTICES; receive the corners in order, and each one's features of a and
+        of b:
+            a vertex             of one and the face of the other, or two edges that cross. No name comes twice.
     Returns:
         corner count, from row 0; fewer than 3 when the footprints touch at most.
     Source: Sutherland and Hodgman 1974; each edge carries which edge of a or b it lies on, which names the crossings.
     """
-    side = wp.zeros(shape=POLYGON_ROOM, dtype=int)
+    side = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=int)
     count = feature_b.count
     for i in range(count):
         corner[i] = Vec2(footprint_b[i][0], footprint_b[i][1])

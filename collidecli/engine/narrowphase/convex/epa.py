@@ -14,11 +14,11 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
-    Cores,
-    CoresOfHullAndTriangle,
-    CoresOfHulls,
-    CoresWithHull,
-    CoresWithTriangle,
+    DifferenceOfHullAndTriangle,
+    DifferenceOfHulls,
+    DifferenceWithHull,
+    DifferenceWithTriangle,
+    MinkowskiDifference,
     Vertex,
     core_is_curved,
     core_is_smooth,
@@ -54,7 +54,7 @@ CLOSE = wp.constant(Real(2.0e-3))
 """Share of the depth within which a face must be to the surface before Newton settles it. The depth is certain to this
 share, and exact unless two separate minima lie within it of each other under one face."""
 
-CLOSE_WITHOUT_CREASES = wp.constant(Real(3.0e-2))
+CLOSE_WITHOUT_DISCONTINUITIES = wp.constant(Real(3.0e-2))
 """The same for ellipsoids, whose minima are wide apart."""
 
 PATIENCE = wp.constant(64)
@@ -80,10 +80,10 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
 
 
 @wp.func
-def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
+def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
     """Four vertices of the difference that span much of it, whether or not the origin is among them."""
     best = Real(-1.0)
-    vertices[0] = difference_support(cores, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
+    vertices[0] = difference_support(difference, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
     k = int(0)
     while k < 5:
         direction = Vec3(Real(1.0), Real(0.0), Real(0.0))
@@ -93,7 +93,7 @@ def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
                 direction = Vec3(Real(0.0), Real(0.0), Real(1.0))
             if k % 2 == 0:
                 direction = -direction
-        w = difference_support(cores, direction)
+        w = difference_support(difference, direction)
         far = wp.length_sq(w.point - vertices[0].point)
         if far > best:
             best = far
@@ -110,7 +110,7 @@ def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
             direction = second
         if k % 2 == 1:
             direction = -direction
-        w = difference_support(cores, direction)
+        w = difference_support(difference, direction)
         far = wp.length_sq(wp.cross(edge, w.point - vertices[0].point))
         if far > best:
             best = far
@@ -118,8 +118,8 @@ def spread_tetrahedron(cores: Any, vertices: wp.array[Vertex]):
         k += 1
     p = vertices[0].point
     normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
-    above = difference_support(cores, normal)
-    below = difference_support(cores, -normal)
+    above = difference_support(difference, normal)
+    below = difference_support(difference, -normal)
     vertices[3] = above
     if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
         vertices[3] = below
@@ -149,19 +149,25 @@ def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
 
 @wp.func(inline=False)
 def settle_face(
-    cores: Cores, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
+    difference: MinkowskiDifference,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
 ) -> Descent:
     """The local minimum below a face that is close to the surface; found = 0 when the face must be opened instead.
 
     A descent never goes uphill, so that it stays in the face's own valley; what ends higher proves nothing.
     """
-    piece = vertices[face.corner[0]].piece
-    creases = (piece ^ vertices[face.corner[1]].piece) | (piece ^ vertices[face.corner[2]].piece)
-    minimum = descend(cores, face.normal, creases, scale, known)
+    patch = vertices[face.corner[0]].patch
+    discontinuities = (patch ^ vertices[face.corner[1]].patch) | (patch ^ vertices[face.corner[2]].patch)
+    minimum = descend(difference, face.normal, discontinuities, scale, known)
     if minimum.found == KNOWN:
         return minimum
     if minimum.found == 0 or minimum.missed > MISS * scale:
-        minimum = rest_on_disc(cores, face.normal)
+        minimum = rest_on_disc(difference, face.normal)
     if minimum.height > height + tolerance or minimum.missed > MISS * scale:
         minimum.found = 0
     return minimum
@@ -169,7 +175,7 @@ def settle_face(
 
 @wp.func
 def settle_face(
-    cores: CoresWithHull,
+    difference: DifferenceWithHull,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
@@ -183,15 +189,7 @@ def settle_face(
 
 @wp.func
 def settle_face(
-    cores: CoresOfHulls, vertices: wp.array[Vertex], face: Face, height: Real, tolerance: Real, scale: Real, known: Vec3
-) -> Descent:
-    """None, as above."""
-    return Descent()
-
-
-@wp.func
-def settle_face(
-    cores: CoresWithTriangle,
+    difference: DifferenceOfHulls,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
@@ -205,7 +203,21 @@ def settle_face(
 
 @wp.func
 def settle_face(
-    cores: CoresOfHullAndTriangle,
+    difference: DifferenceWithTriangle,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    known: Vec3,
+) -> Descent:
+    """None, as above."""
+    return Descent()
+
+
+@wp.func
+def settle_face(
+    difference: DifferenceOfHullAndTriangle,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
@@ -230,7 +242,7 @@ def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
 
 @wp.func(inline=False)
 def grow(
-    cores: Any,
+    difference: Any,
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
     seen: wp.array[int],
@@ -242,8 +254,10 @@ def grow(
     start_polytope(vertices, faces)
     scale = size_of_tetrahedron(vertices)
     tolerance = EXACT * scale
-    is_curved = core_is_curved(cores.a.type) or core_is_curved(cores.b.type)
-    close = wp.where(core_is_smooth(cores.a.type) and core_is_smooth(cores.b.type), CLOSE_WITHOUT_CREASES, CLOSE)
+    is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
+    close = wp.where(
+        core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type), CLOSE_WITHOUT_DISCONTINUITIES, CLOSE
+    )
     result = Depth()
     result.depth = NEVER
     known = Vec3()
@@ -256,7 +270,7 @@ def grow(
         if face.key >= result.depth - tolerance:
             result.exact = 1
             break
-        w = difference_support(cores, face.normal)
+        w = difference_support(difference, face.normal)
         height = wp.dot(w.point, face.normal)
         is_settled = height - face.key <= tolerance
         if height < result.depth:
@@ -264,7 +278,7 @@ def grow(
             result.normal = face.normal
             result.has_witness = 0
         if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
-            minimum = settle_face(cores, vertices, face, height, tolerance, scale, known)
+            minimum = settle_face(difference, vertices, face, height, tolerance, scale, known)
             is_settled = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
                 result = at_minimum(result, minimum, scale)
@@ -291,31 +305,31 @@ def grow(
 
 
 @wp.func
-def as_vertices(room: wp.array[Vertex]) -> wp.array[Vertex]:
+def as_vertices(collider: wp.array[Vertex]) -> wp.array[Vertex]:
     """A local array as one of any length: `grow` is then compiled once for both rooms."""
-    return room
+    return collider
 
 
 @wp.func
-def as_faces(room: wp.array[Face]) -> wp.array[Face]:
+def as_faces(collider: wp.array[Face]) -> wp.array[Face]:
     """See `as_vertices`."""
-    return room
+    return collider
 
 
 @wp.func
-def as_numbers(room: wp.array[int]) -> wp.array[int]:
+def as_numbers(collider: wp.array[int]) -> wp.array[int]:
     """See `as_vertices`."""
-    return room
+    return collider
 
 
 @wp.func
-def as_triples(room: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+def as_triples(collider: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
     """See `as_vertices`."""
-    return room
+    return collider
 
 
 @wp.func
-def depth_in_small_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
+def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
     """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
     vertices = wp.zeros(shape=SMALL, dtype=Vertex)
     faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
@@ -327,12 +341,12 @@ def depth_in_small_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
         vertices[i] = simplex[i]
         i += 1
     return grow(
-        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), SMALL
+        difference, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), SMALL
     )
 
 
 @wp.func
-def depth_in_large_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
+def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
     """EPA again, with room to spare."""
     vertices = wp.zeros(shape=LARGE, dtype=Vertex)
     faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
@@ -344,12 +358,12 @@ def depth_in_large_room(cores: Any, simplex: wp.array[Vertex]) -> Depth:
         vertices[i] = simplex[i]
         i += 1
     return grow(
-        cores, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), LARGE
+        difference, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), LARGE
     )
 
 
 @wp.func
-def depth_of_cores(cores: Any, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
+def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_count: int) -> Depth:
     """Depth and normal of two overlapping cores, at least one with volume.
 
     Args:
@@ -361,8 +375,8 @@ def depth_of_cores(cores: Any, simplex: wp.array[Vertex], simplex_count: int) ->
     if is_started:
         is_started = not is_thin(simplex)
     if not is_started:
-        spread_tetrahedron(cores, simplex)
-    result = depth_in_small_room(cores, simplex)
+        spread_tetrahedron(difference, simplex)
+    result = depth_with_small_capacity(difference, simplex)
     if result.exact == 0:
-        result = depth_in_large_room(cores, simplex)
+        result = depth_with_large_capacity(difference, simplex)
     return result

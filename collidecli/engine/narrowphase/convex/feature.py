@@ -15,7 +15,7 @@ LINE_SINE = wp.constant(Real(0.3))
 
 RIM_COUNT = 6
 """Corners of the polygon that stands for a disc: two meet in at most 12 points; it covers 83 % of the disc."""
-CODE_ROOM = 2 * RIM_COUNT
+MAX_CODES = 2 * RIM_COUNT
 EDGES = wp.constant(RIM_COUNT)
 """Numbers of a feature: its corners', and from EDGES on those of a face's edges, from each corner to the next."""
 RIM_CORNERS = wp.constant(RIM_COUNT)

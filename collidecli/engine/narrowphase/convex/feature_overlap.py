@@ -8,21 +8,21 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.narrowphase.convex.clip import (
-    POLYGON_ROOM,
+    MAX_POLYGON_VERTICES,
     clip_polygon,
     clip_segment,
     drop_flat_corners,
 )
 from collidecli.engine.narrowphase.convex.feature import (
     AT_BORDER,
-    CODE_ROOM,
     EDGES,
     FACE,
     LINE,
+    MAX_CODES,
     POINT,
     RIM_COUNT,
     Feature,
@@ -51,7 +51,7 @@ SAME_PLACE = wp.constant(Real(2.0e-9))
 
 
 @wp.struct
-class Meeting:
+class ContactFrame:
     """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
 
     level: `rounding_level`. same_place: contacts at most so far from each other are one.
@@ -61,7 +61,7 @@ class Meeting:
     u: Vec3
     v: Vec3
     normal: Vec3
-    reach: Real
+    max_separation: Real
     level: Real
     same_place: Real
 
@@ -71,9 +71,9 @@ def feature_contacts(
     shape_a: Any,
     shape_b: Any,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     normal: Vec3,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of the features that face each other along `normal`; none where one is a point or they do not overlap.
@@ -83,38 +83,38 @@ def feature_contacts(
     """
     corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code_a = wp.zeros(shape=CODE_ROOM, dtype=int)
-    code_b = wp.zeros(shape=CODE_ROOM, dtype=int)
+    code_a = wp.zeros(shape=MAX_CODES, dtype=int)
+    code_b = wp.zeros(shape=MAX_CODES, dtype=int)
     rotation = wp.transform_get_rotation(pose_b_to_a)
     a = support_feature(shape_a, normal, corner_a, code_a)
     normal_in_b = wp.quat_rotate_inv(rotation, normal)
     b = support_feature(shape_b, -normal_in_b, corner_b, code_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
-    meeting = Meeting()
-    meeting.pose_b_to_a = pose_b_to_a
-    meeting.normal = normal
-    meeting.u = _across(normal)
-    meeting.v = wp.cross(normal, meeting.u)
-    meeting.reach = reach
-    meeting.level = rounding_level(shape_a, shape_b)
-    meeting.same_place = same_place(shape_a, shape_b)
+    contact_frame = ContactFrame()
+    contact_frame.pose_b_to_a = pose_b_to_a
+    contact_frame.normal = normal
+    contact_frame.u = _across(normal)
+    contact_frame.v = wp.cross(normal, contact_frame.u)
+    contact_frame.max_separation = max_separation
+    contact_frame.level = rounding_level(shape_a, shape_b)
+    contact_frame.same_place = same_place(shape_a, shape_b)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
-        corner_a[k] = _footprint(corner_a[k], meeting.u, meeting.v, normal)
+        corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, normal)
     # b's corners along the same directions, in b's frame: three rotations instead of one a corner.
-    u = wp.quat_rotate_inv(rotation, meeting.u)
-    v = wp.quat_rotate_inv(rotation, meeting.v)
-    center = _footprint(wp.transform_get_translation(pose_b_to_a), meeting.u, meeting.v, normal)
+    u = wp.quat_rotate_inv(rotation, contact_frame.u)
+    v = wp.quat_rotate_inv(rotation, contact_frame.v)
+    center = _footprint(wp.transform_get_translation(pose_b_to_a), contact_frame.u, contact_frame.v, normal)
     for k in range(b.count):
         corner_b[k] = center + _footprint(corner_b[k], u, v, normal_in_b)
     if a.kind == FACE and b.kind == FACE:
-        return _face_on_face(meeting, a, corner_a, code_a, b, corner_b, code_b, out, row)
+        return _face_on_face(contact_frame, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == LINE and b.kind == LINE:
-        return _line_on_line(meeting, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row)
+        return _line_on_line(contact_frame, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == FACE:
-        return _line_on_face(meeting, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
-    return _line_on_face(meeting, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
+        return _line_on_face(contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
+    return _line_on_face(contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
 
 
 @wp.func
@@ -147,38 +147,40 @@ def _footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
 
 
 @wp.func
-def _lifted(meeting: Meeting, u: Real, v: Real, height: Real) -> Vec3:
-    return u * meeting.u + v * meeting.v + height * meeting.normal
+def _lifted(contact_frame: ContactFrame, u: Real, v: Real, height: Real) -> Vec3:
+    return u * contact_frame.u + v * contact_frame.v + height * contact_frame.normal
 
 
 @wp.func
-def _slope(meeting: Meeting, face: Feature) -> Vec2:
+def _slope(contact_frame: ContactFrame, face: Feature) -> Vec2:
     """How a face's height falls with u and v."""
-    along = wp.dot(face.normal, meeting.normal)
-    return Vec2(wp.dot(face.normal, meeting.u) / along, wp.dot(face.normal, meeting.v) / along)
+    along = wp.dot(face.normal, contact_frame.normal)
+    return Vec2(wp.dot(face.normal, contact_frame.u) / along, wp.dot(face.normal, contact_frame.v) / along)
 
 
 @wp.func
 def _face_on_face(
-    meeting: Meeting,
+    contact_frame: ContactFrame,
     a: Feature,
     corner_a: wp.array[Vec3],
     code_a: wp.array[int],
     b: Feature,
     corner_b: wp.array[Vec3],
     code_b: wp.array[int],
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
-    corner = wp.zeros(shape=POLYGON_ROOM, dtype=Vec2)
-    name = wp.zeros(shape=POLYGON_ROOM, dtype=wp.vec2i)
+    corner = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=Vec2)
+    name = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
     width = wp.min(a.half_width, b.half_width)
     count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, name)
-    slope_a = _slope(meeting, a)
-    slope_b = _slope(meeting, b)
+    slope_a = _slope(contact_frame, a)
+    slope_b = _slope(contact_frame, b)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
-    count = drop_flat_corners(corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * meeting.level)
+    count = drop_flat_corners(
+        corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * contact_frame.level
+    )
     written = int(0)
     for k in range(count):
         height_a = level_a - wp.dot(slope_a, corner[k])
@@ -186,17 +188,17 @@ def _face_on_face(
         # Faces that share a corner or a part of an edge have that place twice, as a corner of either.
         is_new = bool(True)
         for other in range(k):
-            is_new = is_new and wp.length(corner[other] - corner[k]) > meeting.same_place
-        if separation < meeting.reach and is_new and written < MAX_OVERLAP:
-            point = _lifted(meeting, corner[k][0], corner[k][1], height_a)
-            stage(out, row + written, point, meeting.normal, separation, name[k][0], name[k][1], 2)
+            is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.same_place
+        if separation < contact_frame.max_separation and is_new and written < MAX_OVERLAP:
+            point = _lifted(contact_frame, corner[k][0], corner[k][1], height_a)
+            emit_contact(out, row + written, point, contact_frame.normal, separation, name[k][0], name[k][1], 2)
             written += 1
     return written
 
 
 @wp.func(inline=False)
 def _line_on_face(
-    meeting: Meeting,
+    contact_frame: ContactFrame,
     line_shape: Any,
     face: Feature,
     face_corner: wp.array[Vec3],
@@ -205,11 +207,11 @@ def _line_on_face(
     end: wp.array[Vec3],
     end_code: wp.array[int],
     face_is_a: bool,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     part = clip_segment(end[0], end[1], face_corner, face.count, ON_BORDER * face.half_width)
-    slope = _slope(meeting, face)
+    slope = _slope(contact_frame, face)
     level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
     if part.low > part.high:
         return 0
@@ -217,7 +219,7 @@ def _line_on_face(
     ends = int(2)
     kind = int(1)
     shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
-    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, meeting.same_place):
+    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, contact_frame.same_place):
         ends = 1
         kind = 0
     for k in range(ends):
@@ -228,7 +230,7 @@ def _line_on_face(
             edge = part.high_edge
         p = end[0] + share * (end[1] - end[0])
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
-        height_line = _line_height(meeting, line_shape, not face_is_a, line, p, p[2], Real(0.0))
+        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, p[2], Real(0.0))
         face_name = face.code
         line_name = end_code[k]
         if edge >= 0:
@@ -243,9 +245,9 @@ def _line_on_face(
             height_a = height_face
             name_a = face_name
             name_b = line_name
-        if separation < meeting.reach:
-            point = _lifted(meeting, p[0], p[1], height_a)
-            stage(out, row + written, point, meeting.normal, separation, name_a, name_b, kind)
+        if separation < contact_frame.max_separation:
+            point = _lifted(contact_frame, p[0], p[1], height_a)
+            emit_contact(out, row + written, point, contact_frame.normal, separation, name_a, name_b, kind)
             written += 1
     return written
 
@@ -269,7 +271,7 @@ def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge:
 
 @wp.func
 def _line_on_line(
-    meeting: Meeting,
+    contact_frame: ContactFrame,
     shape_a: Any,
     shape_b: Any,
     a: Feature,
@@ -278,7 +280,7 @@ def _line_on_line(
     b: Feature,
     end_b: wp.array[Vec3],
     code_b: wp.array[int],
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """The ends of the overlap of two nearly parallel lines, on the line halfway between them; else where they cross."""
@@ -288,7 +290,7 @@ def _line_on_line(
     length_b = wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
-        return _line_across_line(meeting, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
+        return _line_across_line(contact_frame, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
     start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
@@ -305,7 +307,7 @@ def _line_on_line(
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
-    ends = wp.where(long <= meeting.same_place, 1, 2)
+    ends = wp.where(long <= contact_frame.same_place, 1, 2)
     for k in range(ends):
         s = low + margin_low
         ends_a = low == start_a
@@ -318,20 +320,20 @@ def _line_on_line(
         on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
         offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
-        height_a = _line_height(meeting, shape_a, True, a, middle, on_a[2], offset)
-        height_b = _line_height(meeting, shape_b, False, b, middle, on_b[2], offset)
+        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], offset)
+        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], offset)
         name_a = wp.where(ends_a, code_a[k], a.code)
         name_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
-        if height_b - height_a < meeting.reach:
-            point = _lifted(meeting, middle[0], middle[1], height_a)
-            stage(out, row + written, point, meeting.normal, height_b - height_a, name_a, name_b, 1)
+        if height_b - height_a < contact_frame.max_separation:
+            point = _lifted(contact_frame, middle[0], middle[1], height_a)
+            emit_contact(out, row + written, point, contact_frame.normal, height_b - height_a, name_a, name_b, 1)
             written += 1
     return written
 
 
 @wp.func
 def _line_across_line(
-    meeting: Meeting,
+    contact_frame: ContactFrame,
     shape_a: Any,
     shape_b: Any,
     a: Feature,
@@ -340,7 +342,7 @@ def _line_across_line(
     b: Feature,
     end_b: wp.array[Vec3],
     code_b: wp.array[int],
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """The point where two lines cross, if both reach it."""
@@ -354,13 +356,13 @@ def _line_across_line(
         return 0
     on_a = end_a[0] + share_a * along_a
     on_b = end_b[0] + share_b * along_b
-    height_a = _line_height(meeting, shape_a, True, a, on_a, on_a[2], Real(0.0))
-    height_b = _line_height(meeting, shape_b, False, b, on_b, on_b[2], Real(0.0))
-    if height_b - height_a >= meeting.reach:
+    height_a = _line_height(contact_frame, shape_a, True, a, on_a, on_a[2], Real(0.0))
+    height_b = _line_height(contact_frame, shape_b, False, b, on_b, on_b[2], Real(0.0))
+    if height_b - height_a >= contact_frame.max_separation:
         return 0
-    point = _lifted(meeting, on_a[0], on_a[1], height_a)
+    point = _lifted(contact_frame, on_a[0], on_a[1], height_a)
     name_a = _crossed(a, code_a, share_a)
-    stage(out, row, point, meeting.normal, height_b - height_a, name_a, _crossed(b, code_b, share_b), 0)
+    emit_contact(out, row, point, contact_frame.normal, height_b - height_a, name_a, _crossed(b, code_b, share_b), 0)
     return 1
 
 
@@ -381,19 +383,21 @@ def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b:
 
 
 @wp.func(inline=False)
-def _line_height(meeting: Meeting, shape: Any, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real) -> Real:
+def _line_height(
+    contact_frame: ContactFrame, shape: Any, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real
+) -> Real:
     """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
 
     -inf for a and +inf for b where there is no surface. A capsule's line is its axis; its surface lies above.
     """
-    origin = _lifted(meeting, p[0], p[1], height)
-    direction = meeting.normal
+    origin = _lifted(contact_frame, p[0], p[1], height)
+    direction = contact_frame.normal
     up = Real(1.0)
     if not of_a:
-        origin = wp.transform_point(wp.transform_inverse(meeting.pose_b_to_a), origin)
-        direction = wp.quat_rotate_inv(wp.transform_get_rotation(meeting.pose_b_to_a), -direction)
+        origin = wp.transform_point(wp.transform_inverse(contact_frame.pose_b_to_a), origin)
+        direction = wp.quat_rotate_inv(wp.transform_get_rotation(contact_frame.pose_b_to_a), -direction)
         up = Real(-1.0)
-    if offset <= Real(0.1) * meeting.level and shape.type != CAPSULE:
+    if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
         return height
     # From nearby: a ray from far off would round at the scale of its length.
     return height + up * line_exit(shape, line.code, origin, direction)

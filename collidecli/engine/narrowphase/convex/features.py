@@ -65,7 +65,7 @@ def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], c
         corner: room for RIM_COUNT; gets the corners of a face in order, or the two ends of a line [m], the shape's
             frame. A disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc.
             A capsule's line is its axis.
-        code: room for CODE_ROOM; gets the corners' numbers and, of a face, its edges'.
+        code: room for MAX_CODES; gets the corners' numbers and, of a face, its edges'.
     """
     return primitive_feature(shape, direction, corner, code)
 

@@ -9,11 +9,11 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
-    Cores,
-    CoresOfHullAndTriangle,
-    CoresOfHulls,
-    CoresWithHull,
-    CoresWithTriangle,
+    DifferenceOfHullAndTriangle,
+    DifferenceOfHulls,
+    DifferenceWithHull,
+    DifferenceWithTriangle,
+    MinkowskiDifference,
     Vertex,
     core_is_curved,
     difference_support,
@@ -24,7 +24,7 @@ from collidecli.engine.narrowphase.convex.simplex import segment_weights, tetrah
 # ruff: noqa: F811
 
 APART = wp.constant(0)
-BEYOND_REACH = wp.constant(1)
+BEYOND_MAX_SEPARATION = wp.constant(1)
 OVERLAP = wp.constant(2)
 
 RELATIVE_GAP = wp.constant(Real(1.0e-12))
@@ -66,7 +66,7 @@ GJK_LIMIT = wp.constant(128)
 
 @wp.struct
 class Nearest:
-    """What GJK found. `state`: APART, BEYOND_REACH (separation is a lower bound only), OVERLAP (or touching).
+    """What GJK found. `state`: APART, BEYOND_MAX_SEPARATION (separation is a lower bound only), OVERLAP (or touching).
 
     distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's
     nearest point. All in a's frame, and rough where they overlap. count: vertices of the simplex that remains.
@@ -80,12 +80,12 @@ class Nearest:
 
 
 @wp.func
-def pieces_that_differ(simplex: wp.array[Vertex], count: int) -> int:
+def patches_that_differ(simplex: wp.array[Vertex], count: int) -> int:
     """The bits of the pieces on which the first `count` vertices do not agree."""
     changed = int(0)
     i = int(1)
     while i < count:
-        changed = changed | (simplex[i].piece ^ simplex[0].piece)
+        changed = changed | (simplex[i].patch ^ simplex[0].patch)
         i += 1
     return changed
 
@@ -148,52 +148,52 @@ def keep_carriers(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 
 
 @wp.func
-def newton_nearest(cores: Cores, normal: Vec3, pieces: int, scale: Real) -> Descent:
+def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real) -> Descent:
     """The distance of curved cores by Newton's method from a guess of the normal; found = 0 where it is not it."""
     # A flat end first: around its axis the farthest point jumps, and a descent would only find its way back to it.
-    minimum = rest_on_disc(cores, normal)
+    minimum = rest_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
-        minimum = descend(cores, normal, pieces, scale, Vec3())
+        minimum = descend(difference, normal, patches, scale, Vec3())
     if not is_nearest(minimum, scale):
         minimum.found = 0
     return minimum
 
 
 @wp.func
-def newton_nearest(cores: CoresWithHull, normal: Vec3, pieces: int, scale: Real) -> Descent:
+def newton_nearest(difference: DifferenceWithHull, normal: Vec3, patches: int, scale: Real) -> Descent:
     """None: a hull has too many pieces for Newton's method, and few enough for GJK to end."""
     return Descent()
 
 
 @wp.func
-def newton_nearest(cores: CoresOfHulls, normal: Vec3, pieces: int, scale: Real) -> Descent:
+def newton_nearest(difference: DifferenceOfHulls, normal: Vec3, patches: int, scale: Real) -> Descent:
     """None, as above."""
     return Descent()
 
 
 @wp.func
-def newton_nearest(cores: CoresWithTriangle, normal: Vec3, pieces: int, scale: Real) -> Descent:
+def newton_nearest(difference: DifferenceWithTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
     """None, as above."""
     return Descent()
 
 
 @wp.func
-def newton_nearest(cores: CoresOfHullAndTriangle, normal: Vec3, pieces: int, scale: Real) -> Descent:
+def newton_nearest(difference: DifferenceOfHullAndTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
     """None, as above."""
     return Descent()
 
 
 @wp.func
-def turning_radius(cores: Any) -> Real:
+def turning_radius(difference: Any) -> Real:
     """Radius of balls as which two cores' directions are turned at first [m]; 0 where v itself gives them."""
     return Real(0.0)
 
 
 @wp.func
-def turning_radius(cores: CoresOfHulls) -> Real:
+def turning_radius(difference: DifferenceOfHulls) -> Real:
     """That of two hulls."""
-    a = cores.a.size
-    b = cores.b.size
+    a = difference.a.size
+    b = difference.b.size
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
 
 
@@ -222,7 +222,7 @@ def turned(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
 
 
 @wp.func(inline=False)
-def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Vertex]) -> Nearest:
+def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Distance, normal and nearest point of two cores.
 
     Args:
@@ -236,14 +236,14 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
     square = Real(0.0)
     scale_square = Real(0.0)
     step = int(0)
-    descend_at = wp.where(core_is_curved(cores.a.type) or core_is_curved(cores.b.type), DESCEND_AT, GJK_LIMIT)
-    radius = turning_radius(cores)
+    descend_at = wp.where(core_is_curved(difference.a.type) or core_is_curved(difference.b.type), DESCEND_AT, GJK_LIMIT)
+    radius = turning_radius(difference)
     direction = start
     while step < GJK_LIMIT:
-        w = difference_support(cores, direction)
+        w = difference_support(difference, direction)
         along = -wp.dot(direction, w.point)
-        if along >= reach and along > Real(0.0):
-            result.state = BEYOND_REACH
+        if along >= max_separation and along > Real(0.0):
+            result.state = BEYOND_MAX_SEPARATION
             result.distance = along
             break
         if step > 0 and radius == Real(0.0) and square - result.distance * along <= RELATIVE_GAP * square:
@@ -275,8 +275,8 @@ def nearest_of_cores(cores: Any, start: Vec3, reach: Real, simplex: wp.array[Ver
         direction = turned(direction, radius, hull.v, result.normal)
         if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
-            pieces = pieces_that_differ(simplex, result.count)
-            minimum = newton_nearest(cores, result.normal, pieces, wp.sqrt(scale_square))
+            patches = patches_that_differ(simplex, result.count)
+            minimum = newton_nearest(difference, result.normal, patches, wp.sqrt(scale_square))
             if minimum.found == 1:
                 result = at_minimum(result, minimum)
                 break

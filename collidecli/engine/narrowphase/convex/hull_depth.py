@@ -11,7 +11,7 @@ import warp as wp
 
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import CoresOfHulls, difference_support
+from collidecli.engine.geometry.support import DifferenceOfHulls, difference_support
 from collidecli.engine.narrowphase.convex.depth import Depth
 
 PARALLEL = wp.constant(Real(1.0e-9))
@@ -19,10 +19,10 @@ PARALLEL = wp.constant(Real(1.0e-9))
 
 
 @wp.func
-def shallower(cores: CoresOfHulls, normal: Vec3, best: Depth) -> Depth:
+def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
     """The better of `best` and the depth along a unit normal."""
     result = best
-    height = wp.dot(difference_support(cores, normal).point, normal)
+    height = wp.dot(difference_support(difference, normal).point, normal)
     if height < best.depth:
         result.depth = height
         result.normal = normal
@@ -54,17 +54,17 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
 
 
 @wp.func(inline=False)
-def depth_by_faces_and_edges(cores: CoresOfHulls) -> Depth:
+def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
     """The least depth of two hulls that overlap, and its normal; no witness."""
-    a = cores.a
-    b = cores.b
+    a = difference.a
+    b = difference.b
     result = Depth()
     result.depth = Real(wp.inf)
     result.exact = 1
     for face in range(a.face_count):
-        result = shallower(cores, a.point[a.normal + face], result)
+        result = shallower(difference, a.point[a.normal + face], result)
     for face in range(b.face_count):
-        result = shallower(cores, -(cores.rotation * b.point[b.normal + face]), result)
+        result = shallower(difference, -(difference.rotation * b.point[b.normal + face]), result)
     edges_a = (a.face - a.edge) / 4
     edges_b = (b.face - b.edge) / 4
     for i in range(edges_a):
@@ -73,11 +73,11 @@ def depth_by_faces_and_edges(cores: CoresOfHulls) -> Depth:
         start_a = edge_end(a, i, 0)
         along_a = edge_end(a, i, 1) - start_a
         for j in range(edges_b):
-            b0 = -(cores.rotation * normal_beside(b, j, 0))
-            b1 = -(cores.rotation * normal_beside(b, j, 1))
+            b0 = -(difference.rotation * normal_beside(b, j, 0))
+            b1 = -(difference.rotation * normal_beside(b, j, 1))
             if arcs_cross(a0, a1, b0, b1):
-                start_b = cores.rotation * edge_end(b, j, 0) + cores.position
-                along_b = cores.rotation * (edge_end(b, j, 1) - edge_end(b, j, 0))
+                start_b = difference.rotation * edge_end(b, j, 0) + difference.position
+                along_b = difference.rotation * (edge_end(b, j, 1) - edge_end(b, j, 0))
                 across = wp.cross(along_a, along_b)
                 # The arcs are shorter than half a turn, so the normal is on a0's side.
                 across = wp.where(wp.dot(across, a0 + a1) < Real(0.0), -across, across)
@@ -85,5 +85,5 @@ def depth_by_faces_and_edges(cores: CoresOfHulls) -> Depth:
                 # Of parallel edges the arcs cross by rounding, if at all, and a face beside them does as well.
                 is_face = length > PARALLEL * wp.length(along_a) * wp.length(along_b)
                 if is_face and wp.dot(across, start_a - start_b) < result.depth * length:
-                    result = shallower(cores, across / length, result)
+                    result = shallower(difference, across / length, result)
     return result

@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CYLINDER, ELLIPSOID
-from collidecli.engine.geometry.support import Cores, Support, core_support
+from collidecli.engine.geometry.support import MinkowskiDifference, Support, core_support
 
 
 @wp.struct
@@ -17,13 +17,13 @@ class Guess:
     """normal: unit, a to b, a's frame. creases: bits of those that it may be on. is_there: 0 where there is none."""
 
     normal: Vec3
-    creases: int
+    discontinuities: int
     is_there: int
 
 
 @wp.func
 def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> Support:
-    """About the point of a core nearest to one outside, the core's frame [m]; `piece`: bits of the creases it is on.
+    """About the point of a core nearest to one outside, the core's frame [m]; `patch`: bits of the creases it is on.
 
     The middle where `point` is in it, and for kinds that are not known here. radius: of the core's rounding [m].
     """
@@ -31,13 +31,13 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
     if shape_type == BOX:
         for k in range(3):
             if wp.abs(point[k]) < size[k]:
-                result.piece += 1 << k
+                result.patch += 1 << k
                 result.point[k] = point[k]
             else:
                 result.point[k] = wp.where(point[k] < Real(0.0), -size[k], size[k])
     elif shape_type == CAPSULE or shape_type == CYLINDER:
         if wp.abs(point[2]) < size[1]:
-            result.piece = 1
+            result.patch = 1
             result.point[2] = point[2]
         else:
             result.point[2] = wp.where(point[2] < Real(0.0), -size[1], size[1])
@@ -56,26 +56,26 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
 
 
 @wp.func
-def guess_nearest(cores: Cores) -> Guess:
+def guess_nearest(difference: MinkowskiDifference) -> Guess:
     """Where the cores may be nearest; nowhere for kinds that `nearest_on_core` does not know."""
-    a = cores.a
-    b = cores.b
-    to_b = wp.transpose(cores.rotation)
+    a = difference.a
+    b = difference.b
+    to_b = wp.transpose(difference.rotation)
     # Of an ellipsoid the farthest point towards the other's counts, which is known only then.
     on_a = Support()
     if a.type != ELLIPSOID:
-        on_a = nearest_on_core(a.type, a.size, cores.radius_a, cores.position)
-    on_b = nearest_on_core(b.type, b.size, cores.radius_b, to_b * (on_a.point - cores.position))
-    in_a = cores.rotation * on_b.point + cores.position
-    on_a = nearest_on_core(a.type, a.size, cores.radius_a, in_a)
+        on_a = nearest_on_core(a.type, a.size, difference.radius_a, difference.position)
+    on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+    in_a = difference.rotation * on_b.point + difference.position
+    on_a = nearest_on_core(a.type, a.size, difference.radius_a, in_a)
     if b.type != ELLIPSOID:
-        on_b = nearest_on_core(b.type, b.size, cores.radius_b, to_b * (on_a.point - cores.position))
-        in_a = cores.rotation * on_b.point + cores.position
+        on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+        in_a = difference.rotation * on_b.point + difference.position
     result = Guess()
     normal = in_a - on_a.point
     square = wp.dot(normal, normal)
     if square > Real(0.0):
         result.is_there = 1
         result.normal = normal / wp.sqrt(square)
-        result.creases = on_a.piece + 8 * on_b.piece
+        result.discontinuities = on_a.patch + 8 * on_b.patch
     return result

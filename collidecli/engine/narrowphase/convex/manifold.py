@@ -10,10 +10,10 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, place_of, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrowphase.convex.feature import CODE_ROOM, FACE, POINT, RIM_COUNT, Feature
+from collidecli.engine.narrowphase.convex.feature import FACE, MAX_CODES, POINT, RIM_COUNT, Feature
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, rounding_level, same_place
 from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
@@ -87,11 +87,11 @@ def contact_manifold(
     a: Any,
     b: Any,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     separation: Real,
     normal: Vec3,
     point_a: Vec3,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of two convex shapes.
@@ -109,7 +109,7 @@ def contact_manifold(
     best = Direction()
     best.separation = separation
     best.normal = normal
-    return manifold_along(a, b, pose_b_to_a, reach, best, separation, normal, point_a, out, row)
+    return manifold_along(a, b, pose_b_to_a, max_separation, best, separation, normal, point_a, out, row)
 
 
 @wp.func
@@ -117,12 +117,12 @@ def manifold_along(
     a: Any,
     b: Any,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     best: Direction,
     separation: Real,
     normal: Vec3,
     point_a: Vec3,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """`contact_manifold` along `best`, the direction of the search or of a face; see `along_face`.
@@ -130,14 +130,14 @@ def manifold_along(
     The witness of a face's direction must be on the face: one that is not, as where a corner beside the face is nearest
     and the face's normal all but attains the separation, is the search's own, with its own separation and normal.
     """
-    count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
-    nearest = nearest_staged(out, row, count)
+    count = feature_contacts(a, b, pose_b_to_a, max_separation, best.normal, out, row)
+    nearest = nearest_emitted(out, row, count)
     level = rounding_level(a, b)
     if nearest < best.separation - level:
         raise_to(out, row, count, best.separation)
     misses = nearest > best.separation + level
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
-    lone = count == 0 or (misses and out.contact[place_of(out, row)].kind == 0)
+    lone = count == 0 or (misses and out.contact[memory_row(out, row)].kind == 0)
     if not misses and not lone:
         return count
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
@@ -165,19 +165,19 @@ def manifold_along(
         kind = int(0)
         added = int(count)
         for k in range(count):
-            at = place_of(out, row + k)
+            at = memory_row(out, row + k)
             if wp.length(out.contact[at].point - witness.point) <= same_place(a, b):
                 code_a = out.contact[at].feature_a
                 code_b = out.contact[at].feature_b
                 kind = out.contact[at].kind
                 added = k
-        stage(out, row + added, witness.point, witness.normal, witness.separation, code_a, code_b, kind)
+        emit_contact(out, row + added, witness.point, witness.normal, witness.separation, code_a, code_b, kind)
         return wp.max(count, added + 1)
     point = witness.point
     on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal)
     code_a = feature_at(a, point, best.normal)
     code_b = feature_at(b, on_b, -normal_in_b)
-    stage(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
+    emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
 
 
@@ -188,21 +188,21 @@ def is_along(face_normal: Vec3, normal: Vec3) -> bool:
 
 
 @wp.func
-def nearest_staged(out: Staging, row: int, count: int) -> Real:
+def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
     """Smallest separation of the contacts in rows row .. row + count - 1 [m]."""
     nearest = Real(wp.inf)
     for k in range(count):
-        nearest = wp.min(nearest, out.contact[place_of(out, row + k)].separation)
+        nearest = wp.min(nearest, out.contact[memory_row(out, row + k)].separation)
     return nearest
 
 
 @wp.func(inline=False)
-def raise_to(out: Staging, row: int, count: int, separation: Real):
+def raise_to(out: ContactBuffer, row: int, count: int, separation: Real):
     """Raises separations to that of the shapes [m], the least there is: only the plane of a hull's face that was merged
     of triangles out of one plane gives less, by COPLANAR of its size.
     """
     for k in range(count):
-        at = place_of(out, row + k)
+        at = memory_row(out, row + k)
         if out.contact[at].separation < separation:
             out.contact[at].separation = separation
 
@@ -211,7 +211,7 @@ def raise_to(out: Staging, row: int, count: int, separation: Real):
 def feature_facing(shape: Any, direction: Vec3) -> Feature:
     """The feature that faces a unit direction, the shape's frame."""
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=CODE_ROOM, dtype=int)
+    code = wp.zeros(shape=MAX_CODES, dtype=int)
     return support_feature(shape, direction, corner, code)
 
 

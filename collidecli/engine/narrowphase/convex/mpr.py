@@ -62,12 +62,12 @@ def turn_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
 
 
 @wp.func
-def find_portal(cores: Any, inner: Vec3, ray: Vec3) -> Portal:
+def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     """A portal of the ray from `inner` along unit `ray`."""
     portal = Portal()
     beside = any_tangent(ray)
-    portal.p = difference_support(cores, ray)
-    portal.q = difference_support(cores, unit_or(wp.cross(portal.p.point - inner, ray), beside))
+    portal.p = difference_support(difference, ray)
+    portal.q = difference_support(difference, unit_or(wp.cross(portal.p.point - inner, ray), beside))
     if turn_about(ray, inner, portal.p, portal.q) < Real(0.0):
         swap = portal.p
         portal.p = portal.q
@@ -75,7 +75,7 @@ def find_portal(cores: Any, inner: Vec3, ray: Vec3) -> Portal:
     step = int(0)
     while step < PORTAL_LIMIT:
         normal = unit_or(wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside))
-        portal.r = difference_support(cores, normal)
+        portal.r = difference_support(difference, normal)
         if turn_about(ray, inner, portal.r, portal.p) < Real(0.0):
             portal.q = portal.r
         elif turn_about(ray, inner, portal.q, portal.r) < Real(0.0):
@@ -87,14 +87,14 @@ def find_portal(cores: Any, inner: Vec3, ray: Vec3) -> Portal:
 
 
 @wp.func
-def depth_through_portal(cores: Any) -> PortalDepth:
+def depth_through_portal(difference: Any) -> PortalDepth:
     """Depth, normal and witness of two overlapping cores by MPR, from the line through their frames' origins.
 
     Degenerate: coincident origins take the ray +z.
     """
-    inner = -cores.position
-    ray = unit_or(cores.position, Vec3(Real(0.0), Real(0.0), Real(1.0)))
-    portal = find_portal(cores, inner, ray)
+    inner = -difference.position
+    ray = unit_or(difference.position, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    portal = find_portal(difference, inner, ray)
     scale = wp.max(wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point)))
     result = PortalDepth()
     result.normal = ray
@@ -102,7 +102,7 @@ def depth_through_portal(cores: Any) -> PortalDepth:
     while step < PORTAL_LIMIT:
         across = wp.cross(portal.q.point - portal.p.point, portal.r.point - portal.p.point)
         result.normal = unit_or(across, result.normal)
-        w = difference_support(cores, result.normal)
+        w = difference_support(difference, result.normal)
         result.depth = wp.dot(w.point, result.normal)
         if result.depth - wp.dot(portal.p.point, result.normal) <= PORTAL_GAP * scale:
             result.exact = 1

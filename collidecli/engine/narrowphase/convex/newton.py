@@ -13,18 +13,18 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONE, CYLINDER
-from collidecli.engine.geometry.support import Cores, Crease, Vertex, difference_support
+from collidecli.engine.geometry.support import MinkowskiDifference, SupportDiscontinuity, Vertex, difference_support
 from collidecli.engine.narrowphase.convex.support_discontinuities import (
     NONE,
-    CreaseRoles,
+    DiscontinuityRoles,
     any_tangent,
-    difference_crease,
     difference_curvature,
+    difference_discontinuity,
     lowest_bit,
-    put_on_crease,
+    project_on_discontinuity,
     roles_of,
     share_of_step,
-    where_creases_cross,
+    where_discontinuities_cross,
 )
 
 DESCENT_LIMIT = wp.constant(16)
@@ -84,13 +84,15 @@ class StepTaken:
 
 
 @wp.func
-def step_on_crease(cores: Cores, crease: Crease, normal: Vec3, w: Vertex, scale: Real) -> StepTaken:
+def step_on_discontinuity(
+    difference: MinkowskiDifference, discontinuity: SupportDiscontinuity, normal: Vec3, w: Vertex, scale: Real
+) -> StepTaken:
     """Newton's step along the circle axis.n = height, where n' = axis x n and n'' = -(n off the axis)."""
     result = StepTaken()
-    tangent = wp.cross(crease.axis, normal)
+    tangent = wp.cross(discontinuity.axis, normal)
     slope = wp.dot(w.point, tangent)
-    curvature = difference_curvature(cores, normal, w.piece, tangent, tangent)
-    bend = curvature[0] - wp.dot(w.point, normal - crease.height * crease.axis)
+    curvature = difference_curvature(difference, normal, w.patch, tangent, tangent)
+    bend = curvature[0] - wp.dot(w.point, normal - discontinuity.height * discontinuity.axis)
     result.normal = normal
     result.is_valley = bend >= -LEVEL * scale
     enough = STATIONARY * scale
@@ -106,12 +108,12 @@ def step_on_crease(cores: Cores, crease: Crease, normal: Vec3, w: Vertex, scale:
 
 
 @wp.func
-def step_on_piece(cores: Cores, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
+def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
     """Newton's step on the sphere; the Hessian of h on it is that of space less h."""
     result = StepTaken()
     first = any_tangent(normal)
     second = wp.cross(normal, first)
-    curvature = difference_curvature(cores, normal, w.piece, first, second)
+    curvature = difference_curvature(difference, normal, w.patch, first, second)
     m00 = curvature[0] - height
     m01 = curvature[1]
     m11 = curvature[2] - height
@@ -150,19 +152,19 @@ def step_on_piece(cores: Cores, normal: Vec3, height: Real, w: Vertex, scale: Re
 
 
 @wp.func(inline=False)
-def rest_on_crossing(cores: Cores, start: Vec3, roles: CreaseRoles) -> Descent:
+def rest_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
     """The minimum where two creases cross near `start`, where there is one: a flat patch."""
     result = Descent()
-    first = difference_crease(cores, roles.first, start)
-    second = difference_crease(cores, roles.crossing, start)
-    normal = where_creases_cross(first, second, start)
+    first = difference_discontinuity(difference, roles.first, start)
+    second = difference_discontinuity(difference, roles.crossing, start)
+    normal = where_discontinuities_cross(first, second, start)
     if normal == Vec3():
         return result
-    w = difference_support(cores, normal)
+    w = difference_support(difference, normal)
     result.normal = normal
     result.height = wp.dot(w.point, normal)
-    first = difference_crease(cores, roles.first, normal)
-    second = difference_crease(cores, roles.crossing, normal)
+    first = difference_discontinuity(difference, roles.first, normal)
+    second = difference_discontinuity(difference, roles.crossing, normal)
     off = w.point - result.height * normal
     # Both steps are tangents: off + s first + t second = 0 is met by the one t for which the rest is along `first`.
     beside = wp.cross(normal, first.step)
@@ -170,7 +172,7 @@ def rest_on_crossing(cores: Cores, start: Vec3, roles: CreaseRoles) -> Descent:
     if along == Real(0.0):
         return result
     t = -wp.dot(off, beside) / along
-    if (w.piece >> roles.crossing) & 1 == 1:
+    if (w.patch >> roles.crossing) & 1 == 1:
         t = wp.clamp(t, Real(-1.0), Real(0.0))
     else:
         t = wp.clamp(t, Real(0.0), Real(1.0))
@@ -179,16 +181,18 @@ def rest_on_crossing(cores: Cores, start: Vec3, roles: CreaseRoles) -> Descent:
         result.on_a += t * second.step
     result.missed = wp.length(off + t * second.step)
     result.found = 1
-    return take_steps(cores, result, off + t * second.step, w.piece, roles)
+    return take_steps(difference, result, off + t * second.step, w.patch, roles)
 
 
 @wp.func(inline=False)
-def rest_on_creases(cores: Cores, start: Vec3, active: int, known_roles: CreaseRoles) -> Descent:
+def rest_on_discontinuities(
+    difference: MinkowskiDifference, start: Vec3, active: int, known_roles: DiscontinuityRoles
+) -> Descent:
     """The minimum where creases cross; of three, two of them perhaps all but parallel, the one that misses v least."""
     if known_roles.too_many == 0:
-        return rest_on_crossing(cores, start, known_roles)
+        return rest_on_crossing(difference, start, known_roles)
     best = Descent()
-    roles = CreaseRoles()
+    roles = DiscontinuityRoles()
     roles.twin = NONE
     first = lowest_bit(active)
     others = active & (active - 1)
@@ -197,7 +201,7 @@ def rest_on_creases(cores: Cores, start: Vec3, active: int, known_roles: CreaseR
     while pair < 3:
         roles.first = wp.where(pair == 2, lowest_bit(others), first)
         roles.crossing = wp.where(pair == 0, lowest_bit(others), last)
-        minimum = rest_on_crossing(cores, start, roles)
+        minimum = rest_on_crossing(difference, start, roles)
         if minimum.found == 1 and (best.found == 0 or minimum.missed < best.missed):
             best = minimum
         pair += 1
@@ -205,13 +209,15 @@ def rest_on_creases(cores: Cores, start: Vec3, active: int, known_roles: CreaseR
 
 
 @wp.func
-def take_steps(cores: Cores, minimum: Descent, off: Vec3, piece: int, roles: CreaseRoles) -> Descent:
+def take_steps(
+    difference: MinkowskiDifference, minimum: Descent, off: Vec3, patch: int, roles: DiscontinuityRoles
+) -> Descent:
     """Moves core a's point along the creases that a minimum is on, for `off`, v's miss so far, to come nearest to 0."""
     result = minimum
     bit = roles.first
     while bit < NONE:
-        step = difference_crease(cores, bit, minimum.normal).step
-        share = share_of_step(step, off, (piece >> bit) & 1 == 1)
+        step = difference_discontinuity(difference, bit, minimum.normal).step
+        share = share_of_step(step, off, (patch >> bit) & 1 == 1)
         off += share * step
         if bit < 3:
             result.on_a += share * step
@@ -224,15 +230,22 @@ def take_steps(cores: Cores, minimum: Descent, off: Vec3, piece: int, roles: Cre
 
 
 @wp.func
-def step_from(cores: Cores, roles: CreaseRoles, crease: Crease, normal: Vec3, w: Vertex, scale: Real) -> StepTaken:
+def step_from(
+    difference: MinkowskiDifference,
+    roles: DiscontinuityRoles,
+    discontinuity: SupportDiscontinuity,
+    normal: Vec3,
+    w: Vertex,
+    scale: Real,
+) -> StepTaken:
     """Newton's step on the crease that the descent follows, or on a piece."""
     if roles.first < NONE:
-        return step_on_crease(cores, crease, normal, w, scale)
-    return step_on_piece(cores, normal, wp.dot(w.point, normal), w, scale)
+        return step_on_discontinuity(difference, discontinuity, normal, w, scale)
+    return step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
 
 
 @wp.func(inline=False)
-def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -> Descent:
+def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, known: Vec3) -> Descent:
     """The local minimum of the support height that Newton's method reaches from `start`.
 
     Args:
@@ -242,39 +255,39 @@ def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -
         known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = KNOWN.
     """
     result = Descent()
-    crease = Crease()
+    discontinuity = SupportDiscontinuity()
     taken = StepTaken()
     taken.normal = start
     taken.turn = Real(1.0)
-    active = creases + 0
-    roles = roles_of(cores, active, start)
-    piece = int(-1)
+    active = discontinuities + 0
+    roles = roles_of(difference, active, start)
+    patch = int(-1)
     lowest = Real(0.0)
     lowest_normal = start
     step = int(0)
     while step < DESCENT_LIMIT:
         if roles.too_many == 1 or roles.crossing < NONE:
-            return rest_on_creases(cores, taken.normal, active, roles)
+            return rest_on_discontinuities(difference, taken.normal, active, roles)
         normal = taken.normal
         if roles.first < NONE:
-            crease = difference_crease(cores, roles.first, normal)
-            normal = put_on_crease(crease, normal)
+            discontinuity = difference_discontinuity(difference, roles.first, normal)
+            normal = project_on_discontinuity(discontinuity, normal)
             if normal == Vec3():
                 return result
-        w = difference_support(cores, normal)
+        w = difference_support(difference, normal)
         height = wp.dot(w.point, normal)
         if step == 0:
-            piece = w.piece
+            patch = w.patch
             lowest = height
-        crossed = (w.piece ^ piece) & ~active
+        crossed = (w.patch ^ patch) & ~active
         if height > lowest + STATIONARY * scale:
             # Uphill: half as far. A min beyond a crease is not reached this way, but a crease on the way is met below.
             taken.normal = wp.normalize(lowest_normal + normal)
             taken.turn = Real(0.5) * taken.turn
         elif crossed != 0:
             active = active | crossed
-            roles = roles_of(cores, active, normal)
-            piece = w.piece
+            roles = roles_of(difference, active, normal)
+            patch = w.patch
         else:
             result.normal = normal
             result.height = height
@@ -282,43 +295,45 @@ def descend(cores: Cores, start: Vec3, creases: int, scale: Real, known: Vec3) -
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
-                return take_steps(cores, result, w.point - height * normal, w.piece, roles)
+                return take_steps(difference, result, w.point - height * normal, w.patch, roles)
             if step > 0 and wp.length_sq(normal - known) < SAME_MINIMUM:
                 result.found = KNOWN
                 return result
             lowest = height
             lowest_normal = normal
-            taken = step_from(cores, roles, crease, normal, w, scale)
+            taken = step_from(difference, roles, discontinuity, normal, w, scale)
         step += 1
     return result
 
 
 @wp.func(inline=False)
-def rest_on_disc(cores: Cores, normal: Vec3) -> Descent:
+def rest_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
     """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
     result = Descent()
-    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
+    axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     along_b = -wp.dot(normal, axis_b)
     axis = Vec3()
     radius = Real(0.0)
-    is_on_a = cores.a.type == CYLINDER or (cores.a.type == CONE and normal[2] < Real(0.0))
+    is_on_a = difference.a.type == CYLINDER or (difference.a.type == CONE and normal[2] < Real(0.0))
     if is_on_a and wp.abs(normal[2]) > DISC_ANGLE:
         axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2]))
-        radius = cores.a.size[0]
-    elif (cores.b.type == CYLINDER or (cores.b.type == CONE and along_b < Real(0.0))) and wp.abs(along_b) > DISC_ANGLE:
+        radius = difference.a.size[0]
+    elif (difference.b.type == CYLINDER or (difference.b.type == CONE and along_b < Real(0.0))) and wp.abs(
+        along_b
+    ) > DISC_ANGLE:
         is_on_a = False
         axis = -wp.sign(along_b) * axis_b
-        radius = cores.b.size[0]
+        radius = difference.b.size[0]
     else:
         return result
-    w = difference_support(cores, axis)
+    w = difference_support(difference, axis)
     result.height = wp.dot(w.point, axis)
     center = Vec3(Real(0.0), Real(0.0), w.on_a[2])
     middle = w.point - w.on_a + center
     if not is_on_a:
         on_b = w.on_a - w.point
-        end = wp.dot(on_b - cores.position, axis_b)
-        middle = w.on_a - (cores.position + end * axis_b)
+        end = wp.dot(on_b - difference.position, axis_b)
+        middle = w.on_a - (difference.position + end * axis_b)
     off = result.height * axis - middle
     result.missed = wp.max(wp.length(off) - radius, Real(0.0))
     result.normal = axis

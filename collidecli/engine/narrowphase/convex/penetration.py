@@ -10,20 +10,26 @@ from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.geometry.support import (
-    Cores,
-    CoresOfHullAndTriangle,
-    CoresOfHulls,
-    CoresWithHull,
-    CoresWithTriangle,
+    DifferenceOfHullAndTriangle,
+    DifferenceOfHulls,
+    DifferenceWithHull,
+    DifferenceWithTriangle,
+    MinkowskiDifference,
     Primitive,
     Vertex,
     core_is_flat,
     core_radius,
 )
-from collidecli.engine.narrowphase.convex.analytic_early_out import FAR, OPEN, UNPROVED, known_at_once
+from collidecli.engine.narrowphase.convex.analytic_early_out import FAR, OPEN, UNPROVED, analytic_answer
 from collidecli.engine.narrowphase.convex.depth import Depth
-from collidecli.engine.narrowphase.convex.epa import depth_of_cores
-from collidecli.engine.narrowphase.convex.gjk import APART, BEYOND_REACH, OVERLAP, Nearest, nearest_of_cores
+from collidecli.engine.narrowphase.convex.epa import depth_of_difference
+from collidecli.engine.narrowphase.convex.gjk import (
+    APART,
+    BEYOND_MAX_SEPARATION,
+    OVERLAP,
+    Nearest,
+    nearest_of_difference,
+)
 from collidecli.engine.narrowphase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
 from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLEL, any_tangent
@@ -53,16 +59,16 @@ class Separation:
 
 
 @wp.func
-def flat_normal(cores: Any) -> Vec3:
+def flat_normal(difference: Any) -> Vec3:
     """The normal of two crossing cores without volume, which any direction across both takes apart.
 
     Two segments: across both; parallel ones, or one: across it, from the axis of a's frame it is least along; two
     points: +z of a.
     """
     axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    axis_b = Vec3(cores.rotation[0, 2], cores.rotation[1, 2], cores.rotation[2, 2])
-    has_axis_b = cores.b.type == CAPSULE and cores.b.size[1] > Real(0.0)
-    if cores.a.type == CAPSULE and cores.a.size[1] > Real(0.0):
+    axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
+    has_axis_b = difference.b.type == CAPSULE and difference.b.size[1] > Real(0.0)
+    if difference.a.type == CAPSULE and difference.a.size[1] > Real(0.0):
         if has_axis_b:
             across = wp.cross(axis, axis_b)
             if wp.length_sq(across) > PARALLEL:
@@ -74,63 +80,63 @@ def flat_normal(cores: Any) -> Vec3:
 
 
 @wp.func
-def cores_of(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> Cores:
+def minkowski_difference(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> MinkowskiDifference:
     """The cores of two shapes, in a's frame."""
-    cores = Cores()
-    cores.a = a
-    cores.b = b
-    cores.radius_a = core_radius(a.type, a.size)
-    cores.radius_b = core_radius(b.type, b.size)
-    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    cores.position = wp.transform_get_translation(pose_b_to_a)
-    return cores
+    difference = MinkowskiDifference()
+    difference.a = a
+    difference.b = b
+    difference.radius_a = core_radius(a.type, a.size)
+    difference.radius_b = core_radius(b.type, b.size)
+    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    difference.position = wp.transform_get_translation(pose_b_to_a)
+    return difference
 
 
 @wp.func
-def cores_of(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> CoresWithHull:
+def minkowski_difference(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> DifferenceWithHull:
     """Of a primitive and a hull."""
-    cores = CoresWithHull()
-    cores.a = a
-    cores.b = b
-    cores.radius_a = core_radius(a.type, a.size)
-    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    cores.position = wp.transform_get_translation(pose_b_to_a)
-    return cores
+    difference = DifferenceWithHull()
+    difference.a = a
+    difference.b = b
+    difference.radius_a = core_radius(a.type, a.size)
+    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    difference.position = wp.transform_get_translation(pose_b_to_a)
+    return difference
 
 
 @wp.func
-def cores_of(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> CoresOfHulls:
+def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> DifferenceOfHulls:
     """Of two hulls."""
-    cores = CoresOfHulls()
-    cores.a = a
-    cores.b = b
-    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    cores.position = wp.transform_get_translation(pose_b_to_a)
-    return cores
+    difference = DifferenceOfHulls()
+    difference.a = a
+    difference.b = b
+    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    difference.position = wp.transform_get_translation(pose_b_to_a)
+    return difference
 
 
 @wp.func
-def cores_of(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> CoresWithTriangle:
+def minkowski_difference(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceWithTriangle:
     """Of a primitive and a triangle."""
-    cores = CoresWithTriangle()
-    cores.a = a
-    cores.b = b
-    cores.radius_a = core_radius(a.type, a.size)
-    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    cores.position = wp.transform_get_translation(pose_b_to_a)
-    return cores
+    difference = DifferenceWithTriangle()
+    difference.a = a
+    difference.b = b
+    difference.radius_a = core_radius(a.type, a.size)
+    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    difference.position = wp.transform_get_translation(pose_b_to_a)
+    return difference
 
 
 @wp.func
-def cores_of(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> CoresOfHullAndTriangle:
+def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceOfHullAndTriangle:
     """Of a hull and a triangle."""
-    cores = CoresOfHullAndTriangle()
-    cores.a = a
-    cores.b = b
-    cores.radius_a = core_radius(a.type, a.size)
-    cores.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    cores.position = wp.transform_get_translation(pose_b_to_a)
-    return cores
+    difference = DifferenceOfHullAndTriangle()
+    difference.a = a
+    difference.b = b
+    difference.radius_a = core_radius(a.type, a.size)
+    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    difference.position = wp.transform_get_translation(pose_b_to_a)
+    return difference
 
 
 @wp.struct
@@ -144,38 +150,38 @@ class CoreDepth:
 
 
 @wp.func
-def parted_nearest(cores: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
+def parted_nearest(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
     """The nearest points of cores once they are moved apart by a depth and a gap [m], which shows the depth's witness.
 
     For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
     t normal, which is largest along the normal if no h is below the depth: their nearest points are the witnesses, and
     their distance is the gap.
     """
-    parted = cores
-    parted.position = cores.position + (depth + gap) * normal
-    return nearest_of_cores(parted, normal, Real(wp.inf), simplex)
+    parted = difference
+    parted.position = difference.position + (depth + gap) * normal
+    return nearest_of_difference(parted, normal, Real(wp.inf), simplex)
 
 
 @wp.func
-def parting_gap(cores: Any) -> Real:
+def parting_gap(difference: Any) -> Real:
     """How far cores are moved apart to find the witnesses of their depth [m]."""
-    largest_a = wp.max(cores.a.size[0], wp.max(cores.a.size[1], cores.a.size[2]))
-    largest_b = wp.max(cores.b.size[0], wp.max(cores.b.size[1], cores.b.size[2]))
+    largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
+    largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
     return PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
 
 
 @wp.func
-def common_point(cores: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+def common_point(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
     """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that."""
-    return parted_nearest(cores, depth, normal, parting_gap(cores), simplex).on_a
+    return parted_nearest(difference, depth, normal, parting_gap(difference), simplex).on_a
 
 
 @wp.func(inline=False)
-def depth_if_attained(cores: Any, depth: Real, normal: Vec3) -> CoreDepth:
+def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
     """A depth that was found for cores that overlap, with its witness; exact = 0 where the cores do not attain it."""
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    gap = parting_gap(cores)
-    nearest = parted_nearest(cores, depth, normal, gap, simplex)
+    gap = parting_gap(difference)
+    nearest = parted_nearest(difference, depth, normal, gap, simplex)
     result = CoreDepth()
     result.depth = depth
     result.normal = normal
@@ -186,55 +192,55 @@ def depth_if_attained(cores: Any, depth: Real, normal: Vec3) -> CoreDepth:
 
 
 @wp.func
-def beyond_epa(cores: Cores, found: Depth) -> Depth:
+def beyond_epa(difference: MinkowskiDifference, found: Depth) -> Depth:
     """What is left to do where EPA's room ends: nothing, its answer stays an upper bound."""
     return found
 
 
 @wp.func
-def beyond_epa(cores: CoresWithHull, found: Depth) -> Depth:
+def beyond_epa(difference: DifferenceWithHull, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(cores: CoresWithTriangle, found: Depth) -> Depth:
+def beyond_epa(difference: DifferenceWithTriangle, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(cores: CoresOfHullAndTriangle, found: Depth) -> Depth:
+def beyond_epa(difference: DifferenceOfHullAndTriangle, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(cores: CoresOfHulls, found: Depth) -> Depth:
+def beyond_epa(difference: DifferenceOfHulls, found: Depth) -> Depth:
     """Two hulls have as many directions as faces and pairs of edges: all are asked."""
-    return depth_by_faces_and_edges(cores)
+    return depth_by_faces_and_edges(difference)
 
 
 @wp.func
-def depth_by_epa(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
     """The least depth."""
-    found = depth_of_cores(cores, simplex, count)
+    found = depth_of_difference(difference, simplex, count)
     if found.exact == 0:
-        found = beyond_epa(cores, found)
+        found = beyond_epa(difference, found)
     result = CoreDepth()
     result.depth = found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     if found.has_witness == 0:
-        result.on_a = common_point(cores, found.depth, found.normal, simplex)
+        result.on_a = common_point(difference, found.depth, found.normal, simplex)
     result.exact = found.exact
     return result
 
 
 @wp.func
-def depth_by_mpr(cores: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
     """An approximate depth, see mpr.py; the witness is on a, but on b only where the depth is the least."""
-    found = depth_through_portal(cores)
+    found = depth_through_portal(difference)
     result = CoreDepth()
     result.depth = found.depth
     result.normal = found.normal
@@ -247,10 +253,10 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
 
     @wp.func(name=name)
-    def separate(a: Any, b: Any, pose_b_to_a: Pose, reach: Real) -> Separation:
-        cores = cores_of(a, b, pose_b_to_a)
-        radii = cores.radius_a + cores.radius_b
-        known = known_at_once(cores, reach + radii)
+    def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
+        difference = minkowski_difference(a, b, pose_b_to_a)
+        radii = difference.radius_a + difference.radius_b
+        known = analytic_answer(difference, max_separation + radii)
         distance = known.distance
         result = Separation()
         result.normal = known.normal
@@ -258,28 +264,28 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
         result.exact = wp.where(known.state == FAR, 0, 1)
         if known.state == OPEN or known.state == UNPROVED:
             simplex = wp.zeros(shape=4, dtype=Vertex)
-            nearest = nearest_of_cores(cores, known.normal, reach + radii, simplex)
+            nearest = nearest_of_difference(difference, known.normal, max_separation + radii, simplex)
             distance = nearest.distance
             result.normal = nearest.normal
             result.point_a = nearest.on_a
-            if nearest.state == BEYOND_REACH:
+            if nearest.state == BEYOND_MAX_SEPARATION:
                 result.exact = 0
             elif nearest.state == OVERLAP:
                 if core_is_flat(a.type) and core_is_flat(b.type):
                     distance = Real(0.0)
-                    result.normal = flat_normal(cores)
+                    result.normal = flat_normal(difference)
                 else:
                     overlap = CoreDepth()
                     if known.state == UNPROVED:
-                        overlap = depth_if_attained(cores, -known.distance, known.normal)
+                        overlap = depth_if_attained(difference, -known.distance, known.normal)
                     if overlap.exact == 0:
-                        overlap = depth_of_overlap(cores, simplex, nearest.count)
+                        overlap = depth_of_overlap(difference, simplex, nearest.count)
                     distance = -overlap.depth
                     result.normal = overlap.normal
                     result.point_a = overlap.on_a
                     result.exact = overlap.exact
         result.separation = distance - radii
-        result.point_a += cores.radius_a * result.normal
+        result.point_a += difference.radius_a * result.normal
         return result
 
     return separate

@@ -6,7 +6,13 @@ A crease has the number of the bit of `Vertex.piece` that changes there.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.support import Cores, Crease, core_crease, core_curvature, core_is_curved
+from collidecli.engine.geometry.support import (
+    MinkowskiDifference,
+    SupportDiscontinuity,
+    core_curvature,
+    core_discontinuity,
+    core_is_curved,
+)
 
 NONE = wp.constant(6)
 """The bit of no crease."""
@@ -16,26 +22,38 @@ PARALLEL = wp.constant(Real(1.0e-17))
 
 
 @wp.func
-def difference_curvature(cores: Cores, direction: Vec3, piece: int, first: Vec3, second: Vec3) -> Vec3:
+def difference_curvature(
+    difference: MinkowskiDifference, direction: Vec3, patch: int, first: Vec3, second: Vec3
+) -> Vec3:
     """`core_curvature` of the difference: the sum of those of a and b."""
-    of_a = core_curvature(cores.a.type, cores.a.size, cores.radius_a, direction, piece % 8, first, second)
-    if not core_is_curved(cores.b.type):
+    of_a = core_curvature(
+        difference.a.type, difference.a.size, difference.radius_a, direction, patch % 8, first, second
+    )
+    if not core_is_curved(difference.b.type):
         return of_a
-    to_b = wp.transpose(cores.rotation)
+    to_b = wp.transpose(difference.rotation)
     return of_a + core_curvature(
-        cores.b.type, cores.b.size, cores.radius_b, -(to_b * direction), piece / 8, to_b * first, to_b * second
+        difference.b.type,
+        difference.b.size,
+        difference.radius_b,
+        -(to_b * direction),
+        patch / 8,
+        to_b * first,
+        to_b * second,
     )
 
 
 @wp.func(inline=False)
-def difference_crease(cores: Cores, bit: int, direction: Vec3) -> Crease:
+def difference_discontinuity(difference: MinkowskiDifference, bit: int, direction: Vec3) -> SupportDiscontinuity:
     """The crease of the difference that belongs to one bit of its pieces."""
     if bit < 3:
-        return core_crease(cores.a.type, cores.a.size, bit, direction)
-    crease = core_crease(cores.b.type, cores.b.size, bit - 3, -(wp.transpose(cores.rotation) * direction))
-    crease.axis = -(cores.rotation * crease.axis)
-    crease.step = -(cores.rotation * crease.step)
-    return crease
+        return core_discontinuity(difference.a.type, difference.a.size, bit, direction)
+    discontinuity = core_discontinuity(
+        difference.b.type, difference.b.size, bit - 3, -(wp.transpose(difference.rotation) * direction)
+    )
+    discontinuity.axis = -(difference.rotation * discontinuity.axis)
+    discontinuity.step = -(difference.rotation * discontinuity.step)
+    return discontinuity
 
 
 @wp.func
@@ -62,13 +80,16 @@ def lowest_bit(mask: int) -> int:
 
 
 @wp.func
-def put_on_crease(crease: Crease, normal: Vec3) -> Vec3:
+def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) -> Vec3:
     """The unit vector of the crease's circle nearest to `normal`; zero when there is none."""
-    around = normal - wp.dot(normal, crease.axis) * crease.axis
+    around = normal - wp.dot(normal, discontinuity.axis) * discontinuity.axis
     square = wp.dot(around, around)
     if square < Real(1.0e-12):
         return Vec3()
-    return crease.height * crease.axis + wp.sqrt((Real(1.0) - crease.height * crease.height) / square) * around
+    return (
+        discontinuity.height * discontinuity.axis
+        + wp.sqrt((Real(1.0) - discontinuity.height * discontinuity.height) / square) * around
+    )
 
 
 @wp.func
@@ -81,15 +102,15 @@ def share_of_step(step: Vec3, off: Vec3, is_upper: bool) -> Real:
 
 
 @wp.func
-def are_parallel(cores: Cores, low: int, high: int, normal: Vec3) -> bool:
+def are_parallel(difference: MinkowskiDifference, low: int, high: int, normal: Vec3) -> bool:
     """Whether two creases are circles about one axis, as those of coaxial shapes are."""
-    first = difference_crease(cores, low, normal)
-    second = difference_crease(cores, high, normal)
+    first = difference_discontinuity(difference, low, normal)
+    second = difference_discontinuity(difference, high, normal)
     return wp.length_sq(wp.cross(first.axis, second.axis)) < PARALLEL
 
 
 @wp.struct
-class CreaseRoles:
+class DiscontinuityRoles:
     """Bits of the creases that a descent is on, NONE for none. first: the one it follows. twin: one parallel to it.
 
     crossing: one that crosses it. too_many: 1 when others are left.
@@ -102,9 +123,9 @@ class CreaseRoles:
 
 
 @wp.func
-def roles_of(cores: Cores, active: int, normal: Vec3) -> CreaseRoles:
+def roles_of(difference: MinkowskiDifference, active: int, normal: Vec3) -> DiscontinuityRoles:
     """Roles of the creases whose bits are set in `active`."""
-    roles = CreaseRoles()
+    roles = DiscontinuityRoles()
     roles.twin = NONE
     roles.crossing = NONE
     roles.first = lowest_bit(active)
@@ -113,16 +134,16 @@ def roles_of(cores: Cores, active: int, normal: Vec3) -> CreaseRoles:
         return roles
     roles.crossing = lowest_bit(others)
     rest = others & (others - 1)
-    if are_parallel(cores, roles.first, roles.crossing, normal):
+    if are_parallel(difference, roles.first, roles.crossing, normal):
         roles.twin = roles.crossing
         roles.crossing = lowest_bit(rest)
     elif rest != 0:
         roles.twin = lowest_bit(rest)
-        if not are_parallel(cores, roles.first, roles.twin, normal):
+        if not are_parallel(difference, roles.first, roles.twin, normal):
             crossing = roles.first
             roles.first = roles.crossing
             roles.crossing = crossing
-            if not are_parallel(cores, roles.first, roles.twin, normal):
+            if not are_parallel(difference, roles.first, roles.twin, normal):
                 roles.too_many = 1
     if (rest & (rest - 1)) != 0:
         roles.too_many = 1
@@ -130,7 +151,7 @@ def roles_of(cores: Cores, active: int, normal: Vec3) -> CreaseRoles:
 
 
 @wp.func
-def where_creases_cross(first: Crease, second: Crease, start: Vec3) -> Vec3:
+def where_discontinuities_cross(first: SupportDiscontinuity, second: SupportDiscontinuity, start: Vec3) -> Vec3:
     """The direction on both creases' circles that is nearer to `start`; zero when there is none."""
     across = wp.cross(first.axis, second.axis)
     sine_square = wp.dot(across, across)

@@ -2,14 +2,14 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX
 from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, rounding_level
 from collidecli.engine.narrowphase.convex.manifold import (
     contact_manifold,
-    nearest_staged,
+    nearest_emitted,
     separation_along,
 )
 
@@ -42,7 +42,9 @@ class BoxAxis:
 
 
 @wp.func
-def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_box_box(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of two boxes: the corners of the common part of two faces, the ends of an edge, or one point.
 
     Args:
@@ -62,16 +64,16 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
-    if best.separation < reach:
+    if best.separation < max_separation:
         best = _best_edges(size_a, size_b, rotation, position, best)
-    if best.separation >= reach:
+    if best.separation >= max_separation:
         return 0
     point_a = Vec3()
     missed = Real(wp.inf)
     if best.axis < 6:
-        count = feature_contacts(a, b, pose_b_to_a, reach, best.normal, out, row)
+        count = feature_contacts(a, b, pose_b_to_a, max_separation, best.normal, out, row)
         enough = best.separation + rounding_level(a, b)
-        if count > 0 and nearest_staged(out, row, count) <= enough:
+        if count > 0 and nearest_emitted(out, row, count) <= enough:
             return count
         # A vertex over a face: of b over a's, or of a over b's.
         witness = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
@@ -89,12 +91,12 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
         point_a = on_a
         within = wp.abs(shares[0]) <= size_a[i] and wp.abs(shares[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
-            return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+            return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
         nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
         distance = wp.sqrt(nearest.square)
-        if distance >= reach:
+        if distance >= max_separation:
             return 0
         scale = wp.length(size_a) + wp.length(size_b)
         # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
@@ -108,7 +110,7 @@ def collide_box_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, 
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
-    return contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
 
 
 @wp.func

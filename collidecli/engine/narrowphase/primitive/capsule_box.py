@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.nearest_on_box import box_feature, feature_step
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
@@ -46,7 +46,9 @@ class _Touch:
 
 
 @wp.func
-def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_capsule_box(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of a capsule and a box: the nearest or deepest point, or two along the face or edge that it lies on.
 
     Args:
@@ -61,19 +63,19 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
     side; of equal ways out a face's is taken before an edge's.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
-    bound = size_a[0] + size_a[1] + reach + wp.length(size_b)
+    bound = size_a[0] + size_a[1] + max_separation + wp.length(size_b)
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
     turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     capsule = _seen_from_box(size_a, size_b, center_b, turn)
     for i in range(3):
         beyond = wp.abs(capsule.center[i]) - size_b[i] - size_a[1] * wp.abs(capsule.axis[i])
-        if beyond - size_a[0] >= reach:
+        if beyond - size_a[0] >= max_separation:
             return 0
     capsule.nearest = segment_and_box(capsule.center, capsule.axis, size_a[1], size_b)
     outward = capsule.nearest.outward
     first = _nearest_touch(capsule)
-    if first.separation >= reach:
+    if first.separation >= max_separation:
         return 0
     second = first
     two = False
@@ -96,15 +98,15 @@ def collide_capsule_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Re
     normal = -(turn * outward)
     kind = 0
     count = 0
-    if two and first.separation < reach and second.separation < reach:
+    if two and first.separation < max_separation and second.separation < max_separation:
         kind = 1
-    if first.separation < reach:
+    if first.separation < max_separation:
         point = turn * first.point + center_b
-        stage(out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind)
+        emit_contact(out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind)
         count = 1
-    if two and second.separation < reach:
+    if two and second.separation < max_separation:
         point = turn * second.point + center_b
-        stage(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
+        emit_contact(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
         count += 1
     return count
 

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, set_kind, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, nearest_of_segments, segment_end
 
@@ -17,7 +17,9 @@ SAME_PLACE = wp.constant(Real(2e-9))
 
 
 @wp.func
-def collide_capsule_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_capsule_capsule(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of two capsules: the nearest points of their inner segments; the ends of what parallel ones share.
 
     Args:
@@ -33,12 +35,12 @@ def collide_capsule_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach
     half_a = size_a[1]
     half_b = size_b[1]
     radii = size_a[0] + size_b[0]
-    bound = radii + reach + half_a + half_b
+    bound = radii + max_separation + half_a + half_b
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
     axis_b = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), Vec3(Real(0.0), Real(0.0), Real(1.0)))
     nearest = nearest_of_segments(half_a, center_b, axis_b, half_b)
-    if nearest.distance - radii >= reach:
+    if nearest.distance - radii >= max_separation:
         return 0
     normal = nearest.normal
     if axis_b[0] * axis_b[0] + axis_b[1] * axis_b[1] < PARALLEL_SINE * PARALLEL_SINE:
@@ -46,10 +48,10 @@ def collide_capsule_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach
         low = wp.max(-half_a, center_b[2] - projected)
         high = wp.min(half_a, center_b[2] + projected)
         if high - low > SAME_PLACE * (radii + half_a + half_b):
-            return _stage_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, reach, out, row)
+            return _stage_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, max_separation, out, row)
     point = size_a[0] * normal + Vec3(Real(0.0), Real(0.0), nearest.on_a)
     feature_a = segment_end(nearest.on_a, half_a)
-    stage(out, row, point, normal, nearest.distance - radii, feature_a, segment_end(nearest.on_b, half_b), 0)
+    emit_contact(out, row, point, normal, nearest.distance - radii, feature_a, segment_end(nearest.on_b, half_b), 0)
     return 1
 
 
@@ -62,8 +64,8 @@ def _stage_shared_ends(
     low: Real,
     high: Real,
     normal: Vec3,
-    reach: Real,
-    out: Staging,
+    max_separation: Real,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of what their segments share."""
@@ -83,8 +85,8 @@ def _stage_shared_ends(
         on_a = Vec3(Real(0.0), Real(0.0), z)
         on_b = center_b + (z - center_b[2]) / axis_b[2] * axis_b
         separation = wp.dot(normal, on_b - on_a) - size_a[0] - size_b[0]
-        if separation < reach:
-            stage(out, row + count, on_a + size_a[0] * normal, normal, separation, feature_a, feature_b, 1)
+        if separation < max_separation:
+            emit_contact(out, row + count, on_a + size_a[0] * normal, normal, separation, feature_a, feature_b, 1)
             count += 1
     if count == 1:
         set_kind(out, row, 1, 0)

@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.convex.features import faced
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
@@ -21,15 +21,17 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
     """`collide_convex_convex` with one way to find the separation."""
 
     @wp.func(name=name)
-    def collide_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
-        found = separate(a, b, pose_b_to_a, reach)
-        if found.separation >= reach:
+    def collide_convex_convex(
+        a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    ) -> int:
+        found = separate(a, b, pose_b_to_a, max_separation)
+        if found.separation >= max_separation:
             return 0
         rotation = wp.transform_get_rotation(pose_b_to_a)
         facing_a = faced(a, found.normal)
         facing_b = faced(b, wp.quat_rotate_inv(rotation, -found.normal))
         best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
-        if best.separation >= reach:
+        if best.separation >= max_separation:
             return 0
         # The face whose normal it is faces it still.
         if best.of == 1:
@@ -40,7 +42,7 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
             facing_a,
             facing_b,
             pose_b_to_a,
-            reach,
+            max_separation,
             best,
             found.separation,
             found.normal,

@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 8
 
 
 @wp.func
-def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_box(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of the half-space z <= 0 and a box: each of its corners that is within reach.
 
     Args:
@@ -26,24 +28,24 @@ def collide_plane_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real
     x = size_b[0] * turn[2, 0]
     y = size_b[1] * turn[2, 1]
     z = size_b[2] * turn[2, 2]
-    if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= reach:
+    if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= max_separation:
         return 0
     near = 0
     for corner in range(8):
-        if center[2] + _signed(corner, x, y, z) < reach:
+        if center[2] + _signed(corner, x, y, z) < max_separation:
             near += 1
     kind = wp.min(near - 1, 2)
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     count = 0
     for corner in range(8):
         separation = center[2] + _signed(corner, x, y, z)
-        if separation < reach:
+        if separation < max_separation:
             point = Vec3(
                 center[0] + _signed(corner, size_b[0] * turn[0, 0], size_b[1] * turn[0, 1], size_b[2] * turn[0, 2]),
                 center[1] + _signed(corner, size_b[0] * turn[1, 0], size_b[1] * turn[1, 1], size_b[2] * turn[1, 2]),
                 Real(0.0),
             )
-            stage(out, row + count, point, up, separation, -1, corner, kind)
+            emit_contact(out, row + count, point, up, separation, -1, corner, kind)
             count += 1
     return count
 

@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 2
 
 
 @wp.func
-def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_capsule(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of the half-space z <= 0 and a capsule: the lowest point, and the far end of the line under its side.
 
     Args:
@@ -31,7 +33,7 @@ def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
         axis = -axis
     along = size_b[1] * axis
     separation = center[2] - along[2] - radius
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     flatness = axis[0] * axis[0] + axis[1] * axis[1]
@@ -42,10 +44,10 @@ def collide_plane_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
         across = wp.sqrt(flatness)
         sideways = radius * axis[2] / across
         far_separation = center[2] + along[2] - radius * across
-        if far_separation < reach:
+        if far_separation < max_separation:
             far = center + along + sideways * axis
-            stage(out, row + 1, Vec3(far[0], far[1], Real(0.0)), up, far_separation, -1, 1 - low_end, 1)
+            emit_contact(out, row + 1, Vec3(far[0], far[1], Real(0.0)), up, far_separation, -1, 1 - low_end, 1)
             count = 2
     lowest = center - along
-    stage(out, row, Vec3(lowest[0], lowest[1], Real(0.0)), up, separation, -1, low_end, count - 1)
+    emit_contact(out, row, Vec3(lowest[0], lowest[1], Real(0.0)), up, separation, -1, low_end, count - 1)
     return count

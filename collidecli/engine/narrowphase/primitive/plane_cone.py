@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, set_kind, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.rims import lowest_on_rim
 
@@ -11,7 +11,9 @@ APEX = wp.constant(4)
 
 
 @wp.func
-def collide_plane_cone(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_cone(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of the half-space z <= 0 and a cone: its apex and four points of its rim, where they are within reach.
 
     Args:
@@ -31,7 +33,7 @@ def collide_plane_cone(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Rea
     apex = center + size_b[1] * axis
     base = center - size_b[1] * axis
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
-    if wp.min(apex[2], base[2] - radius * flatness) >= reach:
+    if wp.min(apex[2], base[2] - radius * flatness) >= max_separation:
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     lowest = radius * lowest_on_rim(rotation, axis)
@@ -47,8 +49,8 @@ def collide_plane_cone(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Rea
             point = base - aside
         if feature == APEX:
             point = apex
-        if point[2] < reach:
-            stage(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, feature, 0)
+        if point[2] < max_separation:
+            emit_contact(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, feature, 0)
             count += 1
     kind = wp.min(count - 1, 2)
     set_kind(out, row, count, kind)

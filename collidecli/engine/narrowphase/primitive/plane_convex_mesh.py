@@ -2,11 +2,11 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive
-from collidecli.engine.narrowphase.convex.feature import CODE_ROOM, RIM_COUNT
+from collidecli.engine.narrowphase.convex.feature import MAX_CODES, RIM_COUNT
 from collidecli.engine.narrowphase.convex.features import support_feature
 
 MAX_CONTACTS = RIM_COUNT + 1
@@ -15,7 +15,7 @@ MAX_CONTACTS = RIM_COUNT + 1
 
 @wp.func
 def collide_plane_convex_mesh(
-    plane: Primitive, hull: HullShape, pose_b_to_a: Pose, reach: Real, out: Staging, row: int
+    plane: Primitive, hull: HullShape, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
 
@@ -30,7 +30,7 @@ def collide_plane_convex_mesh(
     down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
     deepest = farthest_vertex(hull, down_in_hull)
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
-    code = wp.zeros(shape=CODE_ROOM, dtype=int)
+    code = wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull, corner, code)
     written = int(0)
     is_there = int(0)
@@ -38,14 +38,14 @@ def collide_plane_convex_mesh(
         p = wp.transform_point(pose_b_to_a, corner[k])
         if code[k] == 3 * deepest:
             is_there = 1
-        if p[2] < reach:
+        if p[2] < max_separation:
             on_plane = Vec3(p[0], p[1], Real(0.0))
-            stage(out, row + written, on_plane, up, p[2], -1, code[k], 0)
+            emit_contact(out, row + written, on_plane, up, p[2], -1, code[k], 0)
             written += 1
     if is_there == 0:
         p = wp.transform_point(pose_b_to_a, hull.point[hull.vertex + deepest])
-        if p[2] < reach:
+        if p[2] < max_separation:
             on_plane = Vec3(p[0], p[1], Real(0.0))
-            stage(out, row + written, on_plane, up, p[2], -1, 3 * deepest, 0)
+            emit_contact(out, row + written, on_plane, up, p[2], -1, 3 * deepest, 0)
             written += 1
     return written

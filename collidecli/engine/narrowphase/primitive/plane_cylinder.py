@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, set_kind, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.rims import lowest_on_rim
 
@@ -10,7 +10,9 @@ MAX_CONTACTS = 5
 
 
 @wp.func
-def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_cylinder(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contacts of the half-space z <= 0 and a cylinder: points of its rims within reach.
 
     Of the lower cap's rim, its lowest point and the three a quarter turn apart from it; of the upper cap's, its lowest
@@ -31,7 +33,7 @@ def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     axis = wp.quat_rotate(rotation, Vec3(Real(0.0), Real(0.0), Real(1.0)))
     radius = size_b[0]
     flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
-    if center[2] - size_b[1] * wp.abs(axis[2]) - radius * flatness >= reach:
+    if center[2] - size_b[1] * wp.abs(axis[2]) - radius * flatness >= max_separation:
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     lowest = radius * lowest_on_rim(rotation, axis)
@@ -52,12 +54,12 @@ def collide_plane_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
         if quarter == 3:
             offset = -aside
         point = cap + offset
-        if point[2] < reach:
-            stage(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, low_cap + quarter, 0)
+        if point[2] < max_separation:
+            emit_contact(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, low_cap + quarter, 0)
             count += 1
     point = center + rise + lowest
-    if point[2] < reach:
-        stage(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, 4 - low_cap, 0)
+    if point[2] < max_separation:
+        emit_contact(out, row + count, Vec3(point[0], point[1], Real(0.0)), up, point[2], -1, 4 - low_cap, 0)
         count += 1
     kind = wp.min(count - 1, 2)
     set_kind(out, row, count, kind)

@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_plane_ellipsoid(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_ellipsoid(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of the half-space z <= 0 and an ellipsoid: its lowest point.
 
     Args:
@@ -27,8 +29,8 @@ def collide_plane_ellipsoid(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach
     scaled = wp.cw_mul(size_b, wp.quat_rotate_inv(rotation, up))
     height = wp.length(scaled)
     separation = center[2] - height
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     lowest = center - wp.quat_rotate(rotation, wp.cw_mul(size_b, scaled)) / height
-    stage(out, row, Vec3(lowest[0], lowest[1], Real(0.0)), up, separation, -1, -1, 0)
+    emit_contact(out, row, Vec3(lowest[0], lowest[1], Real(0.0)), up, separation, -1, -1, 0)
     return 1

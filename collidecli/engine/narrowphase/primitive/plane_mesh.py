@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive
@@ -19,8 +19,8 @@ def collide_plane_triangle(
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
-    reach: Real,
-    out: Staging,
+    max_separation: Real,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
@@ -32,8 +32,8 @@ def collide_plane_triangle(
     written = int(0)
     for k in range(3):
         p = wp.transform_point(pose_b_to_a, corner_of(triangle, k))
-        if (owned >> k) & 1 == 1 and p[2] < reach:
+        if (owned >> k) & 1 == 1 and p[2] < max_separation:
             up = Vec3(Real(0.0), Real(0.0), Real(1.0))
-            stage(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
+            emit_contact(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
             written += 1
     return written

@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_plane_sphere(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_plane_sphere(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of the half-space z <= 0 and a sphere: its lowest point.
 
     Args:
@@ -22,8 +24,8 @@ def collide_plane_sphere(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: R
     """
     center = wp.transform_get_translation(pose_b_to_a)
     separation = center[2] - size_b[0]
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
-    stage(out, row, Vec3(center[0], center[1], Real(0.0)), up, separation, -1, -1, 0)
+    emit_contact(out, row, Vec3(center[0], center[1], Real(0.0)), up, separation, -1, -1, 0)
     return 1

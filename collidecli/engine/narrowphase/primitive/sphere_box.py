@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.nearest_on_box import nearest_on_box
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
@@ -10,7 +10,9 @@ MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_sphere_box(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of a sphere and a box: the point of its surface nearest to the sphere's centre.
 
     Args:
@@ -24,14 +26,14 @@ def collide_sphere_box(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Rea
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_a[0]
-    bound = radius + reach + wp.length(size_b)
+    bound = radius + max_separation + wp.length(size_b)
     if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
         return 0
     rotation = wp.transform_get_rotation(pose_b_to_a)
     nearest = nearest_on_box(size_b, -wp.quat_rotate_inv(rotation, center))
     separation = nearest.distance - radius
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     normal = -wp.quat_rotate(rotation, nearest.outward)
-    stage(out, row, radius * normal, normal, separation, -1, nearest.feature, 0)
+    emit_contact(out, row, radius * normal, normal, separation, -1, nearest.feature, 0)
     return 1

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, TOUCHING, away_from_axis
 
@@ -10,7 +10,9 @@ MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_sphere_capsule(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of a sphere and a capsule: the sphere's centre and the nearest point of the capsule's inner segment.
 
     Args:
@@ -24,7 +26,7 @@ def collide_sphere_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radii = size_a[0] + size_b[0]
-    bound = radii + reach + size_b[1]
+    bound = radii + max_separation + size_b[1]
     if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
         return 0
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -36,12 +38,12 @@ def collide_sphere_capsule(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach:
     outward = Vec3(in_b[0], in_b[1], in_b[2] - z)
     core_distance = wp.length(outward)
     separation = core_distance - radii
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     if core_distance > TOUCHING * size_b[1]:
         outward = outward / core_distance
     else:
         outward = away_from_axis(in_b)
     normal = -wp.quat_rotate(rotation, outward)
-    stage(out, row, size_a[0] * normal, normal, separation, -1, feature, 0)
+    emit_contact(out, row, size_a[0] * normal, normal, separation, -1, feature, 0)
     return 1

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.nearest_on_round import nearest_on_cylinder
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
@@ -10,7 +10,9 @@ MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_sphere_cylinder(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of a sphere and a cylinder: the point of its surface nearest to the sphere's centre.
 
     Args:
@@ -26,14 +28,14 @@ def collide_sphere_cylinder(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_a[0]
-    bound = radius + reach + wp.sqrt(size_b[0] * size_b[0] + size_b[1] * size_b[1])
+    bound = radius + max_separation + wp.sqrt(size_b[0] * size_b[0] + size_b[1] * size_b[1])
     if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
         return 0
     rotation = wp.transform_get_rotation(pose_b_to_a)
     nearest = nearest_on_cylinder(size_b, -wp.quat_rotate_inv(rotation, center))
     separation = nearest.distance - radius
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     normal = -wp.quat_rotate(rotation, nearest.outward)
-    stage(out, row, radius * normal, normal, separation, -1, nearest.feature, 0)
+    emit_contact(out, row, radius * normal, normal, separation, -1, nearest.feature, 0)
     return 1

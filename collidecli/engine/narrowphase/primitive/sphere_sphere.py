@@ -2,14 +2,16 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_sphere(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: Real, out: Staging, row: int) -> int:
+def collide_sphere_sphere(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Contact of two spheres: the points of each on the line of centres.
 
     Args:
@@ -24,10 +26,10 @@ def collide_sphere_sphere(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, reach: 
     center_b = wp.transform_get_translation(pose_b_to_a)
     center_distance = wp.length(center_b)
     separation = center_distance - size_a[0] - size_b[0]
-    if separation >= reach:
+    if separation >= max_separation:
         return 0
     normal = Vec3(Real(0.0), Real(0.0), Real(1.0))
     if center_distance > Real(0.0):
         normal = center_b / center_distance
-    stage(out, row, size_a[0] * normal, normal, separation, -1, -1, 0)
+    emit_contact(out, row, size_a[0] * normal, normal, separation, -1, -1, 0)
     return 1

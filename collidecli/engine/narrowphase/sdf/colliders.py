@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
-from collidecli.engine.narrowphase.collider import Room
-from collidecli.engine.narrowphase.sdf.contact_priority import join_field_contacts
+from collidecli.engine.narrowphase.collider import Collider
+from collidecli.engine.narrowphase.sdf.contact_priority import merge_field_contacts
 from collidecli.engine.narrowphase.sdf.field_minimum import COARSE_VOXELS, Probe
 from collidecli.engine.narrowphase.sdf.fields import Fields, field_is_beyond
 from collidecli.engine.narrowphase.sdf.sub_pairs import collide_core, collide_triangle
-from collidecli.engine.narrowphase.sub_pairs import PieceKind, PieceList, note_piece, piece_kernel, search_kernel
+from collidecli.engine.narrowphase.sub_pairs import (
+    SubPairKernels,
+    SubPairList,
+    append_sub_pair,
+    search_kernel,
+    sub_pair_kernel,
+)
 from collidecli.engine.pair_query import Query
 from collidecli.scene.shape_types import ShapeType
 
@@ -56,7 +62,9 @@ def is_core(fields: wp.array[Fields], row: int) -> bool:
 
 
 @wp.func
-def pieces_of_probe(fields: wp.array[Fields], probe: Probe, reach: Real, code: int, out: PieceList, start: int) -> int:
+def pieces_of_probe(
+    fields: wp.array[Fields], probe: Probe, max_separation: Real, code: int, out: SubPairList, start: int
+) -> int:
     """Notes the pieces that a shape has against a field, behind `start` others; returns how many there are then.
 
     code: 0 for a against b, 1 for b against a; of a triangle twice its number and that, of a core -1 less that.
@@ -64,7 +72,7 @@ def pieces_of_probe(fields: wp.array[Fields], probe: Probe, reach: Real, code: i
     if is_core(fields, probe.row):
         if fields[0].grid[probe.of] < 0:
             return start
-        return note_piece(out, start, -1 - code)
+        return append_sub_pair(out, start, -1 - code)
     if fields[0].grid[probe.of] < 0 and is_core(fields, probe.of):
         return start
     mesh = fields[0].facet[probe.row]
@@ -75,27 +83,31 @@ def pieces_of_probe(fields: wp.array[Fields], probe: Probe, reach: Real, code: i
         lower = fields[0].meshes[0].lower[node]
         upper = fields[0].meshes[0].upper[node]
         middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
-        if field_is_beyond(fields, probe.of, middle, reach + Real(0.5) * wp.length(upper - lower)):
+        if field_is_beyond(fields, probe.of, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
             node = fields[0].meshes[0].skip[node]
             continue
         if fields[0].meshes[0].leaf[node] >= 0:
-            found = note_piece(out, found, 2 * fields[0].meshes[0].leaf[node] + code)
+            found = append_sub_pair(out, found, 2 * fields[0].meshes[0].leaf[node] + code)
         node += 1
     return found
 
 
 @wp.func(inline=True)
-def pieces_near(rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: PieceList) -> int:
+def sub_pairs_near(
+    rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: SubPairList
+) -> int:
     """Notes the parts of each shape that the other's field may be near to, in one part."""
-    reach = wp.max(query.reach, Real(0.0))
+    max_separation = wp.max(query.max_separation, Real(0.0))
     probe = probe_of(fields, query, True)
-    found = pieces_of_probe(fields, probe, reach, 0, out, 0)
+    found = pieces_of_probe(fields, probe, max_separation, 0, out, 0)
     probe = probe_of(fields, query, False)
-    return pieces_of_probe(fields, probe, reach, 1, out, found)
+    return pieces_of_probe(fields, probe, max_separation, 1, out, found)
 
 
 @wp.func(inline=True)
-def collide_piece(rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: Staging, row: int) -> int:
+def collide_sub_pair(
+    rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: ContactBuffer, row: int
+) -> int:
     """The contacts of a piece, see `pieces_of_probe`."""
     of_a = code == -1
     if code >= 0:
@@ -103,16 +115,16 @@ def collide_piece(rows: ShapeRows, fields: wp.array[Fields], query: Query, code:
     probe = probe_of(fields, query, of_a)
     # Rows of pieces stand one after another, see `in_pieces`.
     if code < 0:
-        return collide_core(fields, probe, of_a, query.reach, out.contact, out.start + row)
-    return collide_triangle(fields, probe, of_a, query.reach, code // 2, out.contact, out.start + row)
+        return collide_core(fields, probe, of_a, query.max_separation, out.contact, out.start + row)
+    return collide_triangle(fields, probe, of_a, query.max_separation, code // 2, out.contact, out.start + row)
 
 
-SDF = PieceKind("sdf", "fields", search_kernel(wp.array[Fields], pieces_near), join_field_contacts)
+SDF = SubPairKernels("sdf", "fields", search_kernel(wp.array[Fields], sub_pairs_near), merge_field_contacts)
 
 
-ROOM = Room("sdf", MAX_CONTACTS, piece_kernel(wp.array[Fields], collide_piece), kind=SDF)
+COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), kind=SDF)
 
 
-def room_of(type_a: ShapeType) -> Room:
+def collider_for(type_a: ShapeType) -> Collider:
     """The one room of all pairs with a field."""
-    return ROOM
+    return COLLIDER

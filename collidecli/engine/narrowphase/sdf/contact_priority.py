@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_buffer import ContactRecord
 from collidecli.engine.contact_order import swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.contact_merging import RANK, join_kernel
+from collidecli.engine.narrowphase.contact_merging import RANK, merge_kernel
 
-LOOKS_OUT = wp.constant(1)
+FRONT_FACING = wp.constant(1)
 """Rank of a contact whose surface looks away from the other shape: it counts where it overlaps deepest."""
 NOT_LOWEST = wp.constant(2)
 """Rank of a corner of a round shape's facets that go on down beside it: it counts where it is nearest."""
 
 
 @wp.func
-def without_those_that_look_away(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+def without_back_facing(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
 ) -> int:
     """Drops contacts of a rank, but keeps the deepest of them where no other is as deep, or where there is no other.
 
@@ -45,4 +45,4 @@ def without_those_that_look_away(
     return kept + 1
 
 
-join_field_contacts = join_kernel(without_those_that_look_away)
+merge_field_contacts = merge_kernel(without_back_facing)

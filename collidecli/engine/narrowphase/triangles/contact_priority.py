@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import StagedContact
+from collidecli.engine.contact_buffer import ContactRecord
 from collidecli.engine.contact_order import swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.support import core_radius
-from collidecli.engine.narrowphase.contact_merging import RANK, join_kernel
-from collidecli.engine.narrowphase.triangles.convex_triangle import BURIED, LAST_RESORT
+from collidecli.engine.narrowphase.contact_merging import RANK, merge_kernel
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK, ORIGIN_INSIDE
 
 DEEPER = wp.constant(Real(2.0))
 """How many times as deep as the others a last resort must be. Leaving a small triangle sideways is no longer a way than
@@ -21,24 +21,24 @@ TOUCHING = wp.constant(Real(1.0e-6))
 
 
 @wp.func
-def without_last_resorts(contact: wp.array[StagedContact], first: int, count: int, deep: Real, least: Real) -> int:
+def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, deep: Real, least: Real) -> int:
     """Drops contacts of the last ranks, but keeps the deepest of them where no other's separation is below `deep` [m],
     or where it is DEEPER than those, and by more than `least` [m].
 
     So a pair whose cores cross never has contacts of its rounding alone, nor is it much less deep than what crosses.
-    A `deep` of -inf: where it is the deepest of all; so is a BURIED one always.
+    A `deep` of -inf: where it is the deepest of all; so is a ORIGIN_INSIDE one always.
     """
     kept = int(0)
     deepest = Real(wp.inf)
     for i in range(count):
-        if contact[first + i].kind < LAST_RESORT * RANK:
+        if contact[first + i].kind < FALLBACK * RANK:
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
     held = int(-1)
     for i in range(kept, count):
         limit = Real(wp.inf)
-        if deep == -Real(wp.inf) or contact[first + i].kind >= BURIED * RANK:
+        if deep == -Real(wp.inf) or contact[first + i].kind >= ORIGIN_INSIDE * RANK:
             limit = deepest
         elif deepest < deep:
             limit = wp.min(deepest * DEEPER, deepest - least)
@@ -54,21 +54,21 @@ def without_last_resorts(contact: wp.array[StagedContact], first: int, count: in
 
 @wp.func
 def those_of_triangles(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
 ) -> int:
     """Of a convex shape and the triangles of a surface."""
     convex = wp.where(swapped, row[1], row[0])
     deep = -core_radius(rows.type[convex], rows.size[convex])
-    return without_last_resorts(contact, first, count, deep, TOUCHING * wp.length(rows.size[convex]))
+    return without_fallbacks(contact, first, count, deep, TOUCHING * wp.length(rows.size[convex]))
 
 
 @wp.func
 def those_of_surfaces(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[StagedContact], first: int, count: int
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
 ) -> int:
     """Of two surfaces."""
-    return without_last_resorts(contact, first, count, -Real(wp.inf), Real(0.0))
+    return without_fallbacks(contact, first, count, -Real(wp.inf), Real(0.0))
 
 
-join_triangles = join_kernel(those_of_triangles, merges=True)
-join_surfaces = join_kernel(those_of_surfaces)
+merge_triangles = merge_kernel(those_of_triangles, merges=True)
+merge_surfaces = merge_kernel(those_of_surfaces)

@@ -21,7 +21,7 @@ CROSSED = 32
 """Normals of crossed triangles that are tried at most."""
 FROM_CONTACTS = 16
 """Normals of contacts that are tried at most."""
-WAYS = SPREAD + CROSSED + FROM_CONTACTS + 2
+DIRECTIONS = SPREAD + CROSSED + FROM_CONTACTS + 2
 SAME_WAY = wp.constant(Real(0.97))
 """Cosine from which on two directions are one among those that are tried."""
 NEARBY = wp.constant(Real(1.3))
@@ -284,24 +284,24 @@ def search(
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Least:
-    """The least translation over directions. ways: the first `given` are tried; room for WAYS."""
+    """The least translation over directions. ways: the first `given` are tried; room for DIRECTIONS."""
     best = before
     count = given
-    cores = pair
+    difference = pair
     crossed = int(0)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
     while cursor.number >= 0 and crossed < wp.static(CROSSED):
-        cores.b = corners_of(surface, cursor.number)
+        difference.b = corners_of(surface, cursor.number)
         for turn in range(2 - surface.closed):
-            normal = wp.where(turn == 0, cores.b.normal, -cores.b.normal)
+            normal = wp.where(turn == 0, difference.b.normal, -difference.b.normal)
             after = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * normal))
             crossed += after - count
             count = after
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     for k in range(wp.static(SPREAD)):
-        if count < wp.static(WAYS):
+        if count < wp.static(DIRECTIONS):
             count = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * spread_way(k)))
-    length = wp.zeros(shape=wp.static(WAYS), dtype=Real)
+    length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
         found = first_free(a, pair, surface, sweep, ways[k], best.t * NEARBY, recent, simplex)
         length[k] = found.t

@@ -14,7 +14,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, StagedContact
+from collidecli.engine.contact_buffer import Candidates, ContactRecord
 from collidecli.engine.contact_order import swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
@@ -25,12 +25,12 @@ from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER,
 from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.narrowphase.contact_merging import each_feature_once
 from collidecli.engine.narrowphase.convex.features import feature_at
-from collidecli.engine.narrowphase.convex.gjk import nearest_of_cores
-from collidecli.engine.narrowphase.convex.penetration import PARTING, cores_of
+from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
+from collidecli.engine.narrowphase.convex.penetration import PARTING, minkowski_difference
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrowphase.triangles.convex_direction_search import (
+    DIRECTIONS,
     FROM_CONTACTS,
-    WAYS,
     Least,
     add_way,
     allowed_in,
@@ -94,16 +94,16 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> StagedContact:
+def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> ContactRecord:
     """The contact of a translation: where the shape, once it is moved, still touches the surface."""
-    contact = StagedContact()
+    contact = ContactRecord()
     contact.normal = -best.way
     contact.separation = -best.t
-    cores = pair
+    difference = pair
     triangle = named_of(surface, best.number)
-    cores.b = corners_of(surface, best.number)
-    cores.position = pair.position - best.t * best.way - PARTING * sweep.size * best.normal
-    nearest = nearest_of_cores(cores, -best.normal, Real(wp.inf), simplex)
+    difference.b = corners_of(surface, best.number)
+    difference.position = pair.position - best.t * best.way - PARTING * sweep.size * best.normal
+    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
     foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.way - pair.position)
     contact.feature_a = feature_at(a, contact.point, nearest.normal)
@@ -112,7 +112,7 @@ def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simpl
 
 
 @wp.func
-def lower_bound(a: Any, pair: Any, surface: Any, contact: StagedContact) -> Real:
+def lower_bound(a: Any, pair: Any, surface: Any, contact: ContactRecord) -> Real:
     """At least how far a shape must move: how deep either witness of a contact is in the other body [m]."""
     on_a = wp.transpose(pair.rotation) * (contact.point - pair.position)
     of_a = depth_inside(surface, on_a)
@@ -120,7 +120,7 @@ def lower_bound(a: Any, pair: Any, surface: Any, contact: StagedContact) -> Real
 
 
 @wp.func
-def region_of(regions: wp.array[Region], count: int, contact: StagedContact) -> int:
+def region_of(regions: wp.array[Region], count: int, contact: ContactRecord) -> int:
     """The region that is nearest to the middle between a contact's points."""
     point = contact.point + Real(0.5) * contact.separation * contact.normal
     nearest = int(0)
@@ -151,10 +151,10 @@ def settle_region(
     regions: wp.array[Region],
     region_count: int,
     region: int,
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     first: int,
     before: Written,
-    room: int,
+    collider: int,
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Written:
@@ -193,7 +193,7 @@ def settle_region(
         if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
     if best.t > bound * WITHIN:
-        ways = wp.zeros(shape=wp.static(WAYS), dtype=Vec3)
+        ways = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
         given = int(0)
         for i in range(first, first + before.count):
             if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
@@ -212,7 +212,7 @@ def settle_region(
         same = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
         if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
-    elif before.count < room:
+    elif before.count < collider:
         deepest = first + before.count
         result.count += 1
     else:
@@ -242,16 +242,16 @@ def settle_pair(
     query: Query,
     size: Real,
     scale: Real,
-    contact: wp.array[StagedContact],
+    contact: wp.array[ContactRecord],
     first: int,
     count: int,
-    room: int,
+    collider: int,
 ) -> Written:
     """Gives the deepest contact of each region of a pair the least translation.
 
-    size, scale: of the smaller and the larger of the two [m]. contact: the pair's from `first` on, `count` of `room`.
+    size, scale: of the smaller and the larger of the two [m]. contact: the pair's from `first` on, `count` of them.
     """
-    pair = cores_of(a, TriangleShape(), query.pose_b_to_a)
+    pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = Sweep()
     sweep.rotation = pair.rotation
     sweep.position = pair.position
@@ -288,12 +288,12 @@ def settle_pair(
     if region_count == 2:
         region_count = find_regions(a, pair, surface, sweep, regions, simplex)
     if region_count < 2:
-        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, room, recent, simplex)
+        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, collider, recent, simplex)
     sweep.in_region = 1
     for region in range(region_count):
         sweep.region = regions[region]
         result = settle_region(
-            a, pair, surface, sweep, regions, region_count, region, contact, first, result, room, recent, simplex
+            a, pair, surface, sweep, regions, region_count, region, contact, first, result, collider, recent, simplex
         )
     return result
 
@@ -325,10 +325,10 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         order: wp.array[wp.int32],
         start: int,
         parts: int,
-        piece_end: wp.array[wp.int32],
+        sub_pair_end: wp.array[wp.int32],
         limit: int,
         inexact: wp.array[wp.int32],
-        contact: wp.array[StagedContact],
+        contact: wp.array[ContactRecord],
         most: int,
     ):
         """One thread a candidate of a bucket, whose contacts have been joined, in rows for `most` a piece."""
@@ -351,12 +351,12 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             surface = surface_of(rows, surfaces, query)
             begin = int(0)
             if thread > 0:
-                begin = piece_end[thread * parts - 1]
-            room = (piece_end[(thread + 1) * parts - 1] - begin) * most
+                begin = sub_pair_end[thread * parts - 1]
+            collider = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
             size_a = wp.length(rows.size[query.row_a])
             size_b = wp.length(rows.size[query.row_b])
             written = settle_pair(
-                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, room
+                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, collider
             )
             if written.exact == 0:
                 wp.atomic_add(inexact, 0, 1)

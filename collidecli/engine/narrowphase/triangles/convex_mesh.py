@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Candidates, Staging, place_of
+from collidecli.engine.contact_buffer import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH
@@ -19,7 +19,7 @@ def named(rows: ShapeRows, row: int, feature: int) -> int:
 
 
 @kernel
-def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: Staging):
+def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: ContactBuffer):
     """One thread a candidate of a bucket."""
     thread = wp.tid()
     candidate = bucket.order[bucket.start + thread]
@@ -30,7 +30,7 @@ def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: 
         row_a = pair[1]
         row_b = pair[0]
     for i in range(candidates.found[candidate]):
-        place = place_of(out, thread * out.most + i)
+        place = memory_row(out, thread * out.most + i)
         contact = out.contact[place]
         contact.feature_a = named(rows, row_a, contact.feature_a)
         contact.feature_b = named(rows, row_b, contact.feature_b)

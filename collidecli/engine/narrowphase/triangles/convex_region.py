@@ -10,7 +10,7 @@ from collidecli.engine.geometry.shape_codes import CAPSULE, CONE, CYLINDER, SPHE
 # Loops are plain.
 # ruff: noqa: SIM110
 
-CUT_ROOM = 12
+MAX_CUT_VERTICES = 12
 """Corners of a triangle that is cut by six planes: nine, and spare."""
 
 
@@ -39,8 +39,8 @@ def own_half_extents(a: Any) -> Vec3:
 @wp.func(inline=False)
 def box_of_part(p: Vec3, q: Vec3, r: Vec3, lower: Vec3, upper: Vec3) -> Region:
     """The box of what of a triangle is in another box, and its middle; lower > upper where nothing is."""
-    corner = wp.zeros(shape=wp.static(CUT_ROOM), dtype=Vec3)
-    kept = wp.zeros(shape=wp.static(CUT_ROOM), dtype=Vec3)
+    corner = wp.zeros(shape=wp.static(MAX_CUT_VERTICES), dtype=Vec3)
+    kept = wp.zeros(shape=wp.static(MAX_CUT_VERTICES), dtype=Vec3)
     corner[0] = p
     corner[1] = q
     corner[2] = r
@@ -58,10 +58,10 @@ def box_of_part(p: Vec3, q: Vec3, r: Vec3, lower: Vec3, upper: Vec3) -> Region:
             if above >= Real(0.0):
                 kept[held] = here
                 held += 1
-            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and held < wp.static(CUT_ROOM):
+            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and held < wp.static(MAX_CUT_VERTICES):
                 kept[held] = here + (above / (above - above_after)) * (after - here)
                 held += 1
-        count = wp.min(held, wp.static(CUT_ROOM - 1))
+        count = wp.min(held, wp.static(MAX_CUT_VERTICES - 1))
         for k in range(count):
             corner[k] = kept[k]
     result = Region()

@@ -64,7 +64,7 @@ def find_regions(
     a: Any, pair: Any, surface: Any, sweep: Sweep, regions: wp.array[Region], simplex: wp.array[Vertex]
 ) -> int:
     """The regions of overlap of a shape where it is; returns how many there are, 0 where it crosses no triangle."""
-    cores = pair
+    difference = pair
     count = int(0)
     half = own_half_extents(a)
     way = Vec3(Real(0.0), Real(0.0), Real(1.0))
@@ -72,12 +72,12 @@ def find_regions(
     behind = wp.dot(support_point(a, -way), way)
     cursor = begin_near(surface, sweep.lower, sweep.upper)
     while cursor.number >= 0:
-        cores.b = corners_of(surface, cursor.number)
-        left = leave_triangle(a, cores, way, behind, ahead, Real(0.0), sweep.touch, simplex)
+        difference.b = corners_of(surface, cursor.number)
+        left = leave_triangle(a, difference, way, behind, ahead, Real(0.0), sweep.touch, simplex)
         if left.t > Real(0.0):
-            p = cores.rotation * cores.b.p + cores.position
-            q = cores.rotation * cores.b.q + cores.position
-            r = cores.rotation * cores.b.r + cores.position
+            p = difference.rotation * difference.b.p + difference.position
+            q = difference.rotation * difference.b.q + difference.position
+            r = difference.rotation * difference.b.r + difference.position
             part = box_of_part(p, q, r, -half, half)
             if part.lower[0] <= part.upper[0]:
                 count = add_region(regions, count, part, sweep.touch)

@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Real, Vec3
 from collidecli.engine.geometry.support import Vertex, difference_support, support_point
-from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_cores
+from collidecli.engine.narrowphase.convex.gjk import OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.triangles.convex_region import Region, boxes_overlap, is_in_region
 from collidecli.engine.narrowphase.triangles.swept_surface import begin_near, corners_of, depth_inside, next_near
 
@@ -78,7 +78,7 @@ class Leaving:
 
 @wp.func(inline=False)
 def leave_triangle(
-    a: Any, cores: Any, way: Vec3, behind: Real, ahead: Real, t: Real, touch: Real, simplex: wp.array[Vertex]
+    a: Any, difference: Any, way: Vec3, behind: Real, ahead: Real, t: Real, touch: Real, simplex: wp.array[Vertex]
 ) -> Leaving:
     """Where a shape that moves along `way` leaves a triangle that it overlaps once it is moved by t.
 
@@ -87,10 +87,10 @@ def leave_triangle(
     result = Leaving()
     result.t = t
     result.exact = 1
-    radius = cores.radius_a
-    p = cores.rotation * cores.b.p + cores.position
-    q = cores.rotation * cores.b.q + cores.position
-    r = cores.rotation * cores.b.r + cores.position
+    radius = difference.radius_a
+    p = difference.rotation * difference.b.p + difference.position
+    q = difference.rotation * difference.b.q + difference.position
+    r = difference.rotation * difference.b.r + difference.position
     on_p = wp.dot(p, way)
     on_q = wp.dot(q, way)
     on_r = wp.dot(r, way)
@@ -98,7 +98,7 @@ def leave_triangle(
     if end <= t + touch or wp.min(on_p, wp.min(on_q, on_r)) - ahead >= t - touch:
         return result
     normal = way
-    face = cores.rotation * cores.b.normal
+    face = difference.rotation * difference.b.normal
     level = wp.dot(p, face)
     rate = wp.dot(way, face)
     high = wp.dot(support_point(a, face), face) + t * rate - level
@@ -111,20 +111,20 @@ def leave_triangle(
     elif rate < Real(0.0) and high < -rate * (end - t):
         end = t - high / rate
         normal = -face
-    moved = cores
-    moved.position = cores.position - t * way
+    moved = difference
+    moved.position = difference.position - t * way
     guess = wp.where(wp.abs(high) < wp.abs(low), face, -face)
-    nearest = nearest_of_cores(moved, guess, wp.max(radius - touch, Real(0.0)), simplex)
+    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), simplex)
     if nearest.state != OVERLAP and nearest.distance >= radius - touch:
         return result
     result.exact = 0
     for _step in range(ADVANCES):
-        moved.position = cores.position - end * way
-        nearest = nearest_of_cores(moved, -normal, Real(wp.inf), simplex)
+        moved.position = difference.position - end * way
+        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), simplex)
         if nearest.state == OVERLAP or nearest.distance <= radius + touch:
             result.exact = 1
             break
-        height = wp.dot(difference_support(cores, nearest.normal).point, nearest.normal) + radius
+        height = wp.dot(difference_support(difference, nearest.normal).point, nearest.normal) + radius
         closing = -wp.dot(way, nearest.normal)
         if closing <= Real(0.0) or height / closing >= end:
             result.exact = 1
@@ -139,14 +139,14 @@ def leave_triangle(
 
 @wp.func(inline=False)
 def leave_region(
-    a: Any, cores: Any, sweep: Sweep, way: Vec3, behind: Real, ahead: Real, t: Real, simplex: wp.array[Vertex]
+    a: Any, difference: Any, sweep: Sweep, way: Vec3, behind: Real, ahead: Real, t: Real, simplex: wp.array[Vertex]
 ) -> Leaving:
     """As `leave_triangle`, of a triangle that counts only where it is overlapped in the sweep's region."""
-    left = leave_triangle(a, cores, way, behind, ahead, t, sweep.touch, simplex)
+    left = leave_triangle(a, difference, way, behind, ahead, t, sweep.touch, simplex)
     if sweep.in_region == 1 and left.t > t:
-        p = cores.rotation * cores.b.p + cores.position
-        q = cores.rotation * cores.b.q + cores.position
-        r = cores.rotation * cores.b.r + cores.position
+        p = difference.rotation * difference.b.p + difference.position
+        q = difference.rotation * difference.b.q + difference.position
+        r = difference.rotation * difference.b.r + difference.position
         if not is_in_region(sweep.region, sweep.half, p, q, r, way, t, sweep.touch):
             left.t = t
     return left
@@ -186,14 +186,14 @@ def first_free(
     result.number = -1
     result.normal = way
     result.exact = 1
-    cores = pair
+    difference = pair
     ahead = wp.dot(support_point(a, way), way)
     behind = wp.dot(support_point(a, -way), way)
     along = wp.transpose(sweep.rotation) * way
     for k in range(wp.static(RECENT)):
         if recent[k] >= 0:
-            cores.b = corners_of(surface, recent[k])
-            left = leave_region(a, cores, sweep, way, behind, ahead, result.t, simplex)
+            difference.b = corners_of(surface, recent[k])
+            left = leave_region(a, difference, sweep, way, behind, ahead, result.t, simplex)
             if left.t > result.t:
                 result.t = left.t
                 result.number = recent[k]
@@ -211,8 +211,8 @@ def first_free(
         upper = sweep.upper + result.t * along + grown
         cursor = begin_near(surface, lower, upper)
         while cursor.number >= 0:
-            cores.b = corners_of(surface, cursor.number)
-            left = leave_region(a, cores, sweep, way, behind, ahead, result.t, simplex)
+            difference.b = corners_of(surface, cursor.number)
+            left = leave_region(a, difference, sweep, way, behind, ahead, result.t, simplex)
             if left.t > result.t:
                 changed = True
                 result.t = left.t

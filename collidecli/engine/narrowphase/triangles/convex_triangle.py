@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, place_of, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     TriangleShape,
     shares_of,
@@ -28,21 +28,26 @@ from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import feature_at
-from collidecli.engine.narrowphase.convex.gjk import BEYOND_REACH, OVERLAP, nearest_of_cores
+from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along
-from collidecli.engine.narrowphase.convex.penetration import common_point, cores_of, depth_by_epa
+from collidecli.engine.narrowphase.convex.penetration import common_point, depth_by_epa, minkowski_difference
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_inside, has_nearer, spot_at, spot_of_edge
+from collidecli.engine.narrowphase.triangles.mesh_normal_cones import (
+    has_inside,
+    has_nearer,
+    normal_cone_at,
+    normal_cone_of_edge,
+)
 from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 
 MAX_CONTACTS = 20
 """Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
 MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
-LAST_RESORT = wp.constant(2)
+FALLBACK = wp.constant(2)
 """Rank of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's normal.
 """
-BURIED = wp.constant(3)
+ORIGIN_INSIDE = wp.constant(3)
 """Rank of the way out of a shape whose origin is inside: it counts where it is deeper than all others of its pair."""
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
 """Another triangle is nearer when it is so by more than this share."""
@@ -78,29 +83,31 @@ def side_of(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
 
 
 @wp.func(inline=False)
-def flat_crossing(cores: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
     """Of a point or a segment: over the triangle's side or over one of its edges, whichever is the shortest."""
     result = Crossing()
     result.exact = 1
     half = Vec3()
-    if cores.a.type == CAPSULE:
-        half = cores.a.size[1] * Vec3(cores.rotation[2, 0], cores.rotation[2, 1], cores.rotation[2, 2])
-    middle = -(wp.transpose(cores.rotation) * cores.position)
+    if difference.a.type == CAPSULE:
+        half = difference.a.size[1] * Vec3(
+            difference.rotation[2, 0], difference.rotation[2, 1], difference.rotation[2, 2]
+        )
+    middle = -(wp.transpose(difference.rotation) * difference.position)
     # The least of the directions that belong, the side's among them; and of all.
-    least = wp.dot(side, cores.b.p - middle) + wp.abs(wp.dot(side, half))
+    least = wp.dot(side, difference.b.p - middle) + wp.abs(wp.dot(side, half))
     result.depth = least
     best = side
     for k in range(3):
-        edge = corner_of(cores.b, k + 1) - corner_of(cores.b, k)
+        edge = corner_of(difference.b, k + 1) - corner_of(difference.b, k)
         way = wp.cross(half, edge)
         length = wp.length(way)
         if length > CROSSES * wp.length(half) * wp.length(edge):
             way = way / length
-            if wp.dot(way, corner_of(cores.b, (k + 2) % 3) - corner_of(cores.b, k)) > Real(0.0):
+            if wp.dot(way, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
                 way = -way
-            depth = wp.dot(way, corner_of(cores.b, k) - middle)
-            spot = spot_of_edge(meshes, cores.b, k, way)
-            belongs = spot.belongs == 1 and (closed == 0 or wp.dot(way, spot.outward) > Real(0.0))
+            depth = wp.dot(way, corner_of(difference.b, k) - middle)
+            normal_cone = normal_cone_of_edge(meshes, difference.b, k, way)
+            belongs = normal_cone.belongs == 1 and (closed == 0 or wp.dot(way, normal_cone.outward) > Real(0.0))
             if belongs and depth < least:
                 least = depth
                 best = way
@@ -109,26 +116,26 @@ def flat_crossing(cores: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.
             elif result.belongs == 0 and depth < result.depth:
                 result.depth = depth
                 best = way
-    result.normal = -(cores.rotation * best)
+    result.normal = -(difference.rotation * best)
     if wp.length_sq(half) > Real(0.0):
-        result.on_a = common_point(cores, result.depth, result.normal, simplex)
+        result.on_a = common_point(difference, result.depth, result.normal, simplex)
     return result
 
 
 @wp.func(inline=False)
-def solid_crossing(cores: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Of a core with volume: the least translation."""
-    found = depth_by_epa(cores, simplex, count)
+    found = depth_by_epa(difference, simplex, count)
     result = Crossing()
     result.depth = found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     result.exact = found.exact
-    way = -(wp.transpose(cores.rotation) * found.normal)
-    on_b = wp.transpose(cores.rotation) * (found.on_a - found.depth * found.normal - cores.position)
-    spot = spot_at(meshes, cores.b, on_b, way)
-    result.belongs = spot.belongs
-    if closed == 1 and wp.dot(way, spot.outward) <= Real(0.0):
+    way = -(wp.transpose(difference.rotation) * found.normal)
+    on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
+    normal_cone = normal_cone_at(meshes, difference.b, on_b, way)
+    result.belongs = normal_cone.belongs
+    if closed == 1 and wp.dot(way, normal_cone.outward) <= Real(0.0):
         result.belongs = 0
     return result
 
@@ -140,10 +147,10 @@ def contacts_above(
     meshes: Any,
     mesh: int,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     way: Vec3,
     crosses: bool,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of what of a shape lies above a triangle, or behind it where `crosses`, along one direction.
@@ -154,18 +161,20 @@ def contacts_above(
     into_b = wp.transform_inverse(pose_b_to_a)
     normal = -wp.quat_rotate(rotation, way)
     radius = core_radius(a.type, a.size)
-    count = feature_contacts(a, b, pose_b_to_a, reach, normal, out, row)
+    count = feature_contacts(a, b, pose_b_to_a, max_separation, normal, out, row)
     if count == 0:
         point = support_point(a, normal)
         separation = separation_along(a, b, pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
         shares = shares_of(b.p, b.q, b.r, foot)
-        if separation < reach and wp.min(shares[0], wp.min(shares[1], shares[2])) >= WITHIN:
-            stage(out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0)
+        if separation < max_separation and wp.min(shares[0], wp.min(shares[1], shares[2])) >= WITHIN:
+            emit_contact(
+                out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0
+            )
             count = 1
     kept = int(0)
     for k in range(count):
-        contact = out.contact[place_of(out, row + k)]
+        contact = out.contact[memory_row(out, row + k)]
         height = contact.separation + radius
         stays = height >= Real(0.0) or crosses
         if stays and height < Real(0.0):
@@ -173,14 +182,14 @@ def contacts_above(
             stays = not has_nearer(meshes, mesh, core, -height * NEARER, way)
         if stays:
             contact.kind += RANK
-            out.contact[place_of(out, row + kept)] = contact
+            out.contact[memory_row(out, row + kept)] = contact
             kept += 1
     return kept
 
 
 @wp.func(inline=False)
 def those_that_belong(
-    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: Staging, row: int, count: int
+    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
 ) -> int:
     """Keeps the contacts at whose place on the mesh their normal belongs, and the nearest; returns how many.
 
@@ -190,14 +199,16 @@ def those_that_belong(
     way = -wp.transform_vector(into_b, normal)
     nearest = int(0)
     for k in range(count):
-        if out.contact[place_of(out, row + k)].separation < out.contact[place_of(out, row + nearest)].separation:
+        if out.contact[memory_row(out, row + k)].separation < out.contact[memory_row(out, row + nearest)].separation:
             nearest = k
     kept = int(0)
     for k in range(count):
-        contact = out.contact[place_of(out, row + k)]
-        spot = spot_at(meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), way)
-        if k == nearest or (spot.belongs == 1 and kept < MOST_ON_BORDER):
-            out.contact[place_of(out, row + kept)] = contact
+        contact = out.contact[memory_row(out, row + k)]
+        normal_cone = normal_cone_at(
+            meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), way
+        )
+        if k == nearest or (normal_cone.belongs == 1 and kept < MOST_ON_BORDER):
+            out.contact[memory_row(out, row + kept)] = contact
             kept += 1
     return kept
 
@@ -209,11 +220,11 @@ def contacts_behind(
     meshes: Any,
     mesh: int,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     inward: Vec3,
     distance: Real,
     core_point: Vec3,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of a shape whose core lies wholly behind a triangle of a closed mesh.
@@ -226,7 +237,7 @@ def contacts_behind(
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
     if a.type != SPHERE:
-        count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, -inward, True, out, row)
+        count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
         if count > 0:
             return count
     point = support_point(a, normal)
@@ -235,8 +246,8 @@ def contacts_behind(
     code = triangle_feature_at(b, foot)
     kind = int(0)
     if a.type != SPHERE:
-        kind = LAST_RESORT * RANK
-    stage(out, row, point, normal, separation, feature_at(a, point, normal), code, kind)
+        kind = FALLBACK * RANK
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, kind)
     return 1
 
 
@@ -248,26 +259,26 @@ def contacts_along(
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     found: Crossing,
     crosses: bool,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts along a direction that belongs to the surface; beside an edge or corner, along the triangle's normal."""
     radius = core_radius(a.type, a.size)
     best = along_face(a, b, pose_b_to_a, -found.depth - radius, found.normal)
-    if best.separation >= reach:
+    if best.separation >= max_separation:
         return 0
     point_a = found.on_a + radius * best.normal
-    count = contact_manifold(a, b, pose_b_to_a, reach, best.separation, best.normal, point_a, out, row)
+    count = contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
     way = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
     if wp.length(wp.cross(way, b.normal)) >= RISE:
         count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
         along = wp.dot(way, b.normal)
         if closed == 0 or along > Real(0.0):
             side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, crosses, out, row + count)
+            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
     return count
 
 
@@ -275,37 +286,37 @@ def contacts_along(
 def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
-    cores: Any,
+    difference: Any,
     meshes: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
-    reach: Real,
+    max_separation: Real,
     simplex: wp.array[Vertex],
     simplex_count: int,
-    out: Staging,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of a shape whose core crosses a triangle."""
     side = side_of(b, closed, pose_b_to_a)
     crossing = Crossing()
     if core_is_flat(a.type):
-        crossing = flat_crossing(cores, meshes, closed, side, simplex)
+        crossing = flat_crossing(difference, meshes, closed, side, simplex)
     else:
-        crossing = solid_crossing(cores, meshes, closed, simplex, simplex_count)
+        crossing = solid_crossing(difference, meshes, closed, simplex, simplex_count)
     if crossing.belongs == 1:
-        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, crossing, True, out, row)
+        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
-    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, True, out, row)
+    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, True, out, row)
     if count > 0:
         return count
-    separation = -crossing.depth - cores.radius_a
-    point = crossing.on_a + cores.radius_a * crossing.normal
+    separation = -crossing.depth - difference.radius_a
+    point = crossing.on_a + difference.radius_a * crossing.normal
     foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
-    stage(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), LAST_RESORT * RANK)
+    emit_contact(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), FALLBACK * RANK)
     return 1
 
 
@@ -317,8 +328,8 @@ def collide_convex_triangle(
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
-    reach: Real,
-    out: Staging,
+    max_separation: Real,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of a convex shape and a triangle of a mesh.
@@ -331,35 +342,37 @@ def collide_convex_triangle(
     Returns:
         how many were written, at most MAX_CONTACTS; INEXACT on top where a depth is an upper bound.
     """
-    cores = cores_of(a, b, pose_b_to_a)
+    difference = minkowski_difference(a, b, pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
     middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
-    start = toward(cores)
+    start = toward(difference)
     if wp.length(middle) > Real(0.0):
         start = wp.normalize(middle)
-    nearest = nearest_of_cores(cores, start, reach + cores.radius_a, simplex)
+    nearest = nearest_of_difference(difference, start, max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
         return contacts_of_crossing(
-            a, b, cores, meshes, mesh, closed, pose_b_to_a, reach, simplex, nearest.count, out, row
+            a, b, difference, meshes, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
         )
-    if nearest.state == BEYOND_REACH or nearest.distance - cores.radius_a >= reach:
+    if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= max_separation:
         return 0
-    way = -(wp.transpose(cores.rotation) * nearest.normal)
-    on_b = wp.transpose(cores.rotation) * (nearest.on_a + nearest.distance * nearest.normal - cores.position)
-    spot = spot_at(meshes, b, on_b, way)
-    if spot.belongs == 0:
+    way = -(wp.transpose(difference.rotation) * nearest.normal)
+    on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
+    normal_cone = normal_cone_at(meshes, b, on_b, way)
+    if normal_cone.belongs == 0:
         along = wp.dot(way, b.normal)
         if closed == 1 and along < Real(0.0):
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
-        return contacts_above(a, b, meshes, mesh, pose_b_to_a, reach, side, False, out, row)
-    if closed == 1 and wp.dot(way, spot.outward) < Real(0.0):
-        if nearest.distance >= cores.radius_a and not has_inside(meshes, mesh):
+        return contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, False, out, row)
+    if closed == 1 and wp.dot(way, normal_cone.outward) < Real(0.0):
+        if nearest.distance >= difference.radius_a and not has_inside(meshes, mesh):
             # Behind a sheet with a front, and not through it.
             return 0
-        return contacts_behind(a, b, meshes, mesh, pose_b_to_a, reach, way, nearest.distance, nearest.on_a, out, row)
+        return contacts_behind(
+            a, b, meshes, mesh, pose_b_to_a, max_separation, way, nearest.distance, nearest.on_a, out, row
+        )
     found = Crossing()
     found.depth = -nearest.distance
     found.normal = nearest.normal
     found.on_a = nearest.on_a
-    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, reach, found, False, out, row)
+    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)

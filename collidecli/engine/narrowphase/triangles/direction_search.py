@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.contact_buffer import (
     INNER_B,
-    StagedContact,
+    ContactRecord,
 )
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import PairRows
@@ -109,7 +109,7 @@ def refined(
 
 
 @wp.func
-def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: StagedContact) -> bool:
+def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: ContactRecord) -> bool:
     """Whether a contact's witness points are in the box of a region."""
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     other = contact.point + contact.separation * contact.normal
@@ -119,7 +119,7 @@ def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: StagedContac
 
 
 @wp.func
-def is_measured(contact: StagedContact) -> bool:
+def is_measured(contact: ContactRecord) -> bool:
     """Whether a contact was measured by its features alone: it is not left open for a region, nor is it a region's."""
     return contact.role <= INNER_B
 

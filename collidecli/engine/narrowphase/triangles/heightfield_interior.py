@@ -29,7 +29,7 @@ AT_BASE = wp.constant(Real(1.0e-9))
 
 
 @wp.struct
-class Ground:
+class HeightfieldPair:
     """The surfaces of a pair of a mesh and a heightfield. In place of a mesh's number, any below 0 is the heightfield.
 
     beneath: 1 where the mesh's middle is lower than the base; under: and below the rectangle. What is inside then does
@@ -43,20 +43,20 @@ class Ground:
 
 
 @wp.func
-def lets_out(ground: Ground, number: int) -> bool:
+def is_exit(heightfield_pair: HeightfieldPair, number: int) -> bool:
     """Whether what is inside may leave through a triangle."""
-    if number >= base_begins(ground.field):
-        return ground.beneath == 1
-    return ground.under == 0 or number >= walls_begin(ground.field)
+    if number >= base_begins(heightfield_pair.field):
+        return heightfield_pair.beneath == 1
+    return heightfield_pair.under == 0 or number >= walls_begin(heightfield_pair.field)
 
 
 @wp.func(inline=False)
-def way_out(ground: Ground, point: Vec3) -> Place:
+def exit_place(heightfield_pair: HeightfieldPair, point: Vec3) -> Place:
     """The nearest place that lets a point inside out; of equals the first, walls before surface and base."""
-    field = ground.field
+    field = heightfield_pair.field
     number = int(-1)
     least = Real(wp.inf)
-    if ground.under == 0:
+    if heightfield_pair.under == 0:
         part = nearest_part(field, point)
         number = part.number
         least = part.distance
@@ -67,7 +67,7 @@ def way_out(ground: Ground, point: Vec3) -> Place:
             if distance < least and height_over(field, foot) >= point[2]:
                 least = distance
                 number = wall_under(field, segment, point)
-    if ground.beneath == 1 and point[2] - field.bottom < least:
+    if heightfield_pair.beneath == 1 and point[2] - field.bottom < least:
         number = base_begins(field)
         # Above the diagonal is the first, seen from below.
         if point[0] * field.half_y > point[1] * field.half_x:
@@ -84,11 +84,11 @@ def is_at_field(field: Field, point: Vec3, touch: Real) -> bool:
 
 
 @wp.func(inline=False)
-def depth_in_field(ground: Ground, point: Vec3, touch: Real) -> Real:
+def depth_in_field(heightfield_pair: HeightfieldPair, point: Vec3, touch: Real) -> Real:
     """As `mesh.view.depth_inside`; outside 0 within `touch` [m], -inf beyond."""
-    if is_inside(ground.field, point):
-        return wp.sqrt(way_out(ground, point).square)
-    if is_at_field(ground.field, point, touch):
+    if is_inside(heightfield_pair.field, point):
+        return wp.sqrt(exit_place(heightfield_pair, point).square)
+    if is_at_field(heightfield_pair.field, point, touch):
         return Real(0.0)
     return -Real(wp.inf)
 
@@ -121,13 +121,13 @@ def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
 
 
 @wp.func
-def deepest_of_part(ground: Ground, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+def deepest_of_part(heightfield_pair: HeightfieldPair, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
     """The share of a segment that stands for its part inside: the middle, or where it goes through a base that lets
     nothing out."""
-    field = ground.field
+    field = heightfield_pair.field
     near = AT_BASE * (field.half_x + field.half_y - field.bottom)
-    if ground.beneath == 0 and wp.abs(start[2] + leaves * (end[2] - start[2]) - field.bottom) <= near:
+    if heightfield_pair.beneath == 0 and wp.abs(start[2] + leaves * (end[2] - start[2]) - field.bottom) <= near:
         return leaves + AT_BASE * (enters - leaves)
-    if ground.beneath == 0 and wp.abs(start[2] + enters * (end[2] - start[2]) - field.bottom) <= near:
+    if heightfield_pair.beneath == 0 and wp.abs(start[2] + enters * (end[2] - start[2]) - field.bottom) <= near:
         return enters + AT_BASE * (leaves - enters)
     return Real(0.5) * (enters + leaves)

@@ -9,11 +9,11 @@ from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.sub_pairs import PieceList, note_piece
+from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import wall_range
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    Walk,
-    begin_walk,
+    Traversal,
+    begin_traversal,
     go_down,
     go_on,
     is_under,
@@ -59,7 +59,7 @@ def both_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Both:
     both.to_mesh = query.pose_b_to_a
     both.to_field = wp.transform_inverse(query.pose_b_to_a)
     extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
-    both.grown = wp.max(query.reach, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    both.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
     both.of_field = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], both.to_mesh, both.grown)
     both.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], both.to_field, both.grown)
     head = both.mesh * wp.static(HEADER)
@@ -73,21 +73,21 @@ def is_off_field(field: Field, low: Vec3, high: Vec3) -> bool:
     """Whether a box is above all of the surface under it, beside the rectangle, or below the base."""
     if high[2] < field.bottom:
         return True
-    walk = begin_walk(field, low, high)
-    while walk.done == 0:
-        passes = not is_under(walk)
+    traversal = begin_traversal(field, low, high)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
         if not passes:
-            heights = range_of(field, walk)
+            heights = range_of(field, traversal)
             passes = heights.known == 1 and heights.high < low[2]
         if passes:
-            walk = go_on(walk)
-        elif walk.level > 0:
-            walk = go_down(walk)
+            traversal = go_on(traversal)
+        elif traversal.level > 0:
+            traversal = go_down(traversal)
         else:
-            highest = field.level + field.scale * Real(highest_of_cell(field, walk.i, walk.j))
+            highest = field.level + field.scale * Real(highest_of_cell(field, traversal.i, traversal.j))
             if highest >= low[2]:
                 return False
-            walk = go_on(walk)
+            traversal = go_on(traversal)
     return True
 
 
@@ -120,46 +120,48 @@ def face_has_work(both: Both, meshes: Meshes, field: Field, number: int) -> bool
 
 
 @wp.func
-def walk_of_part(both: Both, field: Field, part: int, parts: int) -> Walk:
+def traversal_of_part(both: Both, field: Field, part: int, parts: int) -> Traversal:
     """The way through a thread's share of the rows of cells that the mesh is over."""
-    walk = begin_walk(field, both.of_mesh.lower, both.of_mesh.upper)
-    share = (walk.last_row - walk.first_row) / parts + 1
-    walk.first_row += share * part
-    if walk.first_row > walk.last_row:
-        walk.done = 1
-    walk.last_row = wp.min(walk.last_row, walk.first_row + share - 1)
-    return walk
+    traversal = begin_traversal(field, both.of_mesh.lower, both.of_mesh.upper)
+    share = (traversal.last_row - traversal.first_row) / parts + 1
+    traversal.first_row += share * part
+    if traversal.first_row > traversal.last_row:
+        traversal.done = 1
+    traversal.last_row = wp.min(traversal.last_row, traversal.first_row + share - 1)
+    return traversal
 
 
 @wp.func
-def note_face(both: Both, meshes: Meshes, field: Field, number: int, out: PieceList, found: int) -> int:
+def note_face(both: Both, meshes: Meshes, field: Field, number: int, out: SubPairList, found: int) -> int:
     """Notes a triangle of the heightfield that has work; how many pieces there are then."""
     if face_has_work(both, meshes, field, number):
-        return note_piece(out, found, ~number)
+        return append_sub_pair(out, found, ~number)
     return found
 
 
 @wp.func
-def faces_of_field(both: Both, meshes: Meshes, field: Field, part: int, parts: int, out: PieceList, before: int) -> int:
+def faces_of_field(
+    both: Both, meshes: Meshes, field: Field, part: int, parts: int, out: SubPairList, before: int
+) -> int:
     """Notes a share of the heightfield's triangles that have work; how many pieces there are then."""
     found = before
-    walk = walk_of_part(both, field, part, parts)
-    while walk.done == 0:
-        passes = not is_under(walk)
+    traversal = traversal_of_part(both, field, part, parts)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
         if not passes:
-            heights = range_of(field, walk)
+            heights = range_of(field, traversal)
             passes = heights.known == 1 and (
                 heights.high < both.of_mesh.lower[2] or heights.low > both.of_mesh.upper[2]
             )
         if passes:
-            walk = go_on(walk)
-        elif walk.level > 0:
-            walk = go_down(walk)
+            traversal = go_on(traversal)
+        elif traversal.level > 0:
+            traversal = go_down(traversal)
         else:
-            first = 2 * (walk.i * field.cols + walk.j)
+            first = 2 * (traversal.i * field.cols + traversal.j)
             for upper in range(2):
                 found = note_face(both, meshes, field, first + upper, out, found)
-            walk = go_on(walk)
+            traversal = go_on(traversal)
     if part == 0:
         for side in range(4):
             numbers = wall_range(field, side, both.of_mesh.lower, both.of_mesh.upper)
@@ -169,7 +171,9 @@ def faces_of_field(both: Both, meshes: Meshes, field: Field, part: int, parts: i
 
 
 @wp.func
-def triangles_of_both(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: PieceList) -> int:
+def triangles_of_both(
+    rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList
+) -> int:
     """Notes the triangles with work in a share of the mesh's tree; ~ those of the heightfield's in one of its rows."""
     meshes = surfaces.meshes
     field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
@@ -184,9 +188,9 @@ def triangles_of_both(rows: ShapeRows, surfaces: Surfaces, query: Query, part: i
             continue
         face = meshes.leaf[node]
         if face >= 0 and has_work(meshes.owned[face]):
-            found = note_piece(out, found, face)
+            found = append_sub_pair(out, found, face)
         node += 1
     found = faces_of_field(both, meshes, field, part, parts, out, found)
     if part == 0 and (found > 0 or parts > 1):
-        found = note_piece(out, found, SPARE_ROWS)
+        found = append_sub_pair(out, found, SPARE_ROWS)
     return found

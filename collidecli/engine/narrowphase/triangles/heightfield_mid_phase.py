@@ -23,12 +23,12 @@ from collidecli.engine.geometry.heightfields import (
     y_of,
 )
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.sub_pairs import PieceList, note_piece
+from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside, nearest_part, square_to_square
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import Near, extent_along, may_meet, near_field
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    Walk,
-    begin_walk,
+    Traversal,
+    begin_traversal,
     go_down,
     go_on,
     is_under,
@@ -73,50 +73,50 @@ def sides_near(field: Field, near: Near, row: int, col: int) -> int:
 
 
 @wp.func
-def cell_pieces(field: Field, near: Near, walk: Walk, out: PieceList, start: int) -> int:
-    """Triangles of the cells of the square in hand, as `top_pieces`."""
+def cell_sub_pairs(field: Field, near: Near, traversal: Traversal, out: SubPairList, start: int) -> int:
+    """Triangles of the cells of the square in hand, as `top_sub_pairs`."""
     found = start
-    row = wp.max(walk.i << walk.level, walk.first_row)
-    last_row = wp.min(((walk.i + 1) << walk.level) - 1, walk.last_row)
-    last_col = wp.min(((walk.j + 1) << walk.level) - 1, walk.last_col)
+    row = wp.max(traversal.i << traversal.level, traversal.first_row)
+    last_row = wp.min(((traversal.i + 1) << traversal.level) - 1, traversal.last_row)
+    last_col = wp.min(((traversal.j + 1) << traversal.level) - 1, traversal.last_col)
     while row <= last_row:
-        col = wp.max(walk.j << walk.level, walk.first_col)
+        col = wp.max(traversal.j << traversal.level, traversal.first_col)
         while col <= last_col:
             sides = sides_near(field, near, row, col)
             first = 2 * (row * field.cols + col)
             for side in range(2):
                 if ((sides >> side) & 1) == 1:
                     if may_meet(field, near, first + side):
-                        found = note_piece(out, found, first + side)
+                        found = append_sub_pair(out, found, first + side)
             col += 1
         row += 1
     return found
 
 
 @wp.func
-def top_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
+def top_sub_pairs(field: Field, near: Near, out: SubPairList, start: int) -> int:
     """Triangles of the surface that the shape may meet; one wholly below them does not."""
     found = start
-    walk = begin_walk(field, near.lower, near.upper)
-    while walk.done == 0:
-        passes = not is_under(walk)
+    traversal = begin_traversal(field, near.lower, near.upper)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
         if not passes:
-            heights = range_of(field, walk)
+            heights = range_of(field, traversal)
             if heights.known == 1:
                 passes = near.lower[2] > heights.high or near.upper[2] < heights.low
-                passes = passes or square_to_square(field, walk, near.center) >= near.ball * near.ball
+                passes = passes or square_to_square(field, traversal, near.center) >= near.ball * near.ball
         if passes:
-            walk = go_on(walk)
-        elif walk.level > FIRST:
-            walk = go_down(walk)
+            traversal = go_on(traversal)
+        elif traversal.level > FIRST:
+            traversal = go_down(traversal)
         else:
-            found = cell_pieces(field, near, walk, out, found)
-            walk = go_on(walk)
+            found = cell_sub_pairs(field, near, traversal, out, found)
+            traversal = go_on(traversal)
     return found
 
 
 @wp.func
-def wall_pieces(field: Field, near: Near, first: int, end: int, out: PieceList, start: int) -> int:
+def wall_sub_pairs(field: Field, near: Near, first: int, end: int, out: SubPairList, start: int) -> int:
     """Triangles of the walls below segments first .. end - 1 of the border, as far as the box reaches them."""
     found = start
     walls = 2 * field.rows * field.cols
@@ -124,13 +124,13 @@ def wall_pieces(field: Field, near: Near, first: int, end: int, out: PieceList, 
         p = border_vertex(field, k)
         q = border_vertex(field, k + 1)
         if near.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
-            found = note_piece(out, found, walls + 2 * k)
-            found = note_piece(out, found, walls + 2 * k + 1)
+            found = append_sub_pair(out, found, walls + 2 * k)
+            found = append_sub_pair(out, found, walls + 2 * k + 1)
     return found
 
 
 @wp.func
-def border_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
+def border_sub_pairs(field: Field, near: Near, out: SubPairList, start: int) -> int:
     """Triangles of the four walls."""
     found = start
     along = field.cols - 1
@@ -143,29 +143,29 @@ def border_pieces(field: Field, near: Near, out: PieceList, start: int) -> int:
     last_row = row_under(field, near.upper[1])
     if near.lower[0] <= field.half_x and near.upper[0] >= -field.half_x:
         if near.lower[1] <= -field.half_y and near.upper[1] >= -field.half_y:
-            found = wall_pieces(field, near, first_col, last_col + 1, out, found)
+            found = wall_sub_pairs(field, near, first_col, last_col + 1, out, found)
         if near.lower[1] <= field.half_y and near.upper[1] >= field.half_y:
             behind = 2 * along + up
-            found = wall_pieces(field, near, behind - 1 - last_col, behind - first_col, out, found)
+            found = wall_sub_pairs(field, near, behind - 1 - last_col, behind - first_col, out, found)
     if near.lower[1] <= field.half_y and near.upper[1] >= -field.half_y:
         if near.lower[0] <= field.half_x and near.upper[0] >= field.half_x:
-            found = wall_pieces(field, near, along + first_row, along + last_row + 1, out, found)
+            found = wall_sub_pairs(field, near, along + first_row, along + last_row + 1, out, found)
         if near.lower[0] <= -field.half_x and near.upper[0] >= -field.half_x:
             behind = 2 * along + 2 * up
-            found = wall_pieces(field, near, behind - 1 - last_row, behind - first_row, out, found)
+            found = wall_sub_pairs(field, near, behind - 1 - last_row, behind - first_row, out, found)
     return found
 
 
 @wp.func
-def find_pieces(field: Field, near: Near, out: PieceList) -> int:
+def find_sub_pairs(field: Field, near: Near, out: SubPairList) -> int:
     """Notes every triangle that a shape is to be tested against; of one that is inside, ~ the nearest."""
     found = int(0)
     under_field = (
         near.beneath == 1 and wp.abs(near.middle[0]) <= field.half_x and wp.abs(near.middle[1]) <= field.half_y
     )
     if not under_field:
-        found = top_pieces(field, near, out, found)
-    found = border_pieces(field, near, out, found)
+        found = top_sub_pairs(field, near, out, found)
+    found = border_sub_pairs(field, near, out, found)
     if near.beneath == 1:
         reaches = near.upper[2] >= field.bottom
         for axis in range(2):
@@ -173,19 +173,19 @@ def find_pieces(field: Field, near: Near, out: PieceList) -> int:
             reaches = reaches and near.lower[axis] <= half and near.upper[axis] >= -half
         if reaches:
             base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
-            found = note_piece(out, found, base)
-            found = note_piece(out, found, base + 1)
+            found = append_sub_pair(out, found, base)
+            found = append_sub_pair(out, found, base + 1)
     elif is_inside(field, near.middle):
         number = int(0)
         if out.first + found < out.end:
             number = nearest_part(field, near.middle).number
-        found = note_piece(out, found, ~number)
+        found = append_sub_pair(out, found, ~number)
     return found
 
 
 @wp.func(inline=True)
-def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: PieceList) -> int:
-    """As `find_pieces`, in one part."""
+def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """As `find_sub_pairs`, in one part."""
     field = field_of(fields, rows.heightfield[query.row_b])
     near = near_field(rows, query, field)
-    return find_pieces(field, near, out)
+    return find_sub_pairs(field, near, out)

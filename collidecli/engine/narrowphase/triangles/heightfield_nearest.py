@@ -15,8 +15,8 @@ from collidecli.engine.geometry.heightfields import (
 from collidecli.engine.geometry.meshes import square_to_triangle
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    Walk,
-    begin_walk,
+    Traversal,
+    begin_traversal,
     go_down,
     go_on,
     is_under,
@@ -119,16 +119,16 @@ def square_to_top(field: Field, number: int, point: Vec3) -> Real:
 
 
 @wp.func
-def square_to_square(field: Field, walk: Walk, point: Vec3) -> Real:
+def square_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
     """Squared distance of a point from the box of the square in hand, or from what is known of it [m^2]."""
-    side = 1 << walk.level
-    row = walk.i << walk.level
-    col = walk.j << walk.level
+    side = 1 << traversal.level
+    row = traversal.i << traversal.level
+    col = traversal.j << traversal.level
     far_row = wp.min(row + side, field.rows - 1)
     far_col = wp.min(col + side, field.cols - 1)
     lower = Vec3(x_of(field, col), y_of(field, row), point[2])
     upper = Vec3(x_of(field, far_col), y_of(field, far_row), point[2])
-    heights = range_of(field, walk)
+    heights = range_of(field, traversal)
     if heights.known == 1:
         lower[2] = heights.low
         upper[2] = heights.high
@@ -167,20 +167,20 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
         result.number = 2 * (row * field.cols + col) + side_below(field, row, col, point)
         square = square * EQUAL
     grown = Vec3(result.distance, result.distance, result.distance)
-    walk = begin_walk(field, point - grown, point + grown)
-    while walk.done == 0:
-        if not is_under(walk) or square_to_square(field, walk, point) >= square:
-            walk = go_on(walk)
-        elif walk.level > 0:
-            walk = go_down(walk)
+    traversal = begin_traversal(field, point - grown, point + grown)
+    while traversal.done == 0:
+        if not is_under(traversal) or square_to_square(field, traversal, point) >= square:
+            traversal = go_on(traversal)
+        elif traversal.level > 0:
+            traversal = go_down(traversal)
         else:
             for side in range(2):
-                number = 2 * (walk.i * field.cols + walk.j) + side
+                number = 2 * (traversal.i * field.cols + traversal.j) + side
                 here = square_to_top(field, number, point)
                 if here < square:
                     square = here
                     result.number = number
-            walk = go_on(walk)
+            traversal = go_on(traversal)
     result.distance = wp.sqrt(square)
     return result
 
@@ -206,15 +206,15 @@ def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3)
             return True
     square = distance * distance
     grown = Vec3(distance, distance, distance)
-    walk = begin_walk(field, point - grown, point + grown)
-    while walk.done == 0:
-        if not is_under(walk) or square_to_square(field, walk, point) >= square:
-            walk = go_on(walk)
-        elif walk.level > 0:
-            walk = go_down(walk)
+    traversal = begin_traversal(field, point - grown, point + grown)
+    while traversal.done == 0:
+        if not is_under(traversal) or square_to_square(field, traversal, point) >= square:
+            traversal = go_on(traversal)
+        elif traversal.level > 0:
+            traversal = go_down(traversal)
         else:
             for side in range(2):
-                if is_nearer_top(field, 2 * (walk.i * field.cols + walk.j) + side, point, square, outward):
+                if is_nearer_top(field, 2 * (traversal.i * field.cols + traversal.j) + side, point, square, outward):
                     return True
-            walk = go_on(walk)
+            traversal = go_on(traversal)
     return False

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Vec3
@@ -13,7 +13,7 @@ from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import middle_of_hull
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 
@@ -33,7 +33,7 @@ def middle_of(shape: HullShape) -> Vec3:
 
 
 @wp.func
-def collide_buried(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: Staging, row: int) -> int:
+def collide_origin_inside(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
     """The contact of a shape with the triangle that its middle, which is inside, is nearest to.
 
     Its normal is the way from the middle to the triangle; its depth is that of the shape's farthest point behind the
@@ -48,6 +48,6 @@ def collide_buried(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: Staging, ro
     normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), way)
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
-    kind = wp.where(a.type == SPHERE, 0, LAST_RESORT * RANK)
-    stage(out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), kind)
+    kind = wp.where(a.type == SPHERE, 0, FALLBACK * RANK)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), kind)
     return 1

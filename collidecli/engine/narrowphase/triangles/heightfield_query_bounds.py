@@ -11,7 +11,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import spot_at
+from collidecli.engine.narrowphase.triangles.mesh_normal_cones import normal_cone_at
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 
@@ -33,7 +33,7 @@ class Near:
 
     shape: Primitive
     pose: Pose
-    reach: Real
+    max_separation: Real
     x: Vec3
     y: Vec3
     z: Vec3
@@ -61,10 +61,10 @@ def middle_of_hull(shape: HullShape) -> Vec3:
 def near_field(rows: ShapeRows, query: Query, field: Field) -> Near:
     """What the other shape of a pair can reach."""
     near = Near()
-    reach = wp.max(query.reach, Real(0.0))
+    max_separation = wp.max(query.max_separation, Real(0.0))
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     shape_type = rows.type[query.row_a]
-    box = bounding_box(shape_type, rows.size[query.row_a], pose_a_to_b, reach)
+    box = bounding_box(shape_type, rows.size[query.row_a], pose_a_to_b, max_separation)
     near.middle = wp.transform_get_translation(pose_a_to_b)
     # Grown by more than the rounding of the pose.
     slack = Real(1.0e-12) * (
@@ -74,7 +74,7 @@ def near_field(rows: ShapeRows, query: Query, field: Field) -> Near:
     near.upper = box.upper + Vec3(slack, slack, slack)
     rotation = wp.transform_get_rotation(pose_a_to_b)
     size = rows.size[query.row_a]
-    near.rounding = reach + slack
+    near.rounding = max_separation + slack
     if shape_type == CAPSULE:
         near.z = size[1] * quat_z(rotation)
         near.rounding += size[0]
@@ -84,9 +84,9 @@ def near_field(rows: ShapeRows, query: Query, field: Field) -> Near:
         near.z = size[2] * quat_z(rotation)
     near.shape = primitive_of(rows, query.row_a)
     near.pose = pose_a_to_b
-    near.reach = reach + slack
+    near.max_separation = max_separation + slack
     near.center = near.middle
-    near.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + near.reach
+    near.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + near.max_separation
     if shape_type == CONVEX_MESH:
         near.middle = wp.transform_point(pose_a_to_b, middle_of_hull(hull_of(rows, query.row_a)))
     if near.middle[2] < field.bottom:
@@ -121,7 +121,7 @@ def is_clear(triangle: TriangleShape, near: Near, normal: Vec3) -> bool:
     point = near.middle
     for step in range(TRIES):
         lowest = wp.transform_point(near.pose, support_point(near.shape, -wp.quat_rotate_inv(rotation, way)))
-        if wp.dot(way, lowest - foot) > near.reach:
+        if wp.dot(way, lowest - foot) > near.max_separation:
             return True
         if step > 0:
             point = lowest
@@ -140,11 +140,11 @@ def sphere_meets(field: Field, near: Near, number: int) -> bool:
     foot = nearest_on_triangle(triangle, near.middle)
     distance = wp.length(near.middle - foot)
     radius = near.shape.size[0]
-    if distance - radius >= near.reach:
+    if distance - radius >= near.max_separation:
         return False
     if distance <= AT_SURFACE * radius:
         return True
-    return spot_at(field, triangle, foot, (near.middle - foot) / distance).belongs == 1
+    return normal_cone_at(field, triangle, foot, (near.middle - foot) / distance).belongs == 1
 
 
 @wp.func

@@ -12,8 +12,8 @@ from collidecli.engine.geometry.heightfields import (
 )
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    Walk,
-    begin_walk,
+    Traversal,
+    begin_traversal,
     go_down,
     go_on,
     is_under,
@@ -32,7 +32,7 @@ class Targets:
     """
 
     number: int
-    walk: Walk
+    traversal: Traversal
     upper: int
     side: int
     ahead: int
@@ -66,13 +66,13 @@ def is_near_box(start: Vec3, end: Vec3, grown: Real, lower: Vec3, upper: Vec3) -
 @wp.func
 def square_is_near(field: Field, targets: Targets) -> bool:
     """Whether the segment is near to the square of cells in hand."""
-    walk = targets.walk
-    side = 1 << walk.level
-    row = walk.i << walk.level
-    col = walk.j << walk.level
+    traversal = targets.traversal
+    side = 1 << traversal.level
+    row = traversal.i << traversal.level
+    col = traversal.j << traversal.level
     lower = wp.min(targets.start, targets.end)
     upper = wp.max(targets.start, targets.end)
-    heights = range_of(field, walk)
+    heights = range_of(field, traversal)
     if heights.known == 1:
         lower[2] = heights.low
         upper[2] = heights.high
@@ -140,16 +140,16 @@ def begin_side(field: Field, targets: Targets) -> Targets:
 def next_target(field: Field, before: Targets) -> Targets:
     """At the next triangle."""
     targets = before
-    while targets.walk.done == 0:
-        walk = targets.walk
-        if targets.upper == 0 and not (is_under(walk) and square_is_near(field, targets)):
-            targets.walk = go_on(walk)
-        elif walk.level > 0:
-            targets.walk = go_down(walk)
+    while targets.traversal.done == 0:
+        traversal = targets.traversal
+        if targets.upper == 0 and not (is_under(traversal) and square_is_near(field, targets)):
+            targets.traversal = go_on(traversal)
+        elif traversal.level > 0:
+            targets.traversal = go_down(traversal)
         else:
-            number = 2 * (walk.i * field.cols + walk.j) + targets.upper
+            number = 2 * (traversal.i * field.cols + traversal.j) + targets.upper
             if targets.upper == 1:
-                targets.walk = go_on(walk)
+                targets.traversal = go_on(traversal)
             targets.upper = 1 - targets.upper
             if triangle_is_near(field, targets, number):
                 targets.number = number
@@ -175,5 +175,5 @@ def begin_targets(field: Field, start: Vec3, end: Vec3, grown: Real) -> Targets:
     targets.grown = grown
     targets.side = -1
     grow = Vec3(grown, grown, grown)
-    targets.walk = begin_walk(field, wp.min(start, end) - grow, wp.max(start, end) + grow)
+    targets.traversal = begin_traversal(field, wp.min(start, end) - grow, wp.max(start, end) + grow)
     return next_target(field, targets)

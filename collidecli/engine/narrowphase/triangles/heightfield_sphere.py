@@ -4,13 +4,13 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrowphase.triangles.convex_triangle import NEARER
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_nearer, spot_at
+from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_nearer, normal_cone_at
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 
 
@@ -22,8 +22,8 @@ def collide_sphere_triangle(
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
-    reach: Real,
-    out: Staging,
+    max_separation: Real,
+    out: ContactBuffer,
     row: int,
 ) -> int:
     """The contact of a sphere with a triangle, where the way between them belongs to the surface there.
@@ -35,20 +35,20 @@ def collide_sphere_triangle(
     center = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
     foot = nearest_on_triangle(b, center)
     distance = wp.length(center - foot)
-    if distance - radius >= reach:
+    if distance - radius >= max_separation:
         return 0
     way = b.normal
     if distance > AT_SURFACE * radius:
         way = (center - foot) / distance
-    spot = spot_at(field, b, foot, way)
-    if spot.belongs == 0:
+    normal_cone = normal_cone_at(field, b, foot, way)
+    if normal_cone.belongs == 0:
         return 0
     separation = distance - radius
-    if wp.dot(way, spot.outward) < Real(0.0):
+    if wp.dot(way, normal_cone.outward) < Real(0.0):
         if has_nearer(field, mesh, center, distance * NEARER, Vec3()):
             return 0
         separation = -distance - radius
         way = -way
     normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), way)
-    stage(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
+    emit_contact(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
     return 1

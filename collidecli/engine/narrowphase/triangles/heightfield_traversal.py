@@ -7,7 +7,7 @@ from collidecli.engine.geometry.real import Real, Vec3
 
 
 @wp.struct
-class Walk:
+class Traversal:
     """Where a way through the cells first_row .. last_row, first_col .. last_col stands.
 
     The square in hand has 2^level cells a side and is number i, j among its like. The way begins with the up to four
@@ -29,65 +29,70 @@ class Walk:
 
 
 @wp.func
-def begin_walk(field: Field, lower: Vec3, upper: Vec3) -> Walk:
+def begin_traversal(field: Field, lower: Vec3, upper: Vec3) -> Traversal:
     """A way through the cells under a box, at their first square; x and y of the corners count [m]."""
-    walk = Walk()
-    walk.first_row = row_under(field, lower[1])
-    walk.last_row = row_under(field, upper[1])
-    walk.first_col = col_under(field, lower[0])
-    walk.last_col = col_under(field, upper[0])
+    traversal = Traversal()
+    traversal.first_row = row_under(field, lower[1])
+    traversal.last_row = row_under(field, upper[1])
+    traversal.first_col = col_under(field, lower[0])
+    traversal.last_col = col_under(field, upper[0])
     if lower[0] > field.half_x or upper[0] < -field.half_x or lower[1] > field.half_y or upper[1] < -field.half_y:
-        walk.done = 1
-    side = wp.max(walk.last_row - walk.first_row, walk.last_col - walk.first_col) + 1
-    while (1 << walk.top) < side:
-        walk.top += 1
-    walk.level = walk.top
-    walk.i = walk.first_row >> walk.top
-    walk.i_end = (walk.last_row >> walk.top) + 1
-    walk.j_first = walk.first_col >> walk.top
-    walk.j = walk.j_first
-    walk.j_end = (walk.last_col >> walk.top) + 1
-    return walk
+        traversal.done = 1
+    side = wp.max(traversal.last_row - traversal.first_row, traversal.last_col - traversal.first_col) + 1
+    while (1 << traversal.top) < side:
+        traversal.top += 1
+    traversal.level = traversal.top
+    traversal.i = traversal.first_row >> traversal.top
+    traversal.i_end = (traversal.last_row >> traversal.top) + 1
+    traversal.j_first = traversal.first_col >> traversal.top
+    traversal.j = traversal.j_first
+    traversal.j_end = (traversal.last_col >> traversal.top) + 1
+    return traversal
 
 
 @wp.func
-def is_under(walk: Walk) -> bool:
+def is_under(traversal: Traversal) -> bool:
     """Whether the square in hand has cells under the box."""
-    row = walk.i << walk.level
-    col = walk.j << walk.level
-    side = 1 << walk.level
-    return row <= walk.last_row and row + side > walk.first_row and col <= walk.last_col and col + side > walk.first_col
+    row = traversal.i << traversal.level
+    col = traversal.j << traversal.level
+    side = 1 << traversal.level
+    return (
+        row <= traversal.last_row
+        and row + side > traversal.first_row
+        and col <= traversal.last_col
+        and col + side > traversal.first_col
+    )
 
 
 @wp.func
-def go_down(walk: Walk) -> Walk:
+def go_down(traversal: Traversal) -> Traversal:
     """To the first quarter of the square in hand."""
-    walk.level -= 1
-    walk.i = 2 * walk.i
-    walk.j = 2 * walk.j
-    return walk
+    traversal.level -= 1
+    traversal.i = 2 * traversal.i
+    traversal.j = 2 * traversal.j
+    return traversal
 
 
 @wp.func
-def go_on(walk: Walk) -> Walk:
+def go_on(traversal: Traversal) -> Traversal:
     """Past the square in hand."""
-    while walk.level < walk.top and (walk.i & 1) == 1 and (walk.j & 1) == 1:
-        walk.i = walk.i >> 1
-        walk.j = walk.j >> 1
-        walk.level += 1
-    if walk.level == walk.top:
-        walk.j += 1
-        if walk.j == walk.j_end:
-            walk.j = walk.j_first
-            walk.i += 1
-        if walk.i == walk.i_end:
-            walk.done = 1
-    elif (walk.j & 1) == 0:
-        walk.j += 1
+    while traversal.level < traversal.top and (traversal.i & 1) == 1 and (traversal.j & 1) == 1:
+        traversal.i = traversal.i >> 1
+        traversal.j = traversal.j >> 1
+        traversal.level += 1
+    if traversal.level == traversal.top:
+        traversal.j += 1
+        if traversal.j == traversal.j_end:
+            traversal.j = traversal.j_first
+            traversal.i += 1
+        if traversal.i == traversal.i_end:
+            traversal.done = 1
+    elif (traversal.j & 1) == 0:
+        traversal.j += 1
     else:
-        walk.j -= 1
-        walk.i += 1
-    return walk
+        traversal.j -= 1
+        traversal.i += 1
+    return traversal
 
 
 @wp.struct
@@ -100,19 +105,19 @@ class Range:
 
 
 @wp.func
-def range_of(field: Field, walk: Walk) -> Range:
+def range_of(field: Field, traversal: Traversal) -> Range:
     """Of the square in hand."""
     result = Range()
-    if walk.level < FIRST or walk.level - FIRST >= field.levels:
+    if traversal.level < FIRST or traversal.level - FIRST >= field.levels:
         return result
     at = field.first_range
     rows = ((field.rows - 2) >> FIRST) + 1
     cols = ((field.cols - 2) >> FIRST) + 1
-    for _level in range(walk.level - FIRST):
+    for _level in range(traversal.level - FIRST):
         at += rows * cols
         rows = (rows + 1) >> 1
         cols = (cols + 1) >> 1
-    held = field.ranges[at + walk.i * cols + walk.j]
+    held = field.ranges[at + traversal.i * cols + traversal.j]
     result.low = field.level + field.scale * Real(held[0])
     result.high = field.level + field.scale * Real(held[1])
     result.known = 1

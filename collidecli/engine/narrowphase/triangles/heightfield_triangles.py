@@ -21,8 +21,8 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_normal_cones import (
     DOWN,
-    spot_of_field_edge,
-    spot_of_field_vertex,
+    normal_cone_of_field_edge,
+    normal_cone_of_field_vertex,
 )
 from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 
@@ -327,15 +327,15 @@ def edge_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bo
     """As `surface.edge_takes`, of edges that the triangle owns or that stick out."""
     if number >= base_begins(field):
         return wp.length(wp.cross(DOWN, direction)) <= RISE
-    spot = spot_of_field_edge(field, named_triangle(field, number), k, direction)
-    return spot.belongs == 1
+    normal_cone = normal_cone_of_field_edge(field, named_triangle(field, number), k, direction)
+    return normal_cone.belongs == 1
 
 
 @wp.func
 def vertex_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bool:
     """As `surface.vertex_takes`, of corners that the triangle owns."""
-    spot = spot_of_field_vertex(field, named_triangle(field, number), k, direction)
-    return spot.belongs == 1
+    normal_cone = normal_cone_of_field_vertex(field, named_triangle(field, number), k, direction)
+    return normal_cone.belongs == 1
 
 
 @wp.func

@@ -8,38 +8,40 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging
+from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER, Meshes, triangle_shape
-from collidecli.engine.narrowphase.collider import Room
+from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.primitive import plane_mesh
-from collidecli.engine.narrowphase.sub_pairs import PieceKind, piece_kernel, search_kernel
-from collidecli.engine.narrowphase.triangles.contact_priority import join_triangles
+from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
+from collidecli.engine.narrowphase.triangles.contact_priority import merge_triangles
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.mesh_penetration import contact_buried
+from collidecli.engine.narrowphase.triangles.mesh_penetration import contact_origin_inside
 from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
-MESH = PieceKind("mesh", "meshes", search_kernel(Meshes, triangles_near), join_triangles)
+MESH = SubPairKernels("mesh", "meshes", search_kernel(Meshes, triangles_near), merge_triangles)
 
 
 def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
     """The kernel of a shape kind against triangles. shape_a: `primitive_of` or `hull_of`."""
 
     @wp.func(inline=True)
-    def collide_triangle(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: Staging, row: int) -> int:
+    def collide_triangle(
+        rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactBuffer, row: int
+    ) -> int:
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]
         if number < 0:
-            return contact_buried(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
+            return contact_origin_inside(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
         closed = meshes.header[wp.static(HEADER) * mesh + 5]
-        return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.reach, out, row)
+        return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.max_separation, out, row)
 
-    return piece_kernel(Meshes, collide_triangle)
+    return sub_pair_kernel(Meshes, collide_triangle)
 
 
 @wp.func(inline=True)
@@ -52,19 +54,19 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
     return surface
 
 
-def room_of(type_a: ShapeType) -> Room:
+def collider_for(type_a: ShapeType) -> Collider:
     """The room of a type against meshes."""
     if type_a == ShapeType.PLANE:
-        return _room("plane")
-    return _room("hull" if type_a == ShapeType.CONVEX_MESH else "convex")
+        return _collider("plane")
+    return _collider("hull" if type_a == ShapeType.CONVEX_MESH else "convex")
 
 
 @cache
-def _room(name: str) -> Room:
+def _collider(name: str) -> Collider:
     if name == "plane":
         kernel = triangle_kernel(plane_mesh.collide_plane_triangle, primitive_of)
-        return Room("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, kind=MESH)
+        return Collider("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, kind=MESH)
     shape_a = hull_of if name == "hull" else primitive_of
     kernel = triangle_kernel(collide_convex_triangle, shape_a)
     settle = settle_kernel(Meshes, surface_of, shape_a)
-    return Room(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH, settle=settle)
+    return Collider(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH, settle=settle)

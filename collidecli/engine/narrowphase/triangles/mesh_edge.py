@@ -9,25 +9,29 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground, chord_in_field, deepest_of_part
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.heightfield_interior import (
+    HeightfieldPair,
+    chord_in_field,
+    deepest_of_part,
+)
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
     View,
     depth_inside,
+    emit_crossing,
     faces,
     own_direction,
     put,
-    put_crossing,
 )
 from collidecli.engine.narrowphase.triangles.surface_interior import is_within_by
 from collidecli.engine.narrowphase.triangles.triangle_queries import (
     corner_on,
     feature_on,
-    looks_toward,
+    is_front_facing,
     nearest_on,
     normal_on,
     outward_on,
-    rank_on,
+    priority_on,
     takes_on_edge,
 )
 
@@ -46,7 +50,7 @@ def edges_face(view: View, meshes: Any, face: int, k: int, target: int, side: in
     if not faces(view, meshes, face, EDGE_PLACE + k, way):
         return False
     outward = outward_on(meshes, view.other, target, EDGE_PLACE + side)
-    if view.other_front == 1 and not looks_toward(outward, -way):
+    if view.other_front == 1 and not is_front_facing(outward, -way):
         return False
     return takes_on_edge(meshes, view.other, target, side, -way) and takes_on_edge(
         meshes, view.own, face, k, own_direction(view, way)
@@ -97,11 +101,11 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
 
 
 @wp.func
-def chord_of(ground: Ground, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
+def chord_of(heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.vec2d:
     """The same."""
     if mesh < 0:
-        return chord_in_field(ground.field, start, end, at)
-    return chord_of(ground.meshes, mesh, start, end, at)
+        return chord_in_field(heightfield_pair.field, start, end, at)
+    return chord_of(heightfield_pair.meshes, mesh, start, end, at)
 
 
 @wp.func
@@ -111,10 +115,12 @@ def deepest_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, enters: Real, 
 
 
 @wp.func
-def deepest_of(ground: Ground, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+def deepest_of(
+    heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real
+) -> Real:
     """The same; another one where the part ends at a base that lets nothing out."""
     if mesh < 0:
-        return deepest_of_part(ground, start, end, enters, leaves)
+        return deepest_of_part(heightfield_pair, start, end, enters, leaves)
     return Real(0.5) * (enters + leaves)
 
 
@@ -197,7 +203,7 @@ def edge_on_edge(
     on_other = from_other + t * v
     way = wp.where((height >= Real(0.0)) != overlaps, across, -across)
     separation = wp.dot(on_other - on_own, way)
-    if separation >= view.reach or not edges_face(view, meshes, face, k, target, side, way):
+    if separation >= view.max_separation or not edges_face(view, meshes, face, k, target, side, way):
         return count
     if overlaps:
         if not edges_overlap(view, meshes, start, end, s, from_other, from_other + v, t, -separation):
@@ -206,7 +212,7 @@ def edge_on_edge(
         return count
     code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
     code_other = feature_on(meshes, view.other, target, EDGE_PLACE + side)
-    kind = rank_on(meshes, view.own, face) + rank_on(meshes, view.other, target)
+    kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
     return put(view, rows, count, on_own, way, separation, code, code_other, kind, 0)
 
 
@@ -215,8 +221,8 @@ def edge_through_sheet(
     view: View, meshes: Any, face: int, k: int, start: Vec3, end: Vec3, rows: ContactRows, count: int
 ) -> int:
     """Both ends of an edge of own that goes through an open surface: which is behind it, `region_depth` finds out."""
-    count = put_crossing(view, rows, count, start, feature_on(meshes, view.own, face, k))
-    return put_crossing(view, rows, count, end, feature_on(meshes, view.own, face, (k + 1) % 3))
+    count = emit_crossing(view, rows, count, start, feature_on(meshes, view.own, face, k))
+    return emit_crossing(view, rows, count, end, feature_on(meshes, view.own, face, (k + 1) % 3))
 
 
 @wp.func(inline=False)
@@ -236,7 +242,7 @@ def chord_contact(
     if depth <= view.touch or not is_within_by(meshes, view.other, middle, place):
         return count
     way = off / depth
-    kind = int(LAST_RESORT * RANK)
+    kind = int(FALLBACK * RANK)
     if faces(view, meshes, face, EDGE_PLACE + k, way) and takes_on_edge(
         meshes, view.own, face, k, own_direction(view, way)
     ):

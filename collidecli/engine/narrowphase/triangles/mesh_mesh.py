@@ -10,20 +10,20 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import RANK
-from collidecli.engine.narrowphase.collider import Room
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
     PairRows,
-    PieceKind,
+    SubPairKernels,
     counted_kernel,
     overlap_kernel,
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.contact_priority import join_surfaces
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground
+from collidecli.engine.narrowphase.triangles.contact_priority import merge_surfaces
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
 from collidecli.engine.narrowphase.triangles.mesh_edge import (
     chord_contact,
@@ -182,27 +182,29 @@ def meet_mesh(view: View, meshes: Any, face: int, work: Work, rows: ContactRows,
 
 
 @wp.func
-def meet_field(view: View, ground: Ground, face: int, work: Work, rows: ContactRows, count: int) -> int:
+def meet_field(
+    view: View, heightfield_pair: HeightfieldPair, face: int, work: Work, rows: ContactRows, count: int
+) -> int:
     """As `meet_surface`, of a heightfield."""
     for k in range(3):
         start = corner_of_work(work, k)
         end = corner_of_work(work, k + 1)
         if ((work.asks >> k) & 1) == 1:
-            targets = begin_targets(ground.field, start, start, work.grown)
+            targets = begin_targets(heightfield_pair.field, start, start, work.grown)
             while targets.number >= 0:
-                count = vertex_on_triangle(view, ground, face, k, start, targets.number, rows, count)
-                targets = next_target(ground.field, targets)
+                count = vertex_on_triangle(view, heightfield_pair, face, k, start, targets.number, rows, count)
+                targets = next_target(heightfield_pair.field, targets)
         if ((work.asks >> (EDGE_OWNED + k)) & 1) == 1:
-            targets = begin_targets(ground.field, start, end, work.grown)
+            targets = begin_targets(heightfield_pair.field, start, end, work.grown)
             while targets.number >= 0:
-                met = meet_triangle(view, ground, face, work, targets.number, k, rows, count)
+                met = meet_triangle(view, heightfield_pair, face, work, targets.number, k, rows, count)
                 count = int(met[0])
                 if met[1] <= Real(1.0):
                     work.through[k] = work.through[k] + 1
                     if met[1] >= Real(0.0):
                         work.enters[k] = wp.min(work.enters[k], met[1])
-                targets = next_target(ground.field, targets)
-    return chords_of(view, ground, face, work, rows, count)
+                targets = next_target(heightfield_pair.field, targets)
+    return chords_of(view, heightfield_pair, face, work, rows, count)
 
 
 @wp.func(inline=False)
@@ -212,11 +214,13 @@ def meet_surface(view: View, meshes: Meshes, face: int, work: Work, rows: Contac
 
 
 @wp.func(inline=False)
-def meet_surface(view: View, ground: Ground, face: int, work: Work, rows: ContactRows, count: int) -> int:
+def meet_surface(
+    view: View, heightfield_pair: HeightfieldPair, face: int, work: Work, rows: ContactRows, count: int
+) -> int:
     """The same."""
     if view.other < 0:
-        return meet_field(view, ground, face, work, rows, count)
-    return meet_mesh(view, ground, face, work, rows, count)
+        return meet_field(view, heightfield_pair, face, work, rows, count)
+    return meet_mesh(view, heightfield_pair, face, work, rows, count)
 
 
 @wp.func
@@ -228,7 +232,7 @@ def contacts_of_triangle(view: View, meshes: Any, face: int, rows: ContactRows) 
     work.q = wp.transform_point(view.pose, corner_on(meshes, view.own, face, 1))
     work.r = wp.transform_point(view.pose, corner_on(meshes, view.own, face, 2))
     work.enters = Vec3(Real(2.0), Real(2.0), Real(2.0))
-    work.grown = wp.max(view.reach, Real(0.0)) + view.touch
+    work.grown = wp.max(view.max_separation, Real(0.0)) + view.touch
     work.low = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
     work.high = -work.low
     count = int(0)
@@ -260,15 +264,15 @@ def view_of_pair(rows: ShapeRows, meshes: Meshes, query: Query, is_a: bool) -> V
     size = wp.max(extent[0], wp.max(extent[1], extent[2]))
     mesh_a = rows.mesh[query.row_a]
     mesh_b = rows.mesh[query.row_b]
-    return view_of(meshes, mesh_a, mesh_b, query.pose_b_to_a, query.reach, size, is_a)
+    return view_of(meshes, mesh_a, mesh_b, query.pose_b_to_a, query.max_separation, size, is_a)
 
 
 @wp.func(inline=True)
-def contacts_of_piece(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
+def contacts_of_sub_pair(rows: ShapeRows, meshes: Meshes, query: Query, number: int, out: ContactRows) -> int:
     """Contacts of a piece, see `pieces.triangles_of_both`."""
     count = int(1)
     if number == SPARE_ROWS:
-        count = spare_rows(out, wp.static(CAPACITY), LAST_RESORT * RANK)
+        count = spare_rows(out, wp.static(CAPACITY), FALLBACK * RANK)
     else:
         is_a = number >= 0
         view = view_of_pair(rows, meshes, query, is_a)
@@ -310,18 +314,18 @@ def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: PairRows) -
     return measure_meshes(meshes, pair, out)
 
 
-MESHES = PieceKind(
+MESHES = SubPairKernels(
     "meshes",
     "measured_meshes",
     search_kernel(Meshes, triangles_of_both),
-    join_surfaces,
+    merge_surfaces,
     parts_on_cuda=32,
     others=(measure_grid,),
     overlap=overlap_kernel(Meshes, measure_pair),
 )
-ROOM = Room("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_piece), may_be_inexact=True, kind=MESHES)
+COLLIDER = Collider("mesh_mesh", 0, counted_kernel(Meshes, contacts_of_sub_pair), may_be_inexact=True, kind=MESHES)
 
 
-def room_of(type_a: ShapeType) -> Room:
+def collider_for(type_a: ShapeType) -> Collider:
     """The one room of two meshes, whose contacts are counted."""
-    return ROOM
+    return COLLIDER

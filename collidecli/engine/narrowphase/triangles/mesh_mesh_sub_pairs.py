@@ -8,7 +8,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrowphase.sub_pairs import PieceList, note_piece
+from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_of_shape, meets
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import TOUCHES
 from collidecli.engine.pair_query import Query
@@ -46,19 +46,19 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Side:
         own = query.row_a
         other = query.row_b
         side.pose = wp.transform_inverse(query.pose_b_to_a)
-    reach = wp.max(query.reach, Real(0.0))
-    side.near = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), reach)
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    side.near = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), max_separation)
     head = rows.mesh[own] * wp.static(HEADER)
     side.near.first = meshes.header[head + 3]
     side.near.end = meshes.header[head + 4]
     side.other = rows.mesh[other]
     extent = wp.max(rows.size[own], rows.size[other])
-    side.grown = reach + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    side.grown = max_separation + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
     return side
 
 
 @wp.func(inline=False)
-def is_out_of_reach(side: Side, meshes: Meshes, node: int) -> bool:
+def is_beyond_max_separation(side: Side, meshes: Meshes, node: int) -> bool:
     """Whether all of a box of own's tree is known to be out of reach of the other's surface, and outside."""
     lower = meshes.lower[node]
     upper = meshes.upper[node]
@@ -74,7 +74,7 @@ def has_work(bits: int) -> bool:
 
 
 @wp.func(inline=True)
-def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
+def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
     """Notes the triangles with work in a share of both trees: those of a; ~ those of b. In the order of the trees."""
     found = int(0)
     for turn in range(2):
@@ -84,13 +84,13 @@ def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, 
         node = side.near.first + share * part
         stop = wp.min(side.near.end, node + share)
         while node < stop:
-            if not meets(side.near, meshes, node) or is_out_of_reach(side, meshes, node):
+            if not meets(side.near, meshes, node) or is_beyond_max_separation(side, meshes, node):
                 node = meshes.skip[node]
                 continue
             face = meshes.leaf[node]
             if face >= 0 and has_work(meshes.owned[face]):
-                found = note_piece(out, found, wp.where(turn == 0, face, ~face))
+                found = append_sub_pair(out, found, wp.where(turn == 0, face, ~face))
             node += 1
     if part == 0 and (found > 0 or parts > 1):
-        found = note_piece(out, found, SPARE_ROWS)
+        found = append_sub_pair(out, found, SPARE_ROWS)
     return found

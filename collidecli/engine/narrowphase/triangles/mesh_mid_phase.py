@@ -10,7 +10,7 @@ from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_plac
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
-from collidecli.engine.narrowphase.sub_pairs import PieceList, has_all, note_piece
+from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
 from collidecli.engine.pair_query import Query
 
 
@@ -30,10 +30,10 @@ class Near:
 
 
 @wp.func
-def box_of_shape(shape_type: int, size: Vec3, pose: Pose, reach: Real) -> Near:
+def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) -> Near:
     """What a shape can reach, of a pose in the mesh's frame; the mesh's boxes are left open."""
     near = Near()
-    box = bounding_box(shape_type, size, pose, reach)
+    box = bounding_box(shape_type, size, pose, max_separation)
     # Grown by more than the rounding of the pose.
     position = wp.abs(wp.transform_get_translation(pose))
     slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
@@ -41,7 +41,7 @@ def box_of_shape(shape_type: int, size: Vec3, pose: Pose, reach: Real) -> Near:
     near.upper = box.upper + Vec3(slack, slack, slack)
     if shape_type == PLANE:
         near.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
-        near.height = wp.dot(near.normal, wp.transform_get_translation(pose)) + reach + slack
+        near.height = wp.dot(near.normal, wp.transform_get_translation(pose)) + max_separation + slack
     return near
 
 
@@ -49,8 +49,8 @@ def box_of_shape(shape_type: int, size: Vec3, pose: Pose, reach: Real) -> Near:
 def near_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Near:
     """What the shape of a pair can reach, and the boxes of its mesh."""
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
-    reach = wp.max(query.reach, Real(0.0))
-    near = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, reach)
+    max_separation = wp.max(query.max_separation, Real(0.0))
+    near = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
     head = rows.mesh[query.row_b] * wp.static(HEADER)
     near.first = meshes.header[head + 3]
     near.end = meshes.header[head + 4]
@@ -70,7 +70,7 @@ def meets(near: Near, meshes: Meshes, node: int) -> bool:
 
 
 @wp.func(inline=False)
-def way_out(meshes: Meshes, mesh: int, origin: Vec3) -> int:
+def exit_place(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     """The triangle nearest to the origin of a shape that is inside a closed mesh; else -1."""
     if meshes.header[mesh * wp.static(HEADER) + 6] == 0:
         return -1
@@ -84,21 +84,21 @@ def way_out(meshes: Meshes, mesh: int, origin: Vec3) -> int:
 
 
 @wp.func(inline=True)
-def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: PieceList) -> int:
-    """Notes the triangles that a shape may meet, in the order of the tree, in one part; then ~ that of `way_out`."""
+def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """Notes the triangles that a shape may meet, in the order of the tree, in one part; then ~ that of `exit_place`."""
     near = near_of(rows, meshes, query)
     found = int(0)
     node = near.first
     while node < near.end:
         if meets(near, meshes, node):
             if meshes.leaf[node] >= 0:
-                found = note_piece(out, found, meshes.leaf[node])
+                found = append_sub_pair(out, found, meshes.leaf[node])
             node += 1
         else:
             node = meshes.skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, found):
         origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
-        face = way_out(meshes, rows.mesh[query.row_b], origin)
+        face = exit_place(meshes, rows.mesh[query.row_b], origin)
         if face >= 0:
-            found = note_piece(out, found, ~face)
+            found = append_sub_pair(out, found, ~face)
     return found

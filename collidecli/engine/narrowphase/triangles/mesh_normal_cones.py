@@ -17,8 +17,11 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.feature import AT_BORDER
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_nearer_on_field
-from collidecli.engine.narrowphase.triangles.heightfield_normal_cones import spot_of_field_edge, spot_of_field_vertex
-from collidecli.engine.narrowphase.triangles.normal_cone import RISE, Spot
+from collidecli.engine.narrowphase.triangles.heightfield_normal_cones import (
+    normal_cone_of_field_edge,
+    normal_cone_of_field_vertex,
+)
+from collidecli.engine.narrowphase.triangles.normal_cone import RISE, NormalCone
 
 # Each question has an answer for each kind of surface: Warp picks by the type of the first argument.
 # ruff: noqa: F811
@@ -57,34 +60,34 @@ def vertex_takes(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
 
 
 @wp.func
-def spot_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """Whether a unit direction belongs to the inside of side k of a triangle."""
-    spot = Spot()
-    spot.outward = meshes.edge_normal[meshes.side[3 * shape.number + k]]
-    spot.belongs = wp.where(edge_takes(meshes, shape.number, k, direction), 1, 0)
-    return spot
+    normal_cone = NormalCone()
+    normal_cone.outward = meshes.edge_normal[meshes.side[3 * shape.number + k]]
+    normal_cone.belongs = wp.where(edge_takes(meshes, shape.number, k, direction), 1, 0)
+    return normal_cone
 
 
 @wp.func
-def spot_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """The same on a heightfield."""
-    return spot_of_field_edge(field, shape, k, direction)
+    return normal_cone_of_field_edge(field, shape, k, direction)
 
 
 @wp.func
-def spot_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """Whether a unit direction belongs to corner k of a triangle."""
-    spot = Spot()
+    normal_cone = NormalCone()
     vertex = meshes.corner[3 * shape.number + k]
-    spot.outward = meshes.vertex_normal[vertex]
-    spot.belongs = wp.where(vertex_takes(meshes, vertex, direction), 1, 0)
-    return spot
+    normal_cone.outward = meshes.vertex_normal[vertex]
+    normal_cone.belongs = wp.where(vertex_takes(meshes, vertex, direction), 1, 0)
+    return normal_cone
 
 
 @wp.func
-def spot_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> Spot:
+def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
     """The same on a heightfield."""
-    return spot_of_field_vertex(field, shape, k, direction)
+    return normal_cone_of_field_vertex(field, shape, k, direction)
 
 
 @wp.func
@@ -115,13 +118,13 @@ def has_nearer(field: Field, mesh: int, point: Vec3, distance: Real, outward: Ve
 
 
 @wp.func
-def spot_at(meshes: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> Spot:
+def normal_cone_at(meshes: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> NormalCone:
     """Whether a unit direction belongs to a point of a triangle, both in the mesh's frame."""
-    spot = Spot()
+    normal_cone = NormalCone()
     if wp.length(wp.cross(shape.normal, direction)) < RISE:
-        spot.belongs = 1
-        spot.outward = shape.normal
-        return spot
+        normal_cone.belongs = 1
+        normal_cone.outward = shape.normal
+        return normal_cone
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     corner = int(-1)
     side = int(0)
@@ -134,5 +137,5 @@ def spot_at(meshes: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> 
             least = square
             side = k
     if corner >= 0:
-        return spot_of_vertex(meshes, shape, corner, direction)
-    return spot_of_edge(meshes, shape, side, direction)
+        return normal_cone_of_vertex(meshes, shape, corner, direction)
+    return normal_cone_of_edge(meshes, shape, side, direction)

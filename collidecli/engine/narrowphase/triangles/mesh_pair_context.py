@@ -7,17 +7,17 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, StagedContact
+from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground, depth_in_field, way_out
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, depth_in_field, exit_place
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
-from collidecli.engine.narrowphase.triangles.triangle_queries import feature_on, looks_toward, origin_on, outward_on
+from collidecli.engine.narrowphase.triangles.triangle_queries import feature_on, is_front_facing, origin_on, outward_on
 
 # ruff: noqa: F811
 
@@ -37,7 +37,7 @@ class View:
     other: int
     pose: Pose
     origin: Vec3
-    reach: Real
+    max_separation: Real
     is_a: int
     pose_other_to_a: Pose
     own_front: int
@@ -48,10 +48,12 @@ class View:
 
 
 @wp.func
-def view_of(meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, reach: Real, size: Real, is_a: bool) -> View:
+def view_of(
+    meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, max_separation: Real, size: Real, is_a: bool
+) -> View:
     """How b sees a, or where not `is_a` how a sees b. size: of the larger mesh [m]."""
     view = View()
-    view.reach = reach
+    view.max_separation = max_separation
     view.touch = TOUCHES * size
     if is_a:
         view.is_a = 1
@@ -91,7 +93,7 @@ def put(
     """
     if rows.first + count >= rows.end:
         return count + 1
-    contact = StagedContact()
+    contact = ContactRecord()
     contact.separation = separation
     contact.kind = kind
     if view.is_a == 1:
@@ -111,13 +113,13 @@ def put(
 
 
 @wp.func(inline=False)
-def put_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
+def emit_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
     """Writes an end of an edge of own that goes through other, or counts it; returns how many there are then."""
     if rows.first + count >= rows.end:
         return count + 1
-    contact = StagedContact()
+    contact = ContactRecord()
     contact.separation = Real(wp.inf)
-    contact.kind = LAST_RESORT * RANK
+    contact.kind = FALLBACK * RANK
     contact.point = on_own
     contact.role = CROSSING_B
     contact.feature_b = feature_own
@@ -140,7 +142,7 @@ def faces(view: View, meshes: Any, face: int, part: int, way: Vec3) -> bool:
     """Whether a place of own's surface looks along a direction; all of a surface without a front does."""
     if view.own_front == 0:
         return True
-    return looks_toward(outward_on(meshes, view.own, face, part), own_direction(view, way))
+    return is_front_facing(outward_on(meshes, view.own, face, part), own_direction(view, way))
 
 
 @wp.func
@@ -172,11 +174,11 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
 
 
 @wp.func
-def depth_inside(ground: Ground, mesh: int, point: Vec3, touch: Real) -> Real:
+def depth_inside(heightfield_pair: HeightfieldPair, mesh: int, point: Vec3, touch: Real) -> Real:
     """The same."""
     if mesh < 0:
-        return depth_in_field(ground, point, touch)
-    return depth_inside(ground.meshes, mesh, point, touch)
+        return depth_in_field(heightfield_pair, point, touch)
+    return depth_inside(heightfield_pair.meshes, mesh, point, touch)
 
 
 @wp.func
@@ -221,18 +223,18 @@ def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
 
 
 @wp.func
-def behind_field(view: View, ground: Ground, point: Vec3) -> Behind:
+def behind_field(view: View, heightfield_pair: HeightfieldPair, point: Vec3) -> Behind:
     """Of a point in the heightfield's frame."""
     result = Behind()
-    if not is_inside(ground.field, point):
+    if not is_inside(heightfield_pair.field, point):
         return result
-    place = way_out(ground, point)
+    place = exit_place(heightfield_pair, point)
     result.depth = wp.sqrt(place.square)
     if result.depth <= view.touch:
         return result
     result.found = 1
     result.way = (point - place.point) / result.depth
-    result.feature = feature_on(ground, view.other, place.face, place.part)
+    result.feature = feature_on(heightfield_pair, view.other, place.face, place.part)
     return result
 
 
@@ -243,8 +245,8 @@ def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
 
 
 @wp.func(inline=False)
-def behind_of(view: View, ground: Ground, point: Vec3) -> Behind:
+def behind_of(view: View, heightfield_pair: HeightfieldPair, point: Vec3) -> Behind:
     """The same."""
     if view.other < 0:
-        return behind_field(view, ground, point)
-    return behind_mesh(view, ground.meshes, point)
+        return behind_field(view, heightfield_pair, point)
+    return behind_mesh(view, heightfield_pair.meshes, point)

@@ -4,18 +4,20 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Staging, stage
+from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, outward_at, place_on_triangle
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.features import feature_at
-from collidecli.engine.narrowphase.triangles.convex_triangle import BURIED
+from collidecli.engine.narrowphase.triangles.convex_triangle import ORIGIN_INSIDE
 
 
 @wp.func(inline=False)
-def contact_buried(a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: Staging, row: int) -> int:
+def contact_origin_inside(
+    a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
+) -> int:
     """From the shape's origin to the nearest point of the surface, until all of it is in front of the plane there.
 
     face: of the nearest point. Returns 1, the contacts written: it counts where it is deeper than all others of the
@@ -32,5 +34,5 @@ def contact_buried(a: Any, meshes: Meshes, mesh: int, face: int, pose_b_to_a: Po
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, place.point) - point, normal)
     code = feature_of_place(meshes, mesh, face, place.part)
-    stage(out, row, point, normal, separation, feature_at(a, point, normal), code, BURIED * RANK)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, ORIGIN_INSIDE * RANK)
     return 1

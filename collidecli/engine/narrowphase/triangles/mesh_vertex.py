@@ -9,7 +9,7 @@ from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
     View,
     behind_of,
@@ -22,12 +22,12 @@ from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 from collidecli.engine.narrowphase.triangles.triangle_queries import (
     corner_on,
     feature_on,
+    is_front_facing,
     is_owned,
-    looks_toward,
     normal_on,
     outward_on,
     place_on,
-    rank_on,
+    priority_on,
     takes_on_corner,
     takes_on_place,
 )
@@ -75,7 +75,7 @@ def vertex_on_triangle(
     that belongs to both places, or that is the triangle's normal. Returns the count of contacts then.
     """
     place = place_on(meshes, view.other, target, point)
-    if place.square >= view.reach * view.reach:
+    if place.square >= view.max_separation * view.max_separation:
         return count
     part = part_snapped(meshes, view.other, target, place.part, place.point, view.touch)
     if part < FACE_PLACE:
@@ -93,7 +93,7 @@ def vertex_on_triangle(
             is_level = wp.length(wp.cross(way, normal)) < RISE
             if not takes_on_place(meshes, view.other, target, part, -way):
                 return count
-            if view.other_front == 1 and not looks_toward(outward_on(meshes, view.other, target, part), -way):
+            if view.other_front == 1 and not is_front_facing(outward_on(meshes, view.other, target, part), -way):
                 return count
         elif view.other_front == 1 and wp.length_sq(outward_on(meshes, view.other, target, part)) > Real(0.0):
             way = -wp.normalize(outward_on(meshes, view.other, target, part))
@@ -106,12 +106,12 @@ def vertex_on_triangle(
         code = feature_on(meshes, view.own, face, k)
         code_other = feature_on(meshes, view.other, target, part)
         separation = wp.dot(place.point - point, way)
-        return put(view, rows, count, point, way, separation, code, code_other, LAST_RESORT * RANK, 0)
+        return put(view, rows, count, point, way, separation, code, code_other, FALLBACK * RANK, 0)
     if not is_level and not takes_on_corner(meshes, view.own, face, k, own_direction(view, way)):
         return count
     code = feature_on(meshes, view.own, face, k)
     code_other = feature_on(meshes, view.other, target, part)
-    kind = rank_on(meshes, view.own, face) + rank_on(meshes, view.other, target)
+    kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
     return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, kind, 0)
 
 
@@ -121,6 +121,6 @@ def vertex_behind(view: View, meshes: Any, face: int, k: int, point: Vec3, rows:
     behind = behind_of(view, meshes, point)
     if behind.found == 0:
         return wp.vec2i(count, 0)
-    kind = wp.where(faces(view, meshes, face, k, behind.way), rank_on(meshes, view.own, face), LAST_RESORT * RANK)
+    kind = wp.where(faces(view, meshes, face, k, behind.way), priority_on(meshes, view.own, face), FALLBACK * RANK)
     code = feature_on(meshes, view.own, face, k)
     return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, kind, 1), 1)

@@ -9,7 +9,7 @@ RISE = wp.constant(Real(1.0e-5))
 
 
 @wp.struct
-class Spot:
+class NormalCone:
     """belongs: 1 where the direction does. outward: a vector on the surface's outer side there, not unit."""
 
     belongs: int

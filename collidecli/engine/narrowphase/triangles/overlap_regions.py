@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import crossing_segment, overlap_of_projections
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
 from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.surface_pair import (
@@ -129,16 +129,22 @@ def crossings_in_box(
 
 @wp.func(inline=False)
 def crossings_in_box(
-    ground: Ground, pair: SurfacePair, face_a: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: int
+    heightfield_pair: HeightfieldPair,
+    pair: SurfacePair,
+    face_a: int,
+    low: Vec3,
+    high: Vec3,
+    regions: wp.array[OverlapRegion],
+    before: int,
 ) -> int:
     """The same where b is a heightfield."""
     count = before
     half = Real(0.5) * (high - low)
     middle = low + half
-    targets = begin_targets(ground.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
+    targets = begin_targets(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
     while targets.number >= 0:
-        count = add_crossing(ground, pair, face_a, targets.number, regions, count)
-        targets = next_target(ground.field, targets)
+        count = add_crossing(heightfield_pair, pair, face_a, targets.number, regions, count)
+        targets = next_target(heightfield_pair.field, targets)
     return count
 
 

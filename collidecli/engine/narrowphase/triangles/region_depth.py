@@ -19,7 +19,7 @@ from collidecli.engine.contact_buffer import (
     INNER_B,
     OF_REGION,
     SPARE,
-    StagedContact,
+    ContactRecord,
 )
 from collidecli.engine.geometry.mesh_nearest import FACE_PLACE
 from collidecli.engine.geometry.meshes import HEADER, Meshes
@@ -27,7 +27,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import closest_points
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import PairRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
 from collidecli.engine.narrowphase.triangles.direction_search import Search, is_measured, is_of_region, search_all
 from collidecli.engine.narrowphase.triangles.mesh_edge import chord_of
 from collidecli.engine.narrowphase.triangles.overlap_regions import CAPACITY, add_crossings, add_region
@@ -51,7 +51,7 @@ INNER_BALL = wp.constant(Real(1.1))
 
 
 @wp.func(inline=False)
-def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> StagedContact:
+def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> ContactRecord:
     """The contact of a region: its translation, at the points that touch last."""
     triangles = triangles_of_pair(surfaces, pair, best.exit.face_a, best.exit.face_b)
     moved = best.exit.translation * best.direction
@@ -59,7 +59,7 @@ def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> StagedCont
     triangles.b += moved
     triangles.c += moved
     points = closest_points(triangles)
-    contact = StagedContact()
+    contact = ContactRecord()
     contact.point = points.fixed
     contact.normal = best.direction
     contact.separation = -best.exit.translation
@@ -71,8 +71,8 @@ def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> StagedCont
 
 @wp.func(inline=False)
 def measured_crossing(
-    surfaces: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: StagedContact
-) -> StagedContact:
+    surfaces: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: ContactRecord
+) -> ContactRecord:
     """The contact of an end of an edge that crosses an open surface: where it comes out along the region's direction.
 
     Its separation stays infinite where the end is not behind the surface by as much as the translation, or leaves
@@ -110,7 +110,7 @@ def measured_crossing(
 
 
 @wp.func
-def put_spare(rows: PairRows, contact: StagedContact):
+def emit_spare(rows: PairRows, contact: ContactRecord):
     """Writes a contact into the first spare row; there is one for each region."""
     for i in range(rows.first, rows.end):
         if rows.contact[i].role == SPARE:
@@ -197,9 +197,9 @@ def measure_region(
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
             if is_deeper or (stays < 0 and along <= Real(0.0)):
                 rows.contact[i].separation = Real(wp.inf)
-                rows.contact[i].kind = LAST_RESORT * RANK
+                rows.contact[i].kind = FALLBACK * RANK
     if stays < 0:
-        put_spare(rows, region_contact(surfaces, pair, best))
+        emit_spare(rows, region_contact(surfaces, pair, best))
     else:
         rows.contact[stays].kind = rows.contact[stays].kind % RANK
         rows.contact[stays].role = OF_REGION
@@ -207,7 +207,7 @@ def measure_region(
 
 
 @wp.func
-def exchanged(contact: StagedContact, pose_b_to_a: Pose) -> StagedContact:
+def exchanged(contact: ContactRecord, pose_b_to_a: Pose) -> ContactRecord:
     """A contact of a and b as one of b and a, in b's frame."""
     result = contact
     into_b = wp.transform_inverse(pose_b_to_a)

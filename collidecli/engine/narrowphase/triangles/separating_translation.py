@@ -16,7 +16,7 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import Segment, crossing_segment, sweep_interval
 from collidecli.engine.narrowphase.triangles.containment import engulfed_exit, inner_exit
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
 from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 
@@ -152,7 +152,7 @@ def exits_in_box(
 
 @wp.func(inline=False)
 def exits_in_box(
-    ground: Ground,
+    heightfield_pair: HeightfieldPair,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -169,10 +169,12 @@ def exits_in_box(
     half = Real(0.5) * (high - low)
     middle = low + half
     grown = wp.max(half[0], wp.max(half[1], half[2]))
-    targets = begin_targets(ground.field, middle, middle, grown)
+    targets = begin_targets(heightfield_pair.field, middle, middle, grown)
     while targets.number >= 0 and (latest.found == 0 or latest.translation < limit):
-        latest = later_exit(ground, pair, regions, own, direction, translation, face_a, targets.number, latest)
-        targets = next_target(ground.field, targets)
+        latest = later_exit(
+            heightfield_pair, pair, regions, own, direction, translation, face_a, targets.number, latest
+        )
+        targets = next_target(heightfield_pair.field, targets)
     return latest
 
 

@@ -6,7 +6,7 @@ from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import Place, is_inside_mesh
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import outward_of_face
 from collidecli.engine.narrowphase.triangles.triangle_queries import clear_of, nearest_on
@@ -21,11 +21,11 @@ def surface_clearance(meshes: Meshes, surface: int, point: Vec3) -> Real:
 
 
 @wp.func
-def surface_clearance(ground: Ground, surface: int, point: Vec3) -> Real:
+def surface_clearance(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Real:
     """The same; of a heightfield by its box."""
     if surface < 0:
-        return clear_of(ground, surface, point)
-    return clearance_at(ground.meshes, surface, point).empty
+        return clear_of(heightfield_pair, surface, point)
+    return clearance_at(heightfield_pair.meshes, surface, point).empty
 
 
 @wp.func(inline=False)
@@ -35,15 +35,15 @@ def is_within(meshes: Meshes, surface: int, point: Vec3) -> bool:
 
 
 @wp.func
-def is_within(ground: Ground, surface: int, point: Vec3) -> bool:
+def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> bool:
     """The same; of a heightfield, below its base as well where that lets nothing out."""
     if surface >= 0:
-        return is_within(ground.meshes, surface, point)
-    field = ground.field
+        return is_within(heightfield_pair.meshes, surface, point)
+    field = heightfield_pair.field
     if is_inside(field, point):
         return True
     over_base = wp.abs(point[0]) < field.half_x and wp.abs(point[1]) < field.half_y
-    return ground.beneath == 0 and over_base and point[2] <= field.bottom
+    return heightfield_pair.beneath == 0 and over_base and point[2] <= field.bottom
 
 
 @wp.func
@@ -53,12 +53,12 @@ def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: Place) -> boo
 
 
 @wp.func
-def is_within_by(ground: Ground, surface: int, point: Vec3, place: Place) -> bool:
+def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: Place) -> bool:
     """The same; of a heightfield, whose nearest place lets a point inside out."""
     if surface < 0:
-        outward = outward_of_face(ground.field, place.face, place.part)
+        outward = outward_of_face(heightfield_pair.field, place.face, place.part)
         return wp.dot(point - place.point, outward) < Real(0.0)
-    return is_inside_mesh(ground.meshes, surface, point, place)
+    return is_inside_mesh(heightfield_pair.meshes, surface, point, place)
 
 
 @wp.func
@@ -68,6 +68,6 @@ def nearest_square(meshes: Meshes, surface: int, point: Vec3) -> Real:
 
 
 @wp.func
-def nearest_square(ground: Ground, surface: int, point: Vec3) -> Real:
+def nearest_square(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Real:
     """The same; of a heightfield from the way out of a point inside it, and 0 outside."""
-    return nearest_on(ground, surface, point).square
+    return nearest_on(heightfield_pair, surface, point).square

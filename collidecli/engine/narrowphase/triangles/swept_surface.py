@@ -35,7 +35,7 @@ class FieldSurface:
     field: Field
     closed: int
     beneath: int
-    reach: Real
+    max_separation: Real
 
 
 @wp.func
@@ -152,9 +152,9 @@ def lengthened(surface: FieldSurface, corner: Vec3) -> Vec3:
     result = corner
     is_low = corner[2] <= surface.field.bottom
     if surface.beneath == 0 and is_low:
-        result[2] = corner[2] - surface.reach
+        result[2] = corner[2] - surface.max_separation
     elif surface.beneath == 1 and not is_low:
-        result[2] = corner[2] + surface.reach
+        result[2] = corner[2] + surface.max_separation
     return result
 
 

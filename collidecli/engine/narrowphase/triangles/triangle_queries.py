@@ -1,7 +1,7 @@
 """What is asked of a surface of a pair: of a mesh, by its number in `Meshes`; of the one heightfield, by any below 0.
 
-Each question has an answer for `Meshes` alone, which two meshes take, and one for `Ground`: Warp picks by the type
-of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in `Place`.
+Each function has an overload for `Meshes` alone, for two meshes, and one for `HeightfieldPair`; Warp picks by the
+type of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in `Place`.
 """
 
 from typing import Any
@@ -23,8 +23,8 @@ from collidecli.engine.geometry.mesh_nearest import (
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
-from collidecli.engine.narrowphase.triangles.convex_triangle import LAST_RESORT
-from collidecli.engine.narrowphase.triangles.heightfield_interior import Ground, lets_out, way_out
+from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, exit_place, is_exit
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     bits_of_face,
@@ -51,11 +51,11 @@ def corner_on(meshes: Meshes, surface: int, face: int, k: int) -> Vec3:
 
 
 @wp.func
-def corner_on(ground: Ground, surface: int, face: int, k: int) -> Vec3:
+def corner_on(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int) -> Vec3:
     """The same."""
     if surface < 0:
-        return face_corner(ground.field, face, k)
-    return mesh_corner(ground.meshes, face, k)
+        return face_corner(heightfield_pair.field, face, k)
+    return mesh_corner(heightfield_pair.meshes, face, k)
 
 
 @wp.func
@@ -65,11 +65,11 @@ def normal_on(meshes: Meshes, surface: int, face: int) -> Vec3:
 
 
 @wp.func
-def normal_on(ground: Ground, surface: int, face: int) -> Vec3:
+def normal_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> Vec3:
     """The same."""
     if surface < 0:
-        return face_normal(ground.field, face)
-    return ground.meshes.face_normal[face]
+        return face_normal(heightfield_pair.field, face)
+    return heightfield_pair.meshes.face_normal[face]
 
 
 @wp.func
@@ -79,11 +79,11 @@ def own_bits(meshes: Meshes, surface: int, face: int) -> int:
 
 
 @wp.func
-def own_bits(ground: Ground, surface: int, face: int) -> int:
+def own_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
     """The same."""
     if surface < 0:
-        return bits_of_face(ground.field, face, True)
-    return ground.meshes.owned[face]
+        return bits_of_face(heightfield_pair.field, face, True)
+    return heightfield_pair.meshes.owned[face]
 
 
 @wp.func
@@ -93,11 +93,11 @@ def other_bits(meshes: Meshes, surface: int, face: int) -> int:
 
 
 @wp.func
-def other_bits(ground: Ground, surface: int, face: int) -> int:
+def other_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
     """The same."""
     if surface < 0:
-        return bits_of_face(ground.field, face, False)
-    return ground.meshes.owned[face]
+        return bits_of_face(heightfield_pair.field, face, False)
+    return heightfield_pair.meshes.owned[face]
 
 
 @wp.func
@@ -107,11 +107,11 @@ def is_owned(meshes: Meshes, surface: int, face: int, part: int) -> bool:
 
 
 @wp.func
-def is_owned(ground: Ground, surface: int, face: int, part: int) -> bool:
+def is_owned(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> bool:
     """The same."""
     if surface < 0:
-        return ((owned_of_face(ground.field, face) >> part) & 1) == 1
-    return ((ground.meshes.owned[face] >> part) & 1) == 1
+        return ((owned_of_face(heightfield_pair.field, face) >> part) & 1) == 1
+    return ((heightfield_pair.meshes.owned[face] >> part) & 1) == 1
 
 
 @wp.func
@@ -121,15 +121,15 @@ def outward_on(meshes: Meshes, surface: int, face: int, part: int) -> Vec3:
 
 
 @wp.func
-def outward_on(ground: Ground, surface: int, face: int, part: int) -> Vec3:
+def outward_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> Vec3:
     """The same."""
     if surface < 0:
-        return outward_of_face(ground.field, face, part)
-    return outward_at(ground.meshes, face, part)
+        return outward_of_face(heightfield_pair.field, face, part)
+    return outward_at(heightfield_pair.meshes, face, part)
 
 
 @wp.func
-def looks_toward(outward: Vec3, way: Vec3) -> bool:
+def is_front_facing(outward: Vec3, way: Vec3) -> bool:
     """Whether what has an outward vector faces a direction; what has none, as an edge of a flat sheet, faces all."""
     return wp.dot(outward, way) > Real(0.0) or wp.length_sq(outward) == Real(0.0)
 
@@ -141,11 +141,11 @@ def takes_on_edge(meshes: Meshes, surface: int, face: int, k: int, direction: Ve
 
 
 @wp.func
-def takes_on_edge(ground: Ground, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def takes_on_edge(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """The same."""
     if surface < 0:
-        return edge_of_face_takes(ground.field, face, k, direction)
-    return edge_takes(ground.meshes, face, k, direction)
+        return edge_of_face_takes(heightfield_pair.field, face, k, direction)
+    return edge_takes(heightfield_pair.meshes, face, k, direction)
 
 
 @wp.func
@@ -155,11 +155,11 @@ def takes_on_corner(meshes: Meshes, surface: int, face: int, k: int, direction: 
 
 
 @wp.func
-def takes_on_corner(ground: Ground, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def takes_on_corner(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """The same."""
     if surface < 0:
-        return vertex_of_face_takes(ground.field, face, k, direction)
-    return vertex_takes(ground.meshes, ground.meshes.corner[3 * face + k], direction)
+        return vertex_of_face_takes(heightfield_pair.field, face, k, direction)
+    return vertex_takes(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
 
 
 @wp.func(inline=False)
@@ -177,11 +177,11 @@ def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Place:
 
 
 @wp.func
-def place_on(ground: Ground, surface: int, face: int, point: Vec3) -> Place:
+def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> Place:
     """The same."""
     if surface < 0:
-        return place_on_face(ground.field, face, point)
-    return place_on_triangle(ground.meshes, face, point)
+        return place_on_face(heightfield_pair.field, face, point)
+    return place_on_triangle(heightfield_pair.meshes, face, point)
 
 
 @wp.func
@@ -191,11 +191,11 @@ def feature_on(meshes: Meshes, surface: int, face: int, part: int) -> int:
 
 
 @wp.func
-def feature_on(ground: Ground, surface: int, face: int, part: int) -> int:
+def feature_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> int:
     """The same."""
     if surface < 0:
-        return feature_of_face(ground.field, face, part)
-    return feature_of_place(ground.meshes, surface, face, part)
+        return feature_of_face(heightfield_pair.field, face, part)
+    return feature_of_place(heightfield_pair.meshes, surface, face, part)
 
 
 @wp.func
@@ -205,11 +205,11 @@ def is_gone_through(meshes: Meshes, surface: int, face: int, start: Vec3, end: V
 
 
 @wp.func
-def is_gone_through(ground: Ground, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+def is_gone_through(heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
     """The same."""
     if surface < 0:
-        return goes_through_face(ground.field, face, start, end)
-    return goes_through(ground.meshes, face, start, end)
+        return goes_through_face(heightfield_pair.field, face, start, end)
+    return goes_through(heightfield_pair.meshes, face, start, end)
 
 
 @wp.func
@@ -219,14 +219,16 @@ def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> Place:
 
 
 @wp.func
-def nearest_on(ground: Ground, surface: int, point: Vec3) -> Place:
+def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Place:
     """The same."""
     place = Place()
     place.face = -1
     if surface >= 0:
-        place = nearest_place_within(ground.meshes, surface, point, clearance_at(ground.meshes, surface, point).square)
-    elif is_inside(ground.field, point):
-        place = way_out(ground, point)
+        place = nearest_place_within(
+            heightfield_pair.meshes, surface, point, clearance_at(heightfield_pair.meshes, surface, point).square
+        )
+    elif is_inside(heightfield_pair.field, point):
+        place = exit_place(heightfield_pair, point)
     return place
 
 
@@ -237,13 +239,13 @@ def clear_of(meshes: Meshes, surface: int, point: Vec3) -> Real:
 
 
 @wp.func
-def clear_of(ground: Ground, surface: int, point: Vec3) -> Real:
+def clear_of(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Real:
     """The same; of a heightfield, whose frame is in the middle of its box, by that box."""
     if surface < 0:
-        field = ground.field
+        field = heightfield_pair.field
         beside = wp.max(wp.abs(point[0]) - field.half_x, wp.abs(point[1]) - field.half_y)
         return wp.max(beside, wp.abs(point[2]) + field.bottom)
-    return clearance_at(ground.meshes, surface, point).free
+    return clearance_at(heightfield_pair.meshes, surface, point).free
 
 
 @wp.func
@@ -253,23 +255,23 @@ def mesh_arrays(meshes: Meshes) -> Meshes:
 
 
 @wp.func
-def mesh_arrays(ground: Ground) -> Meshes:
+def mesh_arrays(heightfield_pair: HeightfieldPair) -> Meshes:
     """The same."""
-    return ground.meshes
+    return heightfield_pair.meshes
 
 
 @wp.func
-def rank_on(meshes: Meshes, surface: int, face: int) -> int:
+def priority_on(meshes: Meshes, surface: int, face: int) -> int:
     """What is added to the kind of a contact that a triangle has part in."""
     return 0
 
 
 @wp.func
-def rank_on(ground: Ground, surface: int, face: int) -> int:
+def priority_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
     """The same: where it lets nothing out it counts where nothing of the pair is nearer."""
     if surface < 0:
-        if not lets_out(ground, face):
-            return LAST_RESORT * RANK
+        if not is_exit(heightfield_pair, face):
+            return FALLBACK * RANK
     return 0
 
 
@@ -283,11 +285,11 @@ def origin_on(meshes: Meshes, surface: int, origin: Vec3, pose: Pose, point: Vec
 
 
 @wp.func
-def origin_on(ground: Ground, surface: int, origin: Vec3, pose: Pose, point: Vec3) -> Vec3:
+def origin_on(heightfield_pair: HeightfieldPair, surface: int, origin: Vec3, pose: Pose, point: Vec3) -> Vec3:
     """The same."""
     if surface < 0:
         below = wp.transform_point(wp.transform_inverse(pose), point)
-        below[2] = wp.min(below[2], ground.field.bottom)
+        below[2] = wp.min(below[2], heightfield_pair.field.bottom)
         return wp.transform_point(pose, below)
     return origin
 
@@ -308,10 +310,10 @@ def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
 
 
 @wp.func
-def tree_of(ground: Ground, mesh: int) -> wp.vec2i:
+def tree_of(heightfield_pair: HeightfieldPair, mesh: int) -> wp.vec2i:
     """The same."""
     head = mesh * wp.static(HEADER)
-    return wp.vec2i(ground.meshes.header[head + 3], ground.meshes.header[head + 4])
+    return wp.vec2i(heightfield_pair.meshes.header[head + 3], heightfield_pair.meshes.header[head + 4])
 
 
 @wp.func
@@ -321,9 +323,9 @@ def lower_of(meshes: Meshes, node: int) -> Vec3:
 
 
 @wp.func
-def lower_of(ground: Ground, node: int) -> Vec3:
+def lower_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
     """The same."""
-    return ground.meshes.lower[node]
+    return heightfield_pair.meshes.lower[node]
 
 
 @wp.func
@@ -333,9 +335,9 @@ def upper_of(meshes: Meshes, node: int) -> Vec3:
 
 
 @wp.func
-def upper_of(ground: Ground, node: int) -> Vec3:
+def upper_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
     """The same."""
-    return ground.meshes.upper[node]
+    return heightfield_pair.meshes.upper[node]
 
 
 @wp.func
@@ -345,9 +347,9 @@ def skip_of(meshes: Meshes, node: int) -> int:
 
 
 @wp.func
-def skip_of(ground: Ground, node: int) -> int:
+def skip_of(heightfield_pair: HeightfieldPair, node: int) -> int:
     """The same."""
-    return ground.meshes.skip[node]
+    return heightfield_pair.meshes.skip[node]
 
 
 @wp.func
@@ -357,6 +359,6 @@ def leaf_of(meshes: Meshes, node: int) -> int:
 
 
 @wp.func
-def leaf_of(ground: Ground, node: int) -> int:
+def leaf_of(heightfield_pair: HeightfieldPair, node: int) -> int:
     """The same."""
-    return ground.meshes.leaf[node]
+    return heightfield_pair.meshes.leaf[node]

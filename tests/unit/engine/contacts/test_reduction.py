@@ -8,8 +8,8 @@ import pytest
 from collidecli.engine.contacts.direction_bins import bin_directions, bin_normals
 from collidecli.errors import InputError
 from collidecli.scene.run_options import ContactOptions
+from tests.support.emitted_contacts import FIELDS, MARGIN, Staged, in_order, led_by_a, reduced
 from tests.support.reduction_oracle import kept_contacts, total_force
-from tests.support.staged_contacts import FIELDS, MARGIN, Staged, in_order, led_by_a, reduced
 
 
 def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> Staged:

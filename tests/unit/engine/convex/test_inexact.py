@@ -22,7 +22,7 @@ and no polytope has vertices enough."""
 CYLINDER = ShapeType.CYLINDER
 
 
-def test_the_room_flags_it_and_still_gives_the_contact():
+def test_the_collider_flags_it_and_still_gives_the_contact():
     assert run_separate(CYLINDER, TINY, CYLINDER, HUGE, ACROSS).exact[0] == 0
     found = run_convex(CYLINDER, TINY, CYLINDER, HUGE, [ACROSS], 1.0)
     count = int(found.count[0])

@@ -59,11 +59,13 @@ def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
     size_a, size_b, pose, distance, normal = sampled(type_a, type_b, name)
     small = min(np.max(size_a), np.max(size_b))
     # Any witness will do where the contract is read from: that of the manifold's own contacts is checked below.
-    for reach in (100 * max(np.max(size_a), np.max(size_b)), 0.2 * small):
-        found = run_manifold(type_a, size_a, type_b, size_b, pose, reach, distance, normal, np.zeros((len(pose), 3)))
+    for max_separation in (100 * max(np.max(size_a), np.max(size_b)), 0.2 * small):
+        found = run_manifold(
+            type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, np.zeros((len(pose), 3))
+        )
         used = found.used
-        assert np.all((found.count > 0) == (distance < reach))
-        assert np.all(found.separation[used] < reach)
+        assert np.all((found.count > 0) == (distance < max_separation))
+        assert np.all(found.separation[used] < max_separation)
         hit = found.count > 0
         # ATTAINED, and as much again for the oracle's normal.
         np.testing.assert_allclose(found.least()[hit], distance[hit], rtol=1e-12, atol=2e-9 * small)

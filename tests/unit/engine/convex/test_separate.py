@@ -137,10 +137,10 @@ def test_reach_ends_the_search_only_beyond_it(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
     poses = _drawn(type_a, size_a, type_b, size_b, 25, seed=5)
     whole = run_separate(type_a, size_a, type_b, size_b, poses)
-    for reach in (0.0, 0.1):
-        found = run_separate(type_a, size_a, type_b, size_b, poses, reach=reach)
-        within = whole.separation < reach - DISTANCE * size
-        assert np.all(found.separation[~within] >= reach - 2 * DISTANCE * size)
+    for max_separation in (0.0, 0.1):
+        found = run_separate(type_a, size_a, type_b, size_b, poses, max_separation=max_separation)
+        within = whole.separation < max_separation - DISTANCE * size
+        assert np.all(found.separation[~within] >= max_separation - 2 * DISTANCE * size)
         assert np.array_equal(found.separation[within], whole.separation[within])
         assert np.array_equal(found.normal[within], whole.normal[within])
         assert np.all(found.separation <= whole.separation + DISTANCE * size)

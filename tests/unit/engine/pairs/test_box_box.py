@@ -9,7 +9,7 @@ from collidecli.engine.narrowphase.primitive.box_box import MAX_CONTACTS, collid
 from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import both_points, same_points, swapped_pose
 from tests.support.oracle import rotation_of
-from tests.support.pair_runner import check_room, pair_scale, poses_for, run_room, size_cases
+from tests.support.pair_runner import check_collider, pair_scale, poses_for, run_collider, size_cases
 from tests.support.poses import random_poses
 
 BOX = ShapeType.BOX
@@ -25,14 +25,14 @@ def pose_of(position, quaternion=(0, 0, 0, 1)) -> np.ndarray:
     return np.concatenate([np.asarray(position, np.float64), q / np.linalg.norm(q)])[None]
 
 
-def collide(size_a, size_b, pose, reach):
-    return run_room(collide_box_box, MAX_CONTACTS, size_a, size_b, pose, reach)
+def collide(size_a, size_b, pose, max_separation):
+    return run_collider(collide_box_box, MAX_CONTACTS, size_a, size_b, pose, max_separation)
 
 
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(BOX, BOX))
 def test_distance_contract_and_oracle(size_a, size_b):
     pose = poses_for(BOX, size_a, BOX, size_b, 30)[::2]
-    found = check_room(collide_box_box, MAX_CONTACTS, BOX, size_a, BOX, size_b, pose)
+    found = check_collider(collide_box_box, MAX_CONTACTS, BOX, size_a, BOX, size_b, pose)
     assert found.count.max() <= 8
 
 

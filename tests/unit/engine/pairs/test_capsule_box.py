@@ -5,7 +5,7 @@ import pytest
 
 from collidecli.engine.narrowphase.primitive.capsule_box import MAX_CONTACTS, collide_capsule_box
 from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
 from tests.support.poses import core_touching_poses
 
 PAIR = (ShapeType.CAPSULE, ShapeType.BOX)
@@ -14,15 +14,15 @@ PAIR = (ShapeType.CAPSULE, ShapeType.BOX)
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
 def test_contract_and_oracle(size_a, size_b):
     arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_room(collide_capsule_box, MAX_CONTACTS, *arguments, poses_for(*arguments))
+    check_collider(collide_capsule_box, MAX_CONTACTS, *arguments, poses_for(*arguments))
 
 
 FLAT = (0.0, 0.5**0.5, 0.0, 0.5**0.5)
 """Turns the box's z axis onto the capsule's x, so that the capsule lies along the box's x."""
 
 
-def _contacts(size_a, size_b, pose, reach=0.05):
-    return run_room(collide_capsule_box, MAX_CONTACTS, size_a, size_b, [pose], reach)
+def _contacts(size_a, size_b, pose, max_separation=0.05):
+    return run_collider(collide_capsule_box, MAX_CONTACTS, size_a, size_b, [pose], max_separation)
 
 
 def test_lying_on_a_face_has_both_ends():
@@ -75,4 +75,4 @@ def test_a_segment_through_an_edge_leaves_across_it():
 def test_segments_a_hair_from_touching(seed):
     size = 10 ** np.random.default_rng(seed).uniform(-0.7, 0.7, (2, 3))
     arguments = (PAIR[0], size[0], PAIR[1], size[1])
-    check_room(collide_capsule_box, MAX_CONTACTS, *arguments, core_touching_poses(*arguments, 300, seed))
+    check_collider(collide_capsule_box, MAX_CONTACTS, *arguments, core_touching_poses(*arguments, 300, seed))

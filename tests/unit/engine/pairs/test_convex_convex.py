@@ -37,10 +37,10 @@ def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     pose = np.concatenate([make(*arguments, 8, rng) for make in (random_poses, grazing_poses, deep_poses)])
     scale = pair_scale(*arguments)
     distance, _ = signed_distance(*arguments, pose)
-    for reach in (100 * scale, 0.1 * scale, 0.0):
-        found = run_convex(*arguments, pose, reach)
-        check_contract(*arguments, pose, reach, found, SURFACE_TOLERANCE * scale)
-        check_against_oracle(*arguments, pose, reach, found, distance, scale)
+    for max_separation in (100 * scale, 0.1 * scale, 0.0):
+        found = run_convex(*arguments, pose, max_separation)
+        check_contract(*arguments, pose, max_separation, found, SURFACE_TOLERANCE * scale)
+        check_against_oracle(*arguments, pose, max_separation, found, distance, scale)
 
 
 @pytest.mark.parametrize("gap", [-0.01, 0.0, 1e-9, 1e-4, 0.01])

@@ -5,7 +5,7 @@ import pytest
 
 from collidecli.engine.narrowphase.primitive.plane_box import MAX_CONTACTS, collide_plane_box
 from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
 
 PAIR = (ShapeType.PLANE, ShapeType.BOX)
 
@@ -13,12 +13,12 @@ PAIR = (ShapeType.PLANE, ShapeType.BOX)
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
 def test_contract_and_oracle(size_a, size_b):
     arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_room(collide_plane_box, MAX_CONTACTS, *arguments, poses_for(*arguments))
+    check_collider(collide_plane_box, MAX_CONTACTS, *arguments, poses_for(*arguments))
 
 
 def test_a_box_at_rest_has_its_four_lower_corners():
     pose = [[5.0, 0.0, 2.9, 0, 0, 0, 1]]
-    contacts = run_room(collide_plane_box, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 3.0), pose, 0.1)
+    contacts = run_collider(collide_plane_box, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 3.0), pose, 0.1)
     assert contacts.count.tolist() == [4]
     assert contacts.feature[0, :4, 1].tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(contacts.separation[0, :4], -0.1)

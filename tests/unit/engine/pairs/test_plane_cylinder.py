@@ -5,7 +5,7 @@ import pytest
 
 from collidecli.engine.narrowphase.primitive.plane_cylinder import MAX_CONTACTS, collide_plane_cylinder
 from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
 
 PAIR = (ShapeType.PLANE, ShapeType.CYLINDER)
 
@@ -13,12 +13,12 @@ PAIR = (ShapeType.PLANE, ShapeType.CYLINDER)
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
 def test_contract_and_oracle(size_a, size_b):
     arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_room(collide_plane_cylinder, MAX_CONTACTS, *arguments, poses_for(*arguments))
+    check_collider(collide_plane_cylinder, MAX_CONTACTS, *arguments, poses_for(*arguments))
 
 
 def test_a_standing_cylinder_has_four_points_spanning_its_cap():
     pose = [[3.0, 0.0, 2.0, 0, 0, 0, 1], [3.0, 0.0, 2.0, 1, 0, 0, 0]]
-    contacts = run_room(collide_plane_cylinder, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 0), pose, 0.1)
+    contacts = run_collider(collide_plane_cylinder, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 0), pose, 0.1)
     assert contacts.count.tolist() == [4, 4]
     np.testing.assert_allclose(contacts.separation[:, :4], 0.0, atol=1e-12)
     offset = contacts.point[:, :4] - [3.0, 0.0, 0.0]
@@ -30,7 +30,7 @@ def test_a_standing_cylinder_has_four_points_spanning_its_cap():
 @pytest.mark.parametrize("turn", [0.5**0.5, -(0.5**0.5)])
 def test_a_lying_cylinder_has_the_ends_of_its_line(turn):
     pose = [[3.0, 0.0, 1.0, 0, turn, 0, 0.5**0.5]]
-    contacts = run_room(collide_plane_cylinder, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 0), pose, 0.1)
+    contacts = run_collider(collide_plane_cylinder, MAX_CONTACTS, (0, 0, 0), (1.0, 2.0, 0), pose, 0.1)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(sorted(contacts.point[0, :2, 0]), [1.0, 5.0], atol=1e-12)
     assert contacts.kind[0, :2].tolist() == [1, 1]

@@ -5,7 +5,7 @@ import pytest
 
 from collidecli.engine.narrowphase.primitive.sphere_ellipsoid import MAX_CONTACTS, collide_sphere_ellipsoid
 from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_room, poses_for, run_room, size_cases
+from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
 
 PAIR = (ShapeType.SPHERE, ShapeType.ELLIPSOID)
 
@@ -13,7 +13,7 @@ PAIR = (ShapeType.SPHERE, ShapeType.ELLIPSOID)
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
 def test_contract_and_oracle(size_a, size_b):
     arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_room(collide_sphere_ellipsoid, MAX_CONTACTS, *arguments, poses_for(*arguments))
+    check_collider(collide_sphere_ellipsoid, MAX_CONTACTS, *arguments, poses_for(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_a_centre_off_a_known_point_of_the_surface(half):
     center = half * on_sphere + distance[:, None] * outward
     pose = np.concatenate([-center, np.tile([0, 0, 0, 1.0], (len(center), 1))], 1)
     radius = half.min()
-    contacts = run_room(collide_sphere_ellipsoid, MAX_CONTACTS, (radius, 0, 0), half, pose, 10 * half.max())
+    contacts = run_collider(collide_sphere_ellipsoid, MAX_CONTACTS, (radius, 0, 0), half, pose, 10 * half.max())
     np.testing.assert_allclose(contacts.separation[:, 0], distance - radius, atol=1e-12 * half.max())

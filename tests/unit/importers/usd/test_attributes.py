@@ -81,8 +81,8 @@ def test_gap_rule(tmp_path, inside, rule, plain):
 @pytest.mark.parametrize("rest", [(0.0, 0.0), (0.02, 0.0), (0.02, 0.01), (-0.02, 0.01)])
 def test_contacts_are_those_of_physx(tmp_path, rest):
     """PhysX's rule: a contact where the surfaces are nearer than the sum of contactOffsets, 0.125 + 0.0625 here."""
-    reach, apart = 0.125 + 0.0625, sum(max(r, 0.0) for r in rest)
-    for distance, there in ((reach - 1e-4, True), (reach + 1e-4, False)):
+    max_separation, apart = 0.125 + 0.0625, sum(max(r, 0.0) for r in rest)
+    for distance, there in ((max_separation - 1e-4, True), (max_separation + 1e-4, False)):
         text = sphere("a", offsets(0.125, rest[0]) + "\ndouble radius = 1\n" + at(0))
         text += sphere("b", offsets(0.0625, rest[1]) + "\ndouble radius = 1\n" + at(2 + distance))
         _, model = load(tmp_path, text)

@@ -323,8 +323,8 @@ def test_patterns(stage_of):
 def test_roots_at_the_top_and_without_a_type(tmp_path):
     shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
     path = tmp_path / "top.usda"
-    rooms = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
-    path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *rooms]))
+    colliders = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
+    path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *colliders]))
     model = load(path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, StagedContact, Staging
+from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -42,7 +42,7 @@ class PairContacts:
         return np.where(self.used, self.separation, np.inf).min(1)
 
 
-def launch_room(
+def launch_collider(
     kernel: wp.Kernel,
     max_contacts: int,
     type_a: int,
@@ -50,7 +50,7 @@ def launch_room(
     type_b: int,
     size_b,
     pose_b_to_a,
-    reach,
+    max_separation,
     device="cpu",
     hulls: Sequence[ConvexHull] = (),
     hull_a=-1,
@@ -64,10 +64,10 @@ def launch_room(
     pose = np.atleast_2d(np.asarray(pose_b_to_a, np.float64))
     pairs = len(pose)
     with wp.ScopedDevice(device):
-        out, candidates, bucket = _staging(pairs, max_contacts), _candidates(pairs), Bucket()
+        out, candidates, bucket = _contact_buffer(pairs, max_contacts), _candidates(pairs), Bucket()
         bucket.order = wp.array(np.arange(pairs), dtype=wp.int32)
         bucket.inexact = wp.zeros(1, dtype=wp.int32)
-        rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), reach)
+        rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), max_separation)
         if len(hulls):
             numbers = np.stack([np.broadcast_to(one, pairs) for one in (hull_a, hull_b)], 1)
             rows.hull = wp.array(numbers.ravel().astype(np.int32), dtype=wp.int32)
@@ -93,14 +93,14 @@ def _beside(of_a, of_b, pairs: int) -> np.ndarray:
     return np.stack(both, 1).reshape(2 * pairs, *both[0].shape[1:])
 
 
-def _rows(pairs: int, types: tuple[int, int], sizes: tuple, reach) -> tuple[ShapeRows, Margins]:
+def _rows(pairs: int, types: tuple[int, int], sizes: tuple, max_separation) -> tuple[ShapeRows, Margins]:
     """Rows 2 i and 2 i + 1 are pair i. The reach is a gap: no shape has a margin."""
     rows, margins = ShapeRows(), Margins()
     rows.type = wp.array(np.tile(types, pairs), dtype=wp.int32)
     of_a, of_b = (np.broadcast_to(np.asarray(size, np.float64), (pairs, 3)) for size in sizes)
     rows.size = wp.array(_beside(of_a, of_b, pairs), dtype=Vec3)
     margins.margin = wp.zeros(2 * pairs, dtype=Real)
-    gap = np.broadcast_to(np.asarray(reach, np.float64), pairs)
+    gap = np.broadcast_to(np.asarray(max_separation, np.float64), pairs)
     margins.gap = wp.array(_beside(gap, gap, pairs), dtype=Real)
     margins.forced_start = wp.zeros(2 * pairs + 1, dtype=wp.int32)
     return rows, margins
@@ -115,13 +115,13 @@ def _candidates(pairs: int) -> Candidates:
     return candidates
 
 
-def _staging(pairs: int, max_contacts: int) -> Staging:
+def _contact_buffer(pairs: int, max_contacts: int) -> ContactBuffer:
     """Rows in which an unused one shows."""
-    records = np.zeros(pairs * max_contacts, StagedContact.numpy_dtype())
+    records = np.zeros(pairs * max_contacts, ContactRecord.numpy_dtype())
     records["point"] = records["normal"] = records["separation"] = np.nan
     records["feature_a"] = records["feature_b"] = -7
     records["kind"] = 77
-    out = Staging()
-    out.contact = wp.array(records, dtype=StagedContact)
+    out = ContactBuffer()
+    out.contact = wp.array(records, dtype=ContactRecord)
     out.start, out.most, out.pair_count = 0, max_contacts, pairs
     return out

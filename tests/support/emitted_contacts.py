@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch, place_chunk
-from collidecli.engine.contact_buffer import StagedContact, new_candidates
+from collidecli.engine.contact_buffer import ContactRecord, new_candidates
 from collidecli.engine.contacts.reduction import Reduction, reduction_of
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.pipeline_builder import find_device
@@ -76,11 +76,11 @@ def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarr
     candidates = new_candidates(workspace, wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device), count)
     sizes = [len(pair) for pair in pairs]
     most = max(sizes)
-    contact = np.zeros(most * count, StagedContact.numpy_dtype())
+    contact = np.zeros(most * count, ContactRecord.numpy_dtype())
     for place, pair in enumerate(pairs):
         for name in FIELDS:  # as the rooms of pairs do it: the first contacts of all pairs together
             contact[name][place::count][: len(pair)] = getattr(pair, name)
-    held = wp.array(contact, dtype=StagedContact, device=device)
+    held = wp.array(contact, dtype=ContactRecord, device=device)
     for array, values in (
         (candidates.row, [[0, 1]] * count),
         (candidates.found, sizes),
