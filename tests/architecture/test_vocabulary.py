@@ -1,0 +1,74 @@
+"""The project uses the field's terms: words that it once used in a private sense do not come back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("collidecli", "tests", "docs", "samples")
+TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+BANNED = {
+    r"rooms?\b(?! temperature)": "pair collider, or capacity",
+    r"doors?": "importer, exporter, API",
+    r"in pieces|pieces of (?:a|the) pair": "sub-pairs",
+    r"out of reach|within reach|beyond reach": "maximum separation",
+    r"Cores|cores_of": "Minkowski difference",
+    r"stag(?:ed|ing)(?! area)": "contact buffer; emit a contact",
+    r"spots?": "normal cone, surface point",
+    r"creases?": "discontinuity of the support function",
+    r"sunk|swallow\w*|buried": "penetration; inside a face",
+    r"lets? (?:\w+ )?out|ways? out": "exit feature, separating feature",
+    r"at once known|known at once": "analytic early-out",
+    r"looks? away": "back-facing",
+    r"sticks? out": "convex (salient) feature",
+    r"LAST_RESORT|last resorts?": "fallback",
+    r"lends?": "bind (a host array)",
+    r"speaks? for|no answers?": "plain words",
+}
+"""Word of a private vocabulary, as a regular expression of whole words, and the term of the field."""
+WORDS = {re.compile(rf"(?<![\w-])(?:{word})(?![\w-])"): term for word, term in BANNED.items()}
+
+
+def texts() -> list[Path]:
+    """Sources and documentation; decision records keep the words of their time."""
+    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    kept = [
+        path for path in inside if "_build" not in path.parts and "adr" not in path.parts and path != Path(__file__)
+    ]
+    return [*kept, *(ROOT / name for name in TOP if (ROOT / name).exists())]
+
+
+def found_in(text: str) -> list[str]:
+    """The banned words of a text, each with the number of its line and the term to use."""
+    return [
+        f"{number}: {match.group(0)!r}: write {term}"
+        for number, line in enumerate(text.splitlines(), 1)
+        for word, term in WORDS.items()
+        for match in word.finditer(line)
+    ]
+
+
+def test_no_private_words():
+    found = [
+        f"{path.relative_to(ROOT)}:{one}" for path in texts() for one in found_in(path.read_text(errors="replace"))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_private"),
+    [
+        ("The room of a pair.", True),
+        ("room temperature", False),
+        ("headroom", False),
+        ("Contacts are staged.", True),
+        ("the faces that let nothing out", True),
+        ("a pair collider", False),
+        ("CPU cores", False),
+    ],
+)
+def test_what_a_private_word_is(text, is_private):
+    assert bool(found_in(text)) == is_private
