@@ -1,4 +1,4 @@
-"""GJK with EPA against MPR, for convex pairs without a room of their own: what each costs and how exact it is."""
+"""GJK with EPA against MPR, for convex pairs without a collider of their own: what each costs and how exact it is."""
 
 from __future__ import annotations
 

@@ -137,6 +137,6 @@ class NewtonFrames:
             seconds += self._clock() - start
             found = int(self._buffer.rigid_contact_count.numpy()[0])
             if found > self._buffer.rigid_contact_max:
-                raise RuntimeError(f"{found} contacts, room for {self._buffer.rigid_contact_max}")
+                raise RuntimeError(f"{found} contacts, capacity for {self._buffer.rigid_contact_max}")
             self.contacts += found
         return seconds

@@ -130,7 +130,7 @@ def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_hull_of_a_box_is_a_box(other, size):
-    """Another room, most of them closed forms, gives the box's answer."""
+    """Another collider, most often in closed form, gives the box's contacts."""
     rng = np.random.default_rng(int(other))
     half = size * np.array([0.6, 0.9, 0.4])
     body_q = poses(rng, size, 2.0)
@@ -203,7 +203,7 @@ def test_plane(size):
 @pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)])
 @pytest.mark.parametrize("offset", [0.0, 1e-12, 0.05])
 def test_round_hulls_one_in_the_other(offset, turn):
-    """Nearly every direction is as good as the best: more than EPA has room for."""
+    """Nearly every direction is as good as the best: more than EPA's capacity."""
     index = np.arange(200) + 0.5
     height, angle = 1 - index / 100, np.pi * (1 + 5**0.5) * index
     across = np.sqrt(1 - height * height)

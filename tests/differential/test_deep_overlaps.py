@@ -70,7 +70,7 @@ def test_boxes_in_a_terrain():
 
 
 def test_a_box_over_the_rim_of_a_slab_is_lifted():
-    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by what it has sunk in."""
+    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by its penetration."""
     vertices, faces = grid(20)
     count = len(vertices)
     bottom = vertices - [0.0, 0.0, 0.3]

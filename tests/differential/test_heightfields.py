@@ -88,7 +88,7 @@ SQUARE = [(other, name, SIZES[(k + t) % 3]) for k, other in enumerate(OTHERS) fo
 
 @pytest.mark.parametrize(("other", "name", "size"), SQUARE)
 def test_others_as_the_closed_mesh_has_them(other, name, size):
-    """That mesh is held against coal by its own tests. Inside, it also lets shapes out through its base."""
+    """That mesh is compared with coal by its own tests. A shape inside it may also exit through its base."""
     terrain = TERRAINS[name].scaled(size)
     sizes = size * np.array(OTHERS[other])
     body_q = poses(np.random.default_rng(2), size, TERRAINS[name])

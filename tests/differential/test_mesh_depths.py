@@ -35,7 +35,7 @@ SHAPES = {
 }
 CONVEX = ("box", "bar")
 WITHIN = 1.05
-"""How many times the best of all directions a depth may be, but for one in a hundred with a narrow way out."""
+"""How many times the best of all directions a depth may be, except for one in a hundred with a narrow exit."""
 
 
 def scene(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], size: float = 1.0):

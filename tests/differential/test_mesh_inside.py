@@ -99,7 +99,7 @@ def test_a_sphere_knows_how_deep_it_is(name, size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_where_a_body_crosses_itself(size):
-    """The nearest way out of the knot's crossing is 0.28 to the side; a triangle of the way down begins at z = 0.1.
+    """The nearest exit from the knot's crossing is 0.28 to the side; a triangle of the downward exit begins at z = 0.1.
 
     A triangle that is hidden in part is in the tree as a whole: a point's nearest place may be on its hidden part, but
     the translation along it ends inside, and the search goes on.

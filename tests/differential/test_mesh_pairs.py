@@ -122,7 +122,7 @@ def test_witnesses_are_on_the_surfaces(first, second):
 
 
 def test_a_box_on_a_box():
-    """Four corners, straight up, as deep as the box has sunk in; the large one's flat inside says nothing."""
+    """Four corners, straight up, as deep as the box penetrates; the large one's flat inside gives no contact."""
     builder = ModelBuilder()
     builder.add_shape_mesh(builder.add_body(), *box(2.0, 2.0, 1.0))
     builder.add_shape_mesh(builder.add_body(), *box(0.5, 0.4, 0.3))
@@ -200,9 +200,9 @@ def test_edges_dip_under_a_crest_and_come_out_again(two_sided):
     faces = np.array([[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]])
     builder.add_shape_mesh(-1, roof, faces, two_sided=two_sided)
     builder.add_shape_mesh(builder.add_body(), *box(0.8, 0.3, 0.2))
-    sunk = 0.01
-    contacts = collidecli.collide(builder.finalize(), resting(0.03, 0.02, 0.2 - sunk, count=1), gap=0.02)
-    np.testing.assert_allclose(contacts.distance.min(), -sunk, atol=ROUNDING)
+    depth = 0.01
+    contacts = collidecli.collide(builder.finalize(), resting(0.03, 0.02, 0.2 - depth, count=1), gap=0.02)
+    np.testing.assert_allclose(contacts.distance.min(), -depth, atol=ROUNDING)
     assert np.all(contacts.normal[:, 2] > 0.9)
 
 
@@ -340,7 +340,7 @@ def test_one_answer():
 
 
 def test_a_sheet_with_two_faces_is_as_far_as_it_is():
-    """Its triangles lie back to back, so that the normals at its corners cancel: no side of it looks away."""
+    """Its triangles lie back to back, so that the normals at its corners cancel: no side of it is back-facing."""
     vertices, faces = box(0.5, 0.4, 0.3)
     flap = np.array([vertices[6], vertices[7], [0.5, 0.9, 0.0]])
     both = np.array([[8, 9, 10], [10, 9, 8]])

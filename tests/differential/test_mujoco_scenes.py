@@ -90,7 +90,7 @@ def test_pile(gap, tmp_path, record_property):
 
 
 def test_what_is_wrong_on_either_side_is_told(tmp_path):
-    """A distance 1 % off, a pair left out, a pair made up: all are found, and laid at the right door."""
+    """A distance 1 % off, a pair left out, a pair made up: all are found and attributed correctly."""
     scene, poses = moving_pile(tmp_path, 0.01, frames=2)
     right = our_distances(scene, poses)
     deepest = int(np.argmin(right.distance))

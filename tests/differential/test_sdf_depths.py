@@ -1,6 +1,6 @@
 """How deep pairs with a signed distance field are, against points all over both surfaces, in float64.
 
-No way out is shorter than that of the deepest place of either surface in the other.
+No exit is shorter than that of the deepest point of either surface in the other.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def test_no_two_triangles_name_one_point(shape_type):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_plane(size):
-    """Every vertex within reach, once."""
+    """Every vertex within the maximum separation, once."""
     vertices, faces = SURFACES["blob"]
     builder = ModelBuilder()
     builder.add_shape_plane(builder.add_body())

@@ -228,8 +228,8 @@ def leads_outside(folder: str) -> dict[str, Callable[[h5py.File, str], None]]:
 
     def link_through_group(file: h5py.File, name: str) -> None:
         del file[name]
-        file["door"] = h5py.ExternalLink(target, "/")
-        file[name] = h5py.SoftLink("/door/time")
+        file["link"] = h5py.ExternalLink(target, "/")
+        file[name] = h5py.SoftLink("/link/time")
 
     return {
         "links to another file": external_link,

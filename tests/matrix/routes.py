@@ -1,4 +1,4 @@
-"""How each cell is found: by which room of the engine, or with which words it is refused."""
+"""Which collider of the engine computes each cell, or the message that refuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All cells of the matrix in one model, a world each, through the public door."""
+"""All cells of the matrix in one model, a world each, through the public API."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What holds of every contact, and what does not change when the scene is moved, turned or listed the other way round.
 
 Tolerances: the narrow phase works in float64 on relative poses; distances, normals and offsets are then rounded to
-float32, 6e-8 of sizes below 1 m. ROUNDING allows for that rounding once on each side and for the rooms' own 1e-7.
+float32, 6e-8 of sizes below 1 m. ROUNDING allows for that rounding once on each side and for the colliders' own 1e-7.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
-from tests.support.emitted_contacts import Staged, led_by_a, staged
+from tests.support.emitted_contacts import EmittedContacts, emitted, led_by_a
 from tests.support.engine_runs import PHASES, assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
 from tests.support.reduction_oracle import kept_contacts
@@ -40,7 +40,7 @@ def crowd(world_count: int = 1) -> Model:
 
 
 def crowd_poses(frames: int = 6) -> np.ndarray:
-    """float64[frames, 1, 4, 7]: about the middle of the floor, sunk into it and into each other."""
+    """float64[frames, 1, 4, 7]: about the middle of the floor, penetrating it and each other."""
     rng = np.random.default_rng(6)
     body_q = np.zeros((frames, 1, 4, 7))
     body_q[..., :3] = rng.uniform([-0.7, -0.7, 0.0], [0.7, 0.7, 0.5], (frames, 1, 4, 3))
@@ -138,7 +138,7 @@ def test_the_oracle_chooses_the_same(pipeline, poses):
         if found[pair] < 2:
             continue
         places = first[pair] + stride[pair] * np.arange(found[pair])
-        given = staged(before[places])
+        given = emitted(before[places])
         type0, type1 = model.shapes.type[row[pair]]
         given = led_by_a(given)
         margin = model.shapes.margin[row[pair]].sum()
@@ -146,8 +146,8 @@ def test_the_oracle_chooses_the_same(pipeline, poses):
         if max(type0, type1) >= 7:
             expected = kept_contacts(given.normal, given.middle, margin - given.separation)
             compared += len(given) > 13
-        kept = led_by_a(staged(after[places[:count]]))
-        for name in Staged.__dataclass_fields__:
+        kept = led_by_a(emitted(after[places[:count]]))
+        for name in EmittedContacts.__dataclass_fields__:
             np.testing.assert_array_equal(getattr(kept, name), getattr(given.rows(expected), name))
     assert compared > 10
 

@@ -31,7 +31,7 @@ def on_the_bolt() -> np.ndarray:
 
 
 def side_by_side() -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: turned at random, sunk into each other."""
+    """float64[FRAMES, 1, 2, 7]: turned at random, in penetration."""
     rng = np.random.default_rng(2)
     body_q = np.zeros((FRAMES, 1, 2, 7))
     quaternion = rng.normal(size=(FRAMES, 1, 2, 4))

@@ -1,4 +1,4 @@
-"""Launches the kernel of a room, the one that scenes are collided with, over arrays of poses."""
+"""Launches a collider's kernel, as scenes use it, over arrays of poses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidecli.scene.convex_hull import ConvexHull
 
 @dataclass(frozen=True)
 class PairContacts:
-    """What a room wrote for P pairs: count int[P]; the rest [P, K, ...], rows at count and beyond unused.
+    """Contacts that a collider emitted for P pairs: count int[P]; the rest [P, K, ...], unused from count on.
 
     inexact: in how many pairs the depth is an upper bound.
     """
@@ -56,9 +56,9 @@ def launch_collider(
     hull_a=-1,
     hull_b=-1,
 ) -> PairContacts:
-    """The room's contacts at poses [P, 7] of b in a's frame; sizes, reach and hull numbers are broadcast to them.
+    """The collider's contacts at poses [P, 7] of b in a's frame; sizes, max_separation and hull numbers are broadcast.
 
-    type_a must not come after type_b, as the query would swap the two; rooms of closed form do not read them.
+    type_a must not come after type_b, as the query would swap the two; closed-form colliders do not read them.
     """
     assert type_a <= type_b
     pose = np.atleast_2d(np.asarray(pose_b_to_a, np.float64))

@@ -1,4 +1,4 @@
-"""What every contact obeys, whichever room it is of, and what one answer is."""
+"""Invariants of every contact, whichever collider emits it, and equality of two contact sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the manifold and the general room over arrays of poses of any two convex shapes."""
+"""Runs the manifold and the general collider over arrays of poses of any two convex shapes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_manifold(
 
 
 def run_convex(type_a, size_a, type_b, size_b, pose, max_separation) -> PairContacts:
-    """The general room, by GJK, at poses [P, 7]."""
+    """The general collider, by GJK, at poses [P, 7]."""
     kernel = collider(ShapeType.CYLINDER, ShapeType.CYLINDER, "gjk").kernel
     return launch_collider(kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, max_separation)
 

@@ -1,4 +1,4 @@
-"""Contacts put into the engine's staging by hand, reduced there, and read back."""
+"""Contacts written to the engine's contact buffer, reduced there, and read back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIELDS = ("point", "normal", "separation", "feature_a", "feature_b", "kind")
 
 
 @dataclass(frozen=True)
-class Staged:
+class EmittedContacts:
     """Contacts of one pair, a's frame. point, normal: float64[n, 3]. separation: float64[n]. Others: int32[n]."""
 
     point: np.ndarray
@@ -45,16 +45,16 @@ class Staged:
     def middle(self) -> np.ndarray:
         return self.point + 0.5 * self.separation[:, None] * self.normal
 
-    def rows(self, rows: Any) -> Staged:
-        return Staged(*(getattr(self, name)[rows] for name in FIELDS))
+    def rows(self, rows: Any) -> EmittedContacts:
+        return EmittedContacts(*(getattr(self, name)[rows] for name in FIELDS))
 
 
-def staged(array: np.ndarray) -> Staged:
+def emitted(array: np.ndarray) -> EmittedContacts:
     """Of a structured array, as Warp gives it."""
-    return Staged(*(np.ascontiguousarray(array[name]) for name in FIELDS))
+    return EmittedContacts(*(np.ascontiguousarray(array[name]) for name in FIELDS))
 
 
-def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarray]:
+def reduced(pairs: list[EmittedContacts], **options: Any) -> tuple[list[EmittedContacts], np.ndarray]:
     """What the engine keeps of each of several pairs of a box and a mesh, and float32[pairs, 2] scales of friction.
 
     The scales are those of the contacts and of the anchor, 1 where moments are not matched.
@@ -78,7 +78,7 @@ def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarr
     most = max(sizes)
     contact = np.zeros(most * count, ContactRecord.numpy_dtype())
     for place, pair in enumerate(pairs):
-        for name in FIELDS:  # as the rooms of pairs do it: the first contacts of all pairs together
+        for name in FIELDS:  # as the pair colliders do: the first contacts of all pairs together
             contact[name][place::count][: len(pair)] = getattr(pair, name)
     held = wp.array(contact, dtype=ContactRecord, device=device)
     for array, values in (
@@ -92,15 +92,15 @@ def reduced(pairs: list[Staged], **options: Any) -> tuple[list[Staged], np.ndarr
     scale = reduction.reduce(model, chunk.instances, candidates, count, held, workspace)
     workspace.finish()
     found = held.numpy()
-    kept = [staged(found[place::count][:size]) for place, size in enumerate(candidates.found.numpy()[:count])]
+    kept = [emitted(found[place::count][:size]) for place, size in enumerate(candidates.found.numpy()[:count])]
     return kept, np.ones((count, 2), np.float32) if scale is None else scale.numpy()[:count]
 
 
-def in_order(pair: Staged) -> Staged:
+def in_order(pair: EmittedContacts) -> EmittedContacts:
     """By feature_b, then feature_a: in canonical order."""
     return pair.rows(np.lexsort((pair.feature_a, pair.feature_b)))
 
 
-def led_by_a(pair: Staged) -> Staged:
+def led_by_a(pair: EmittedContacts) -> EmittedContacts:
     """By feature_a, then feature_b: as a reduction goes through them."""
     return pair.rows(np.lexsort((pair.feature_b, pair.feature_a)))

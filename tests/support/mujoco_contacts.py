@@ -24,7 +24,7 @@ from tests.support.supports import extents
 
 BAND = 2e-6
 """Two distances that differ by more are a dispute, and so is a pair that only one finds, this far inside its gap [m].
-It is some 1e-5 of the shapes' sizes: far above the rounding of both, and twice the room that this engine is given."""
+It is some 1e-5 of the shapes' sizes: far above the rounding of both, and twice the tolerance of this engine."""
 CCD_TOLERANCE, CCD_ITERATIONS = 1e-12, 500
 """MuJoCo's own are 1e-6 and 35. With these its convex distances are as exact as they come; some stay off."""
 
@@ -80,7 +80,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class LoadedScene:
-    """A scene file in both: the door's import and this engine's model."""
+    """A scene file in both: the importer's model and MuJoCo's."""
 
     imported: MjcfImport
     model: Model

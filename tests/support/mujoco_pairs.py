@@ -1,7 +1,7 @@
 """Which pairs of geoms may touch: by this engine's filters, by MuJoCo's documented rules, and by what MuJoCo reports.
 
 The rules are written down from the page "Computation", section "Selection", of MuJoCo's documentation, over the
-compiled model's tree, masks, excludes and pairs; nothing of the door is used, nor MuJoCo's own weld and tree numbers.
+compiled model's tree, masks, excludes and pairs; the importer is not used, nor MuJoCo's weld and tree numbers.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.

@@ -1,4 +1,4 @@
-"""A small MJCF scene written out in a test, and what the door makes of it."""
+"""A small MJCF scene written out in a test, and what the importer makes of it."""
 
 from __future__ import annotations
 

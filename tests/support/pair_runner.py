@@ -1,4 +1,4 @@
-"""Runs a room of the narrow phase over arrays of poses and holds what it writes against its contract and the oracle."""
+"""Runs a collider of the narrow phase over arrays of poses; checks its contacts against the contract and the oracle."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _kernel(collider: Callable) -> wp.Kernel:
 def run_collider(
     collider: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, max_separation, device: str = "cpu"
 ) -> PairContacts:
-    """A room of closed form at poses [P, 7]; size_a, size_b, reach are broadcast to them."""
+    """A closed-form collider at poses [P, 7]; size_a, size_b, max_separation are broadcast to them."""
     return launch_collider(_kernel(collider), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, max_separation, device)
 
 
@@ -68,7 +68,7 @@ def pair_scale(type_a, size_a, type_b, size_b) -> float:
 def check_contract(
     type_a, size_a, type_b, size_b, pose, max_separation, contacts: PairContacts, tolerance: float
 ) -> None:
-    """Asserts all that the contract of rooms promises and that needs no oracle; `tolerance` in metres, of surfaces."""
+    """Asserts the parts of the colliders' contract that need no oracle; `tolerance` in metres, of surfaces."""
     used = contacts.used
     pair = np.nonzero(used)[0]
     point, normal, separation = contacts.point[used], contacts.normal[used], contacts.separation[used]
@@ -99,7 +99,9 @@ def check_against_oracle(
     """
     tolerance = DISTANCE_TOLERANCE * scale
     assert np.all(contacts.count[distance < max_separation - tolerance] > 0), "a contact below reach is missing"
-    assert np.all(contacts.count[distance > max_separation + tolerance] == 0), "a contact beyond reach was written"
+    assert np.all(contacts.count[distance > max_separation + tolerance] == 0), (
+        "a contact beyond the maximum separation was written"
+    )
     hit = contacts.count > 0
     least = contacts.least()
     error = np.where(hit, np.abs(np.where(hit, least, 0.0) - distance), 0.0)
@@ -115,7 +117,7 @@ def check_against_oracle(
 
 
 def check_collider(collider: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
-    """Runs a room over poses [P, 7] far within reach and with a reach amid the distances; returns the first run."""
+    """Runs a collider on poses [P, 7] with a large maximum separation and one amid the distances; returns the first."""
     scale = pair_scale(type_a, size_a, type_b, size_b)
     distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
     results = []

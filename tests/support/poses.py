@@ -1,4 +1,4 @@
-"""Poses of b in a's frame that a pair's room is tried on: random, grazing, deep and degenerate ones."""
+"""Poses of b in a's frame on which a pair's collider is tested: random, grazing, deep and degenerate ones."""
 
 from __future__ import annotations
 

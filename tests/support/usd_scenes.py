@@ -1,4 +1,4 @@
-"""Small USD scenes written out in a test, and what the door makes of them."""
+"""Small USD scenes written out in a test, and what the importer makes of them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NOT_ON_HEIGHTFIELDS = (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
 
 
 def kernels() -> Iterator[wp.Kernel]:
-    """Rooms first, as they take longest; then those of several test files, of modules, of kinds of rooms."""
+    """Colliders first, as they take longest; then kernels of several test files, of modules, of kinds of colliders."""
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):
         if type_b != ShapeType.PLANE and (type_b != ShapeType.HEIGHTFIELD or type_a not in NOT_ON_HEIGHTFIELDS):
             yield collider(type_a, type_b, "gjk").kernel

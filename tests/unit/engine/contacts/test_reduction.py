@@ -8,31 +8,31 @@ import pytest
 from collidecli.engine.contacts.direction_bins import bin_directions, bin_normals
 from collidecli.errors import InputError
 from collidecli.scene.run_options import ContactOptions
-from tests.support.emitted_contacts import FIELDS, MARGIN, Staged, in_order, led_by_a, reduced
+from tests.support.emitted_contacts import FIELDS, MARGIN, EmittedContacts, in_order, led_by_a, reduced
 from tests.support.reduction_oracle import kept_contacts, total_force
 
 
-def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> Staged:
+def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> EmittedContacts:
     """Contacts around a bumpy surface: normals about z, `spread` wide; a share is apart."""
     normal = np.array([0.0, 0.0, 1.0]) + spread * rng.normal(size=(count, 3))
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     place = np.stack([*rng.uniform(-1.0, 1.0, (2, count)), 0.1 * rng.normal(size=count)], axis=1)
     separation = MARGIN + 0.05 * (apart - rng.uniform(size=count))
     features = rng.permutation(4 * count)[:count].astype(np.int32)
-    return Staged(place, normal, separation, features % 7, features // 7, (features % 3).astype(np.int32))
+    return EmittedContacts(place, normal, separation, features % 7, features // 7, (features % 3).astype(np.int32))
 
 
-def lattice(count: int) -> Staged:
+def lattice(count: int) -> EmittedContacts:
     """Equal depths on a square lattice: nothing but ties."""
     line = np.arange(count) / (count - 1) - 0.5
     x, y = (axis.reshape(-1) for axis in np.meshgrid(line, line))
     flat = np.zeros(count * count)
     normal = np.tile([0.0, 0.0, 1.0], (count * count, 1))
     order = np.arange(count * count, dtype=np.int32)
-    return Staged(np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order)
+    return EmittedContacts(np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order)
 
 
-def clouds() -> list[Staged]:
+def clouds() -> list[EmittedContacts]:
     rng = np.random.default_rng(0)
     found = [
         cloud(rng, int(rng.integers(2, 300)), rng.choice([0.0, 0.02, 0.5, 3.0]), rng.choice([0.0, 0.3, 2.0]))
@@ -42,11 +42,11 @@ def clouds() -> list[Staged]:
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[Staged]:
+def pairs() -> list[EmittedContacts]:
     return clouds()
 
 
-def assert_rows(kept: Staged, expected: Staged) -> None:
+def assert_rows(kept: EmittedContacts, expected: EmittedContacts) -> None:
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name), err_msg=name)
 
@@ -111,7 +111,7 @@ def test_a_flat_lattice_keeps_its_rim(pairs):
 
 def test_forces_that_hold_each_other_have_no_direction():
     one = lattice(9)
-    both = Staged(*(np.concatenate([getattr(one, n), getattr(one, n)]) for n in FIELDS))
+    both = EmittedContacts(*(np.concatenate([getattr(one, n), getattr(one, n)]) for n in FIELDS))
     both.normal[81:] *= -1.0
     both.feature_b[81:] += 1000
     (kept,), scale = reduced([both], moment_matching=True, normal_matching=True)
@@ -170,7 +170,7 @@ def test_scales_of_friction_keep_moment_and_force(pairs):
             continue
         axis, center = ours.normal[-1], ours.middle[-1]
 
-        def moment(of: Staged, axis=axis, center=center) -> np.ndarray:
+        def moment(of: EmittedContacts, axis=axis, center=center) -> np.ndarray:
             arm = np.linalg.norm(np.cross(of.middle - center, axis), axis=1)
             return np.maximum(of.depth, 0.0) * arm
 
