@@ -10,7 +10,6 @@ from collidecli.engine.geometry.heightfields import field_of
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
     PairRows,
@@ -20,8 +19,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.contact_priority import merge_surfaces
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK, merge_surfaces
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_mesh_sub_pairs import Surfaces, triangles_of_both
 from collidecli.engine.narrowphase.triangles.mesh_mesh import contacts_of_triangle, longest_of, surface_pair_of
@@ -98,7 +96,7 @@ def contacts_on_heightfield(rows: ShapeRows, surfaces: Surfaces, query: Query, n
     """Contacts of a triangle of the mesh, or of ~ one of the heightfield, with the other surface."""
     count = int(1)
     if number == SPARE_ROWS:
-        count = spare_rows(out, wp.static(CAPACITY), FALLBACK * RANK)
+        count = spare_rows(out, wp.static(CAPACITY), FALLBACK)
     else:
         heightfield_pair = heightfield_pair_of(rows, surfaces, query)
         is_mesh = number >= 0

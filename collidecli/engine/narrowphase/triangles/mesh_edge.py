@@ -7,9 +7,8 @@ import warp as wp
 from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, goes_through
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import (
     HeightfieldPair,
     chord_in_field,
@@ -212,8 +211,8 @@ def edge_on_edge(
         return count
     code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
     code_other = feature_on(meshes, view.other, target, EDGE_PLACE + side)
-    kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
-    return put(view, rows, count, on_own, way, separation, code, code_other, kind, 0)
+    priority = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
+    return put(view, rows, count, on_own, way, separation, code, code_other, priority, 0)
 
 
 @wp.func(inline=False)
@@ -242,11 +241,11 @@ def chord_contact(
     if depth <= view.touch or not is_within_by(meshes, view.other, middle, place):
         return count
     way = off / depth
-    kind = int(FALLBACK * RANK)
+    priority = int(FALLBACK)
     if faces(view, meshes, face, EDGE_PLACE + k, way) and takes_on_edge(
         meshes, view.own, face, k, own_direction(view, way)
     ):
-        kind = 0
+        priority = 0
     code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
     code_other = feature_on(meshes, view.other, place.face, place.part)
-    return put(view, rows, count, middle, way, -depth, code, code_other, kind, 1)
+    return put(view, rows, count, middle, way, -depth, code, code_other, priority, 1)

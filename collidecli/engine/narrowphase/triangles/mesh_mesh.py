@@ -11,7 +11,6 @@ from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import (
     ContactRows,
     PairRows,
@@ -21,8 +20,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.contact_priority import merge_surfaces
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK, merge_surfaces
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
 from collidecli.engine.narrowphase.triangles.mesh_edge import (
@@ -272,7 +270,7 @@ def contacts_of_sub_pair(rows: ShapeRows, meshes: Meshes, query: Query, number: 
     """Contacts of a piece, see `pieces.triangles_of_both`."""
     count = int(1)
     if number == SPARE_ROWS:
-        count = spare_rows(out, wp.static(CAPACITY), FALLBACK * RANK)
+        count = spare_rows(out, wp.static(CAPACITY), FALLBACK)
     else:
         is_a = number >= 0
         view = view_of_pair(rows, meshes, query, is_a)

@@ -12,9 +12,8 @@ from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, depth_in_field, exit_place
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
 from collidecli.engine.narrowphase.triangles.triangle_queries import feature_on, is_front_facing, origin_on, outward_on
@@ -84,7 +83,7 @@ def put(
     separation: Real,
     feature_own: int,
     feature_other: int,
-    kind: int,
+    priority: int,
     is_inner: int,
 ) -> int:
     """Writes contact `count` of a piece, or counts it; returns how many there are then.
@@ -95,7 +94,7 @@ def put(
         return count + 1
     contact = ContactRecord()
     contact.separation = separation
-    contact.kind = kind
+    contact.priority = priority
     if view.is_a == 1:
         contact.point = wp.transform_point(view.pose_other_to_a, on_own)
         contact.normal = wp.transform_vector(view.pose_other_to_a, way)
@@ -119,7 +118,7 @@ def emit_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, featu
         return count + 1
     contact = ContactRecord()
     contact.separation = Real(wp.inf)
-    contact.kind = FALLBACK * RANK
+    contact.priority = FALLBACK
     contact.point = on_own
     contact.role = CROSSING_B
     contact.feature_b = feature_own

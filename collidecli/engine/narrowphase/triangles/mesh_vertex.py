@@ -7,9 +7,8 @@ import warp as wp
 from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE
 from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
     View,
     behind_of,
@@ -106,13 +105,13 @@ def vertex_on_triangle(
         code = feature_on(meshes, view.own, face, k)
         code_other = feature_on(meshes, view.other, target, part)
         separation = wp.dot(place.point - point, way)
-        return put(view, rows, count, point, way, separation, code, code_other, FALLBACK * RANK, 0)
+        return put(view, rows, count, point, way, separation, code, code_other, FALLBACK, 0)
     if not is_level and not takes_on_corner(meshes, view.own, face, k, own_direction(view, way)):
         return count
     code = feature_on(meshes, view.own, face, k)
     code_other = feature_on(meshes, view.other, target, part)
-    kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
-    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, kind, 0)
+    priority = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
+    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, priority, 0)
 
 
 @wp.func
@@ -121,6 +120,6 @@ def vertex_behind(view: View, meshes: Any, face: int, k: int, point: Vec3, rows:
     behind = behind_of(view, meshes, point)
     if behind.found == 0:
         return wp.vec2i(count, 0)
-    kind = wp.where(faces(view, meshes, face, k, behind.way), priority_on(meshes, view.own, face), FALLBACK * RANK)
+    priority = wp.where(faces(view, meshes, face, k, behind.way), priority_on(meshes, view.own, face), FALLBACK)
     code = feature_on(meshes, view.own, face, k)
-    return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, kind, 1), 1)
+    return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, priority, 1), 1)

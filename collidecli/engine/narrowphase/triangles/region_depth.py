@@ -25,9 +25,8 @@ from collidecli.engine.geometry.mesh_nearest import FACE_PLACE
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import closest_points
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import PairRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.direction_search import Search, is_measured, is_of_region, search_all
 from collidecli.engine.narrowphase.triangles.mesh_edge import chord_of
 from collidecli.engine.narrowphase.triangles.overlap_regions import CAPACITY, add_crossings, add_region
@@ -93,7 +92,7 @@ def measured_crossing(
             result.separation = -part * length
             result.normal = best.direction
             result.feature_b = feature_on(surfaces, pair.b, place.face, FACE_PLACE)
-            result.kind = 0
+            result.priority = 0
             result.role = OF_REGION
     else:
         part = chord_of(surfaces, pair.a, crossing.point, crossing.point + moved, Real(0.0))[1]
@@ -104,7 +103,7 @@ def measured_crossing(
             result.separation = -part * length
             result.normal = best.direction
             result.feature_a = feature_on(surfaces, pair.a, place.face, FACE_PLACE)
-            result.kind = 0
+            result.priority = 0
             result.role = OF_REGION
     return result
 
@@ -197,11 +196,11 @@ def measure_region(
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
             if is_deeper or (stays < 0 and along <= Real(0.0)):
                 rows.contact[i].separation = Real(wp.inf)
-                rows.contact[i].kind = FALLBACK * RANK
+                rows.contact[i].priority = FALLBACK
     if stays < 0:
         emit_spare(rows, region_contact(surfaces, pair, best))
     else:
-        rows.contact[stays].kind = rows.contact[stays].kind % RANK
+        rows.contact[stays].priority = 0
         rows.contact[stays].role = OF_REGION
     return best.exact
 

@@ -22,8 +22,7 @@ from collidecli.engine.geometry.mesh_nearest import (
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, exit_place, is_exit
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
@@ -262,7 +261,7 @@ def mesh_arrays(heightfield_pair: HeightfieldPair) -> Meshes:
 
 @wp.func
 def priority_on(meshes: Meshes, surface: int, face: int) -> int:
-    """What is added to the kind of a contact that a triangle has part in."""
+    """Term of the priority of a contact on a triangle."""
     return 0
 
 
@@ -271,7 +270,7 @@ def priority_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> i
     """The same: where it lets nothing out it counts where nothing of the pair is nearer."""
     if surface < 0:
         if not is_exit(heightfield_pair, face):
-            return FALLBACK * RANK
+            return FALLBACK
     return 0
 
 
