@@ -33,13 +33,13 @@ from collidecli.engine.narrowphase.convex.penetration import common_point, depth
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import (
+from collidecli.engine.narrowphase.triangles.normal_cones import (
+    RISE,
     has_inside,
     has_nearer,
     normal_cone_at,
     normal_cone_of_edge,
 )
-from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 
 MAX_CONTACTS = 20
 """Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
