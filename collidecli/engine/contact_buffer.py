@@ -29,6 +29,8 @@ class ContactRecord:
     point: witness on a's surface, a's frame [m]. normal: unit, from a to b, a's frame.
     separation: signed distance of the two un-inflated surfaces along normal [m]; b's witness is
     point + separation * normal. feature_a, feature_b: -1 none. kind: point, edge, face, patch.
+    priority: 0 for a contact that always counts; a contact of a higher value counts by the rule of the collider's merge
+    kernel, see `contact_merging.merge_kernel`. Not read after merging.
     role: what it is until the contacts of a pair's pieces are joined, one of those below; 0 a contact.
     """
 
@@ -38,6 +40,7 @@ class ContactRecord:
     feature_a: int
     feature_b: int
     kind: int
+    priority: int
     role: int
 
 
@@ -64,7 +67,15 @@ def memory_row(out: ContactBuffer, row: int) -> int:
 
 @wp.func
 def emit_contact(
-    out: ContactBuffer, row: int, point: Vec3, normal: Vec3, separation: Real, feature_a: int, feature_b: int, kind: int
+    out: ContactBuffer,
+    row: int,
+    point: Vec3,
+    normal: Vec3,
+    separation: Real,
+    feature_a: int,
+    feature_b: int,
+    kind: int,
+    priority: int = 0,
 ):
     """Writes one contact into `row`."""
     contact = ContactRecord()
@@ -74,6 +85,7 @@ def emit_contact(
     contact.feature_a = feature_a
     contact.feature_b = feature_b
     contact.kind = kind
+    contact.priority = priority
     out.contact[memory_row(out, row)] = contact
 
 

@@ -13,19 +13,16 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 
-RANK = wp.constant(8)
-"""Added to a contact's kind, once for each rank, until the contacts of a pair's pieces are joined."""
-
 
 @wp.func
 def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """By features; of equal ones the better rank, then the nearer."""
+    """Whether x precedes y: by features, then by lower priority value, then by smaller separation."""
     if features_before(x, y, swapped):
         return True
     if features_before(y, x, swapped):
         return False
-    if x.kind / RANK != y.kind / RANK:
-        return x.kind < y.kind
+    if x.priority != y.priority:
+        return x.priority < y.priority
     return x.separation < y.separation
 
 
@@ -56,7 +53,7 @@ def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swap
 
 @wp.func(inline=False)
 def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
-    """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
+    """Sorts contacts and keeps the best of those with equal features; returns the number kept."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
@@ -65,7 +62,6 @@ def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, 
             is_new = features_before(contact[first + kept - 1], contact[first + i], swapped)
         if is_new:
             contact[first + kept] = contact[first + i]
-            contact[first + kept].kind = contact[first + kept].kind % RANK
             kept += 1
     return kept
 
@@ -144,9 +140,9 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
 def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """The kernel that makes the contacts of pieces those of their pairs.
 
-    those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
-    stay. row: of the two shapes; swapped: where the second is the pair's a. merges: whether contacts that coincide are
-    one.
+    those_that_count(rows, row, swapped, contact, first, count) -> int: moves the contacts that count, by their
+    priorities, to the front; returns their number. row: of the two shapes; swapped: where the second is the pair's a.
+    merges: whether contacts that coincide are one.
     """
 
     @kernel

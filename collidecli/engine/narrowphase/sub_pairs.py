@@ -250,13 +250,13 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
 
 
 @wp.func
-def spare_rows(out: ContactRows, count: int, kind: int) -> int:
+def spare_rows(out: ContactRows, count: int, priority: int) -> int:
     """Writes `count` rows that are no contacts, into which `overlap_kernel` may put some; returns `count`."""
     for i in range(count):
         if out.first + i < out.end:
             contact = ContactRecord()
             contact.separation = Real(wp.inf)
-            contact.kind = kind
+            contact.priority = priority
             contact.role = SPARE
             out.contact[out.first + i] = contact
     return count

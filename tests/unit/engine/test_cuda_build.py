@@ -16,7 +16,7 @@ from collidecli.engine.narrowphase.partition import count_buckets, write_buckets
 from collidecli.engine.narrowphase.sdf.colliders import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
 from collidecli.engine.narrowphase.triangles.heightfield_colliders import HEIGHTFIELD
-from collidecli.engine.narrowphase.triangles.heightfield_mesh import GROUND
+from collidecli.engine.narrowphase.triangles.heightfield_mesh import MESH_HEIGHTFIELD
 from collidecli.engine.narrowphase.triangles.mesh_colliders import MESH
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.pipeline_builder import find_device
@@ -53,9 +53,9 @@ KERNELS = {
     "meshes": collider(ShapeType.MESH, ShapeType.MESH, "gjk").kernel,
     "merge_surfaces": MESHES.join,
     "find_on_heightfield": HEIGHTFIELD.search,
-    "find_on_ground": GROUND.search,
+    "find_on_ground": MESH_HEIGHTFIELD.search,
     "deepen_meshes": MESHES.overlap,
-    "deepen_on_ground": GROUND.overlap,
+    "deepen_on_ground": MESH_HEIGHTFIELD.overlap,
     "ground": collider(ShapeType.MESH, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "sphere_field": collider(ShapeType.SPHERE, ShapeType.HEIGHTFIELD, "gjk").kernel,
     "convex_field": collider(ShapeType.CAPSULE, ShapeType.HEIGHTFIELD, "gjk").kernel,

@@ -8,7 +8,7 @@ from collidecli.engine.contact_buffer import ContactRecord
 from collidecli.engine.contact_order import swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.contact_merging import RANK, merge_kernel
+from collidecli.engine.narrowphase.contact_merging import merge_kernel
 
 FRONT_FACING = wp.constant(1)
 """Rank of a contact whose surface looks away from the other shape: it counts where it overlaps deepest."""
@@ -27,7 +27,7 @@ def without_back_facing(
     kept = int(0)
     deepest = Real(wp.inf)
     for i in range(count):
-        if contact[first + i].kind < RANK:
+        if contact[first + i].priority < FRONT_FACING:
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
@@ -35,7 +35,7 @@ def without_back_facing(
     nearest = deepest
     for i in range(kept, count):
         here = contact[first + i].separation
-        may = kept == 0 or here < Real(0.0) or contact[first + i].kind >= NOT_LOWEST * RANK
+        may = kept == 0 or here < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
         if may and here < nearest:
             nearest = here
             held = i

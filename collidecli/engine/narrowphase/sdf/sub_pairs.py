@@ -9,7 +9,6 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sdf.contact_priority import FRONT_FACING, NOT_LOWEST
 from collidecli.engine.narrowphase.sdf.field_minimum import (
     COARSE_VOXELS,
@@ -39,9 +38,9 @@ def put(
     radius: Real,
     found: Found,
     feature: int,
-    rank: int,
+    priority: int,
 ):
-    """Writes the contact of a point of the probe, with its rank. The field's shape has no parts."""  # fmt: skip
+    """Writes the contact of a point of the probe, with its priority. The field's shape has no parts."""  # fmt: skip
     result = ContactRecord()
     result.separation = found.value - radius
     result.feature_a = -1
@@ -55,7 +54,7 @@ def put(
         result.point = found.point - radius * way
         result.feature_a = feature
         result.feature_b = -1
-    result.kind = rank * RANK
+    result.priority = priority
     contact[row] = result
 
 
@@ -100,7 +99,7 @@ def is_back_facing(fields: wp.array[Fields], probe: Probe, closed: bool, normal:
 
 @wp.func
 def priority_within(fields: wp.array[Fields], probe: Probe, away: int, value: Real) -> int:
-    """Rank of a place within an edge or triangle; NOT_COUNTED where it is none.
+    """Priority of a contact at a point within an edge or triangle; NOT_COUNTED where it is none.
 
     Against a surface without a grid it counts where it overlaps deepest: what rests there is said by its own corners.
     """
@@ -178,10 +177,10 @@ def emit_within(
     row: int,
 ) -> int:
     """A contact within an edge or triangle of this outward normal, where it counts. Returns how many."""
-    rank = priority_within(fields, probe, is_back_facing(fields, probe, closed, normal, found), found.value)
-    if rank == NOT_COUNTED:
+    priority = priority_within(fields, probe, is_back_facing(fields, probe, closed, normal, found), found.value)
+    if priority == NOT_COUNTED:
         return 0
-    put(contact, row, probe, of_a, Real(0.0), found, code, rank)
+    put(contact, row, probe, of_a, Real(0.0), found, code, priority)
     return 1
 
 

@@ -9,9 +9,14 @@ from collidecli.engine.contact_order import swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.support import core_radius
-from collidecli.engine.narrowphase.contact_merging import RANK, merge_kernel
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK, ORIGIN_INSIDE
+from collidecli.engine.narrowphase.contact_merging import merge_kernel
 
+FALLBACK = wp.constant(2)
+"""Priority of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's
+normal."""
+ORIGIN_INSIDE = wp.constant(3)
+"""Priority of the contact of a shape whose origin is inside: it counts where it is deeper than all others of its pair.
+"""
 DEEPER = wp.constant(Real(2.0))
 """How many times as deep as the others a last resort must be. Leaving a small triangle sideways is no longer a way than
 leaving the surface around it, but for the surface's bends."""
@@ -31,14 +36,14 @@ def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, 
     kept = int(0)
     deepest = Real(wp.inf)
     for i in range(count):
-        if contact[first + i].kind < FALLBACK * RANK:
+        if contact[first + i].priority < FALLBACK:
             deepest = wp.min(deepest, contact[first + i].separation)
             swap_contacts(contact, first + kept, first + i)
             kept += 1
     held = int(-1)
     for i in range(kept, count):
         limit = Real(wp.inf)
-        if deep == -Real(wp.inf) or contact[first + i].kind >= ORIGIN_INSIDE * RANK:
+        if deep == -Real(wp.inf) or contact[first + i].priority >= ORIGIN_INSIDE:
             limit = deepest
         elif deepest < deep:
             limit = wp.min(deepest * DEEPER, deepest - least)

@@ -1,71 +1,67 @@
-"""What of two surfaces is wholly inside the other where no triangles cross, and where it comes out."""
+"""Containment of one surface in the other without crossings, and the translation at which it ends."""
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.triangles.mesh_edge import chord_of
-from collidecli.engine.narrowphase.triangles.surface_interior import is_within, nearest_square
+from collidecli.engine.narrowphase.triangles.surface_interior import chord_of, is_within, nearest_on
 from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, SurfacePair
-from collidecli.engine.narrowphase.triangles.triangle_queries import corner_on, mesh_arrays
+from collidecli.engine.narrowphase.triangles.triangle_source import corner_on, leaf_of, tree_of
 
 SAMPLES = wp.constant(5)
-"""Triangles of a mesh of which one is off the other's surface, see `clear_point`."""
+"""Number of triangles whose centroids are sampled, see `clear_point`."""
 
 
 @wp.func(inline=False)
-def inner_exit(surfaces: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> Real:
-    """The translation at which the region's inner points come out, if one is still inside; else `translation`.
+def inner_exit(source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> Real:
+    """The translation at which the region's inner points exit, if one is still inside; else `translation`.
 
-    Until then that point is inside, whatever crosses.
+    Up to that translation the point is inside, independent of crossings.
     """
     result = translation
     length = Real(2.0) * pair.span
     if region.depth_b > Real(0.0) and pair.closed_a == 1:
         point = region.inner_b + translation * direction
-        if is_within(surfaces, pair.a, point):
-            leaves = chord_of(surfaces, pair.a, point, point + length * direction, Real(0.0))[1]
+        if is_within(source, pair.a, point):
+            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0))[1]
             result = wp.max(result, translation + leaves * length)
     if region.depth_a > Real(0.0) and pair.closed_b == 1:
         into_b = wp.transform_inverse(pair.pose_b_to_a)
         point = wp.transform_point(into_b, region.inner_a - translation * direction)
-        if is_within(surfaces, pair.b, point):
+        if is_within(source, pair.b, point):
             end = point - length * wp.transform_vector(into_b, direction)
-            leaves = chord_of(surfaces, pair.b, point, end, Real(0.0))[1]
+            leaves = chord_of(source, pair.b, point, end, Real(0.0))[1]
             result = wp.max(result, translation + leaves * length)
     return result
 
 
 @wp.func(inline=False)
-def clear_point(surfaces: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -> Vec3:
-    """Of points of one mesh, in the other surface's frame, that which is farthest from the other's surface.
+def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -> Vec3:
+    """The sample point of one mesh that is farthest from the other surface, in the other's frame.
 
-    The middles of SAMPLES triangles; where nothing crosses, any point that is not on the other's surface tells on which
-    side of it the whole of a connected mesh is.
+    The samples are the centroids of SAMPLES triangles. Without crossings, any point that is not on the other surface
+    decides on which side of it the whole of a connected mesh is.
     """
     own = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
-    mesh = mesh_arrays(surfaces)
-    first = mesh.header[own * wp.static(HEADER) + 3]
-    count = mesh.header[own * wp.static(HEADER) + 4] - first
+    nodes = tree_of(source, own)
+    first = nodes[0]
+    count = nodes[1] - first
     result = Vec3()
     farthest = Real(-1.0)
     for k in range(SAMPLES):
         node = first + (count * k) / SAMPLES
-        while mesh.leaf[node] < 0:
+        while leaf_of(source, node) < 0:
             node += 1
-        face = mesh.leaf[node]
-        point = (
-            corner_on(surfaces, own, face, 0) + corner_on(surfaces, own, face, 1) + corner_on(surfaces, own, face, 2)
-        )
+        face = leaf_of(source, node)
+        point = corner_on(source, own, face, 0) + corner_on(source, own, face, 1) + corner_on(source, own, face, 2)
         point = point / Real(3.0)
         if of_a:
             point = wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - translation)
         else:
             point = wp.transform_point(pair.pose_b_to_a, point) + translation
-        square = nearest_square(surfaces, other, point)
+        square = nearest_on(source, other, point).square
         if square > farthest:
             farthest = square
             result = point
@@ -73,19 +69,21 @@ def clear_point(surfaces: Any, pair: SurfacePair, of_a: bool, translation: Vec3)
 
 
 @wp.func(inline=False)
-def engulfed_exit(surfaces: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> Real:
-    """Where nothing crosses: the translation at which a mesh that is wholly inside the other comes out, if one is; else
-    `translation`."""
+def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> Real:
+    """The translation at which a mesh that is wholly inside the other exits, if one is; else `translation`.
+
+    Requires that no triangles cross at `translation`.
+    """
     result = translation
     length = Real(2.0) * pair.span
     moved = translation * direction
     if pair.closed_a == 1 and pair.b >= 0:
-        point = clear_point(surfaces, pair, False, moved)
-        if is_within(surfaces, pair.a, point):
-            result += chord_of(surfaces, pair.a, point, point + length * direction, Real(0.0))[1] * length
+        point = clear_point(source, pair, False, moved)
+        if is_within(source, pair.a, point):
+            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0))[1] * length
     if pair.closed_b == 1 and result == translation:
-        point = clear_point(surfaces, pair, True, moved)
-        if is_within(surfaces, pair.b, point):
-            way = wp.transform_vector(wp.transform_inverse(pair.pose_b_to_a), direction)
-            result += chord_of(surfaces, pair.b, point, point - length * way, Real(0.0))[1] * length
+        point = clear_point(source, pair, True, moved)
+        if is_within(source, pair.b, point):
+            along = wp.transform_vector(wp.transform_inverse(pair.pose_b_to_a), direction)
+            result += chord_of(source, pair.b, point, point - length * along, Real(0.0))[1] * length
     return result

@@ -37,9 +37,8 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     better,
     search,
 )
-from collidecli.engine.narrowphase.triangles.convex_region import Region, own_half_extents
-from collidecli.engine.narrowphase.triangles.convex_regions import MOST_REGIONS, find_regions
-from collidecli.engine.narrowphase.triangles.convex_sweep import RECENT, TOUCH, Sweep, first_free
+from collidecli.engine.narrowphase.triangles.convex_regions import MAX_REGIONS, Region, Sweep, own_half_extents
+from collidecli.engine.narrowphase.triangles.convex_sweep import RECENT, TOUCH, find_regions, first_free
 from collidecli.engine.narrowphase.triangles.heightfield_penetration import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.pair_query import Query, query_of
@@ -273,7 +272,7 @@ def settle_pair(
     if is_one_sided(surface):
         # Its contacts leave by the front, each along the normal of its triangle.
         return result
-    regions = wp.zeros(shape=wp.static(MOST_REGIONS), dtype=Region)
+    regions = wp.zeros(shape=wp.static(MAX_REGIONS), dtype=Region)
     region_count = int(1)
     # What hangs together with the middle of a shape in the solid is taken to be all of the overlap.
     is_inside = depth_inside(surface, sweep.middle) > Real(0.0)

@@ -24,7 +24,6 @@ from collidecli.engine.geometry.meshes import (
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import feature_at
@@ -33,22 +32,18 @@ from collidecli.engine.narrowphase.convex.manifold import along_face, contact_ma
 from collidecli.engine.narrowphase.convex.penetration import common_point, depth_by_epa, minkowski_difference
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import (
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
+from collidecli.engine.narrowphase.triangles.normal_cones import (
+    RISE,
     has_inside,
     has_nearer,
     normal_cone_at,
     normal_cone_of_edge,
 )
-from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 
 MAX_CONTACTS = 20
 """Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
 MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
-FALLBACK = wp.constant(2)
-"""Rank of a contact that counts only where its pair has no other. 0: a nearest point; 1: one along a triangle's normal.
-"""
-ORIGIN_INSIDE = wp.constant(3)
-"""Rank of the way out of a shape whose origin is inside: it counts where it is deeper than all others of its pair."""
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
 """Another triangle is nearer when it is so by more than this share."""
 CROSSES = wp.constant(Real(1.0e-9))
@@ -181,7 +176,7 @@ def contacts_above(
             core = wp.transform_point(into_b, contact.point - radius * normal)
             stays = not has_nearer(meshes, mesh, core, -height * NEARER, way)
         if stays:
-            contact.kind += RANK
+            contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
             kept += 1
     return kept
@@ -244,10 +239,8 @@ def contacts_behind(
     foot = in_mesh - distance * inward
     separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
     code = triangle_feature_at(b, foot)
-    kind = int(0)
-    if a.type != SPHERE:
-        kind = FALLBACK * RANK
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, kind)
+    priority = wp.where(a.type != SPHERE, FALLBACK, 0)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
     return 1
 
 
@@ -316,7 +309,7 @@ def contacts_of_crossing(
     point = crossing.on_a + difference.radius_a * crossing.normal
     foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
-    emit_contact(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), FALLBACK * RANK)
+    emit_contact(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
     return 1
 
 
@@ -338,7 +331,7 @@ def collide_convex_triangle(
         a: `Primitive` of any type but plane, or `HullShape`. closed: 1 where the mesh has an inside.
         pose_b_to_a: the mesh's frame in a's.
         reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up; their kinds carry ranks.
+        out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
         how many were written, at most MAX_CONTACTS; INEXACT on top where a depth is an upper bound.
     """

@@ -11,7 +11,8 @@ from collidecli.engine.contact_buffer import (
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import PairRows
 from collidecli.engine.narrowphase.triangles.separating_translation import Exit, exit_along
-from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, SurfacePair, boxes_meet
+from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, SurfacePair
+from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect
 
 NO_LONGER = wp.constant(Real(1.0 - 1.0e-6))
 """A direction counts where its translation is shorter than the best by this factor."""
@@ -47,7 +48,7 @@ class Search:
 
 @wp.func(inline=False)
 def try_direction(
-    surfaces: Any,
+    source: Any,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -59,7 +60,7 @@ def try_direction(
     best = before
     tried = direction
     for _step in range(MAX_FACETS):
-        found = exit_along(surfaces, pair, regions, own, tried, best.exit.translation * NO_LONGER, recent)
+        found = exit_along(source, pair, regions, own, tried, best.exit.translation * NO_LONGER, recent)
         best.exact = wp.min(best.exact, found.exact)
         if found.found == 0:
             return best
@@ -81,7 +82,7 @@ def across(n: Vec3) -> Vec3:
 
 @wp.func(inline=False)
 def refined(
-    surfaces: Any,
+    source: Any,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -101,7 +102,7 @@ def refined(
             if k != 4 and best.exit.translation == length:
                 turn = wp.normalize(Real(k / 3 - 1) * u + Real(k % 3 - 1) * v)
                 best = try_direction(
-                    surfaces, pair, regions, own, wp.normalize(best.direction + angle * turn), best, recent
+                    source, pair, regions, own, wp.normalize(best.direction + angle * turn), best, recent
                 )
         if best.exit.translation == length:
             angle = Real(0.5) * angle
@@ -115,7 +116,7 @@ def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: ContactRecor
     other = contact.point + contact.separation * contact.normal
     low = wp.min(contact.point, other) - grown
     high = wp.max(contact.point, other) + grown
-    return boxes_meet(low, high, region.low, region.high)
+    return boxes_intersect(low, high, region.low, region.high)
 
 
 @wp.func
@@ -126,7 +127,7 @@ def is_measured(contact: ContactRecord) -> bool:
 
 @wp.func(inline=False)
 def search_normals(
-    surfaces: Any,
+    source: Any,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -154,7 +155,7 @@ def search_normals(
         if deepest < 0:
             return best
         tried[count] = rows.contact[deepest].normal
-        best = try_direction(surfaces, pair, regions, own, tried[count], best, recent)
+        best = try_direction(source, pair, regions, own, tried[count], best, recent)
         count += 1
     return best
 
@@ -179,7 +180,7 @@ def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRo
 
 @wp.func(inline=False)
 def search_projections(
-    surfaces: Any,
+    source: Any,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -192,13 +193,13 @@ def search_projections(
     for turn in range(2):
         translation = projected_translation(pair, regions[own[0]], rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
-            best = try_direction(surfaces, pair, regions, own, wp.normalize(translation), best, recent)
+            best = try_direction(source, pair, regions, own, wp.normalize(translation), best, recent)
     return best
 
 
 @wp.func(inline=False)
 def search_all(
-    surfaces: Any,
+    source: Any,
     pair: SurfacePair,
     regions: wp.array[OverlapRegion],
     own: wp.vec2i,
@@ -207,14 +208,14 @@ def search_all(
     recent: wp.array[wp.vec2i],
 ) -> Search:
     """The least translation over the contacts' normals and, unless it is short, all around; then turns of the best."""
-    best = search_normals(surfaces, pair, regions, own, rows, before, recent)
-    best = search_projections(surfaces, pair, regions, own, rows, best, recent)
+    best = search_normals(source, pair, regions, own, rows, before, recent)
+    best = search_projections(source, pair, regions, own, rows, best, recent)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
-        return refined(surfaces, pair, regions, own, best, recent)
+        return refined(source, pair, regions, own, best, recent)
     for x in range(-SPREAD, SPREAD + 1):
         for y in range(-SPREAD, SPREAD + 1):
             for z in range(-SPREAD, SPREAD + 1):
                 if wp.max(wp.abs(x), wp.max(wp.abs(y), wp.abs(z))) == SPREAD:
                     spread = wp.normalize(Vec3(Real(x), Real(y), Real(z)))
-                    best = try_direction(surfaces, pair, regions, own, spread, best, recent)
-    return refined(surfaces, pair, regions, own, best, recent)
+                    best = try_direction(source, pair, regions, own, spread, best, recent)
+    return refined(source, pair, regions, own, best, recent)

@@ -20,8 +20,8 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     range_of,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import bits_of_face
-from collidecli.engine.narrowphase.triangles.mesh_mesh_sub_pairs import SPARE_ROWS, has_work
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_of_shape, meets
+from collidecli.engine.narrowphase.triangles.mesh_mesh_sub_pairs import SPARE_ROWS, has_candidate_feature
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_intersects, box_of_shape
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import TOUCHES
 from collidecli.engine.pair_query import Query
 
@@ -105,7 +105,7 @@ def node_is_off(both: Both, meshes: Meshes, field: Field, node: int) -> bool:
 
 
 @wp.func(inline=False)
-def face_has_work(both: Both, meshes: Meshes, field: Field, number: int) -> bool:
+def face_has_candidate_feature(both: Both, meshes: Meshes, field: Field, number: int) -> bool:
     """Whether a triangle of the heightfield has what sticks out, and is not known to be out of the mesh's reach."""
     shape = named_triangle(field, number)
     lower = wp.min(shape.p, wp.min(shape.q, shape.r))
@@ -116,7 +116,7 @@ def face_has_work(both: Both, meshes: Meshes, field: Field, number: int) -> bool
     middle = wp.transform_point(both.to_mesh, Real(0.5) * (lower + upper))
     if clearance_at(meshes, both.mesh, middle).free - Real(0.5) * wp.length(upper - lower) >= both.grown:
         return False
-    return has_work(bits_of_face(field, number, True))
+    return has_candidate_feature(bits_of_face(field, number, True))
 
 
 @wp.func
@@ -132,9 +132,9 @@ def traversal_of_part(both: Both, field: Field, part: int, parts: int) -> Traver
 
 
 @wp.func
-def note_face(both: Both, meshes: Meshes, field: Field, number: int, out: SubPairList, found: int) -> int:
+def append_face(both: Both, meshes: Meshes, field: Field, number: int, out: SubPairList, found: int) -> int:
     """Notes a triangle of the heightfield that has work; how many pieces there are then."""
-    if face_has_work(both, meshes, field, number):
+    if face_has_candidate_feature(both, meshes, field, number):
         return append_sub_pair(out, found, ~number)
     return found
 
@@ -160,20 +160,18 @@ def faces_of_field(
         else:
             first = 2 * (traversal.i * field.cols + traversal.j)
             for upper in range(2):
-                found = note_face(both, meshes, field, first + upper, out, found)
+                found = append_face(both, meshes, field, first + upper, out, found)
             traversal = go_on(traversal)
     if part == 0:
         for side in range(4):
             numbers = wall_range(field, side, both.of_mesh.lower, both.of_mesh.upper)
             for number in range(numbers[0], numbers[1]):
-                found = note_face(both, meshes, field, number, out, found)
+                found = append_face(both, meshes, field, number, out, found)
     return found
 
 
 @wp.func
-def triangles_of_both(
-    rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList
-) -> int:
+def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList) -> int:
     """Notes the triangles with work in a share of the mesh's tree; ~ those of the heightfield's in one of its rows."""
     meshes = surfaces.meshes
     field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
@@ -183,11 +181,11 @@ def triangles_of_both(
     stop = wp.min(both.of_field.end, node + share)
     found = int(0)
     while node < stop:
-        if not meets(both.of_field, meshes, node) or node_is_off(both, meshes, field, node):
+        if not box_intersects(both.of_field, meshes, node) or node_is_off(both, meshes, field, node):
             node = meshes.skip[node]
             continue
         face = meshes.leaf[node]
-        if face >= 0 and has_work(meshes.owned[face]):
+        if face >= 0 and has_candidate_feature(meshes.owned[face]):
             found = append_sub_pair(out, found, face)
         node += 1
     found = faces_of_field(both, meshes, field, part, parts, out, found)

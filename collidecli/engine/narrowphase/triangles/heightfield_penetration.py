@@ -10,10 +10,9 @@ from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import middle_of_hull
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 
@@ -48,6 +47,7 @@ def collide_origin_inside(a: Any, b: TriangleShape, pose_b_to_a: Pose, out: Cont
     normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), way)
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
-    kind = wp.where(a.type == SPHERE, 0, FALLBACK * RANK)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), kind)
+    priority = wp.where(a.type == SPHERE, 0, FALLBACK)
+    code = triangle_feature_at(b, foot)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
     return 1

@@ -11,7 +11,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import normal_cone_at
+from collidecli.engine.narrowphase.triangles.normal_cones import normal_cone_at
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 

@@ -10,7 +10,7 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrowphase.triangles.convex_triangle import NEARER
-from collidecli.engine.narrowphase.triangles.mesh_normal_cones import has_nearer, normal_cone_at
+from collidecli.engine.narrowphase.triangles.normal_cones import has_nearer, normal_cone_at
 from collidecli.engine.narrowphase.triangles.triangle_closest_point import AT_SURFACE, nearest_on_triangle
 
 

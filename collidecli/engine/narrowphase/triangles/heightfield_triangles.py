@@ -19,12 +19,12 @@ from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE, Plac
 from collidecli.engine.geometry.meshes import SALIENT, TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
-from collidecli.engine.narrowphase.triangles.heightfield_normal_cones import (
+from collidecli.engine.narrowphase.triangles.normal_cones import (
     DOWN,
-    normal_cone_of_field_edge,
-    normal_cone_of_field_vertex,
+    RISE,
+    normal_cone_of_edge,
+    normal_cone_of_vertex,
 )
-from collidecli.engine.narrowphase.triangles.normal_cone import RISE
 
 # What asks for much comes after what asks for little: an `and` may work out both.
 # ruff: noqa: SIM102
@@ -327,14 +327,14 @@ def edge_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bo
     """As `surface.edge_takes`, of edges that the triangle owns or that stick out."""
     if number >= base_begins(field):
         return wp.length(wp.cross(DOWN, direction)) <= RISE
-    normal_cone = normal_cone_of_field_edge(field, named_triangle(field, number), k, direction)
+    normal_cone = normal_cone_of_edge(field, named_triangle(field, number), k, direction)
     return normal_cone.belongs == 1
 
 
 @wp.func
 def vertex_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bool:
     """As `surface.vertex_takes`, of corners that the triangle owns."""
-    normal_cone = normal_cone_of_field_vertex(field, named_triangle(field, number), k, direction)
+    normal_cone = normal_cone_of_vertex(field, named_triangle(field, number), k, direction)
     return normal_cone.belongs == 1
 
 

@@ -9,7 +9,7 @@ from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
-from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_of_shape, meets
+from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_intersects, box_of_shape
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import TOUCHES
 from collidecli.engine.pair_query import Query
 
@@ -68,13 +68,13 @@ def is_beyond_max_separation(side: Side, meshes: Meshes, node: int) -> bool:
 
 
 @wp.func
-def has_work(bits: int) -> bool:
+def has_candidate_feature(bits: int) -> bool:
     """Whether a triangle is the first with a salient corner or side."""
     return ((bits >> VERTEX_OWNED) & (bits >> VERTEX_SALIENT) & 63) != 0
 
 
 @wp.func(inline=True)
-def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
+def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
     """Notes the triangles with work in a share of both trees: those of a; ~ those of b. In the order of the trees."""
     found = int(0)
     for turn in range(2):
@@ -84,11 +84,11 @@ def triangles_of_both(rows: ShapeRows, meshes: Meshes, query: Query, part: int, 
         node = side.near.first + share * part
         stop = wp.min(side.near.end, node + share)
         while node < stop:
-            if not meets(side.near, meshes, node) or is_beyond_max_separation(side, meshes, node):
+            if not box_intersects(side.near, meshes, node) or is_beyond_max_separation(side, meshes, node):
                 node = meshes.skip[node]
                 continue
             face = meshes.leaf[node]
-            if face >= 0 and has_work(meshes.owned[face]):
+            if face >= 0 and has_candidate_feature(meshes.owned[face]):
                 found = append_sub_pair(out, found, wp.where(turn == 0, face, ~face))
             node += 1
     if part == 0 and (found > 0 or parts > 1):

@@ -58,7 +58,7 @@ def near_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Near:
 
 
 @wp.func
-def meets(near: Near, meshes: Meshes, node: int) -> bool:
+def box_intersects(near: Near, meshes: Meshes, node: int) -> bool:
     """Whether a box of the tree is within reach."""
     lower = meshes.lower[node]
     upper = meshes.upper[node]
@@ -90,7 +90,7 @@ def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
     found = int(0)
     node = near.first
     while node < near.end:
-        if meets(near, meshes, node):
+        if box_intersects(near, meshes, node):
             if meshes.leaf[node] >= 0:
                 found = append_sub_pair(out, found, meshes.leaf[node])
             node += 1

@@ -1,6 +1,6 @@
-"""One mesh of a pair as the other sees it, and how its contacts are written.
+"""The context of a surface of a pair whose features are tested against the other surface; writers of contacts.
 
-Everything is in the frame of the other mesh. `way` is a unit direction from the mesh's own surface to the other's.
+All quantities are in the frame of the other surface. `direction` is a unit vector from the own surface to the other.
 """
 
 from typing import Any
@@ -8,29 +8,32 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
-from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
-from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, depth_in_field, exit_place
-from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
-from collidecli.engine.narrowphase.triangles.triangle_queries import feature_on, is_front_facing, origin_on, outward_on
-
-# ruff: noqa: F811
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
+from collidecli.engine.narrowphase.triangles.surface_interior import exit_point_of, origin_on
+from collidecli.engine.narrowphase.triangles.triangle_source import (
+    closed_flag,
+    feature_on,
+    front_flag,
+    is_front_facing,
+    outward_on,
+)
+from collidecli.engine.pair_query import Query
 
 TOUCHES = wp.constant(Real(1.0e-9))
-"""Share of the larger mesh's size: surfaces this near touch, and places this near to an edge or vertex are on it."""
+"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an edge or vertex lie on
+it."""
 
 
 @wp.struct
-class View:
-    """Meshes `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame. reach [m].
+class MeshPairContext:
+    """Surfaces `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame. max_separation [m].
 
     is_a: 1 where own is the pair's first shape. pose_other_to_a: other's frame in that shape's. own_front, other_front:
-    1 where that mesh has a front; own_closed, other_closed: where it has an inside. touch: TOUCHES of the size [m].
+    1 where that surface has a front; own_closed, other_closed: 1 where it has an interior. touch: TOUCHES of the size
+    [m].
     """
 
     own: int
@@ -48,46 +51,46 @@ class View:
 
 
 @wp.func
-def view_of(
-    meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, max_separation: Real, size: Real, is_a: bool
-) -> View:
-    """How b sees a, or where not `is_a` how a sees b. size: of the larger mesh [m]."""
-    view = View()
-    view.max_separation = max_separation
-    view.touch = TOUCHES * size
+def context_of_pair(rows: ShapeRows, source: Any, query: Query, is_a: bool) -> MeshPairContext:
+    """The context of a pair with surface a as own, or where not `is_a` with surface b as own."""
+    extent = wp.max(rows.size[query.row_a], rows.size[query.row_b])
+    context = MeshPairContext()
+    context.max_separation = query.max_separation
+    context.touch = TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
+    # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle source.
     if is_a:
-        view.is_a = 1
-        view.own = mesh_a
-        view.other = mesh_b
-        view.pose = wp.transform_inverse(pose_b_to_a)
-        view.pose_other_to_a = pose_b_to_a
+        context.is_a = 1
+        context.own = rows.mesh[query.row_a]
+        context.other = rows.mesh[query.row_b]
+        context.pose = wp.transform_inverse(query.pose_b_to_a)
+        context.pose_other_to_a = query.pose_b_to_a
     else:
-        view.own = mesh_b
-        view.other = mesh_a
-        view.pose = pose_b_to_a
-        view.pose_other_to_a = wp.transform_identity(dtype=Real)
-    view.origin = wp.transform_get_translation(view.pose)
-    view.own_front = meshes.header[view.own * wp.static(HEADER) + 5]
-    view.own_closed = meshes.header[view.own * wp.static(HEADER) + 6]
-    view.other_front = meshes.header[view.other * wp.static(HEADER) + 5]
-    view.other_closed = meshes.header[view.other * wp.static(HEADER) + 6]
-    return view
+        context.own = rows.mesh[query.row_b]
+        context.other = rows.mesh[query.row_a]
+        context.pose = query.pose_b_to_a
+        context.pose_other_to_a = wp.transform_identity(dtype=Real)
+    context.origin = wp.transform_get_translation(context.pose)
+    context.own_front = front_flag(source, context.own)
+    context.own_closed = closed_flag(source, context.own)
+    context.other_front = front_flag(source, context.other)
+    context.other_closed = closed_flag(source, context.other)
+    return context
 
 
 @wp.func(inline=False)
-def put(
-    view: View,
+def append_contact(
+    context: MeshPairContext,
     rows: ContactRows,
     count: int,
     on_own: Vec3,
-    way: Vec3,
+    direction: Vec3,
     separation: Real,
     feature_own: int,
     feature_other: int,
-    kind: int,
+    priority: int,
     is_inner: int,
 ) -> int:
-    """Writes contact `count` of a piece, or counts it; returns how many there are then.
+    """Writes contact `count` of a sub-pair, or counts it; returns the count after it.
 
     is_inner: 1 where own's point is inside other by the contact's depth.
     """
@@ -95,36 +98,36 @@ def put(
         return count + 1
     contact = ContactRecord()
     contact.separation = separation
-    contact.kind = kind
-    if view.is_a == 1:
-        contact.point = wp.transform_point(view.pose_other_to_a, on_own)
-        contact.normal = wp.transform_vector(view.pose_other_to_a, way)
+    contact.priority = priority
+    if context.is_a == 1:
+        contact.point = wp.transform_point(context.pose_other_to_a, on_own)
+        contact.normal = wp.transform_vector(context.pose_other_to_a, direction)
         contact.feature_a = feature_own
         contact.feature_b = feature_other
     else:
-        contact.point = on_own + separation * way
-        contact.normal = -way
+        contact.point = on_own + separation * direction
+        contact.normal = -direction
         contact.feature_a = feature_other
         contact.feature_b = feature_own
     if is_inner == 1:
-        contact.role = wp.where(view.is_a == 1, INNER_A, INNER_B)
+        contact.role = wp.where(context.is_a == 1, INNER_A, INNER_B)
     rows.contact[rows.first + count] = contact
     return count + 1
 
 
 @wp.func(inline=False)
-def emit_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
-    """Writes an end of an edge of own that goes through other, or counts it; returns how many there are then."""
+def append_crossing(context: MeshPairContext, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
+    """Writes an end of an edge of own that crosses other, or counts it; returns the count after it."""
     if rows.first + count >= rows.end:
         return count + 1
     contact = ContactRecord()
     contact.separation = Real(wp.inf)
-    contact.kind = FALLBACK * RANK
+    contact.priority = FALLBACK
     contact.point = on_own
     contact.role = CROSSING_B
     contact.feature_b = feature_own
-    if view.is_a == 1:
-        contact.point = wp.transform_point(view.pose_other_to_a, on_own)
+    if context.is_a == 1:
+        contact.point = wp.transform_point(context.pose_other_to_a, on_own)
         contact.role = CROSSING_A
         contact.feature_a = feature_own
     rows.contact[rows.first + count] = contact
@@ -132,121 +135,46 @@ def emit_crossing(view: View, rows: ContactRows, count: int, on_own: Vec3, featu
 
 
 @wp.func
-def own_direction(view: View, way: Vec3) -> Vec3:
+def own_direction(context: MeshPairContext, direction: Vec3) -> Vec3:
     """A direction in own's frame."""
-    return wp.quat_rotate_inv(wp.transform_get_rotation(view.pose), way)
+    return wp.quat_rotate_inv(wp.transform_get_rotation(context.pose), direction)
 
 
 @wp.func
-def faces(view: View, meshes: Any, face: int, part: int, way: Vec3) -> bool:
-    """Whether a place of own's surface looks along a direction; all of a surface without a front does."""
-    if view.own_front == 0:
+def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direction: Vec3) -> bool:
+    """Whether a part of a triangle of own faces a direction; every part of a surface without a front does."""
+    if context.own_front == 0:
         return True
-    return is_front_facing(outward_on(meshes, view.own, face, part), own_direction(view, way))
+    return is_front_facing(outward_on(source, context.own, face, part), own_direction(context, direction))
 
 
 @wp.func
-def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
-    """Whether a point is in the box around a mesh."""
-    root = meshes.header[mesh * wp.static(HEADER) + 3]
-    inside = bool(True)
-    for axis in range(3):
-        inside = inside and point[axis] >= meshes.lower[root][axis] and point[axis] <= meshes.upper[root][axis]
-    return inside
-
-
-@wp.func(inline=False)
-def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
-    """How deep a point is inside a closed mesh, negative outside [m]; -inf without a search where it is far outside.
-
-    touch: how far outside is not called far at least [m].
-    """
-    if not is_in_box(meshes, mesh, point):
-        return -Real(wp.inf)
-    clearance = clearance_at(meshes, mesh, point)
-    if clearance.free > touch:
-        return -Real(wp.inf)
-    place = nearest_place_within(meshes, mesh, point, clearance.square)
-    depth = wp.sqrt(place.square)
-    if not is_inside_mesh(meshes, mesh, point, place):
-        return -depth
-    return depth
-
-
-@wp.func
-def depth_inside(heightfield_pair: HeightfieldPair, mesh: int, point: Vec3, touch: Real) -> Real:
-    """The same."""
-    if mesh < 0:
-        return depth_in_field(heightfield_pair, point, touch)
-    return depth_inside(heightfield_pair.meshes, mesh, point, touch)
-
-
-@wp.func
-def origin_of(view: View, meshes: Any, point: Vec3) -> Vec3:
-    """What tells on which side of an open surface a point of own is, other's frame."""
-    return origin_on(meshes, view.own, view.origin, view.pose, point)
+def origin_of(context: MeshPairContext, source: Any, point: Vec3) -> Vec3:
+    """The point, in other's frame, that decides on which side of an open surface a touching point of own is."""
+    return origin_on(source, context.own, context.origin, context.pose, point)
 
 
 @wp.struct
-class Behind:
-    """Whether a point of own is inside other. way: unit; depth [m].
+class PointPenetration:
+    """Penetration of a point of own into other. found: 1 where it is inside. direction: unit; depth [m].
 
-    feature: of the place that it leaves by.
+    feature: of other at the exit point.
     """
 
     found: int
-    way: Vec3
+    direction: Vec3
     depth: Real
     feature: int
 
 
-@wp.func
-def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
-    """Of a point in other's frame. An open mesh has no inside."""
-    result = Behind()
-    if view.other_closed == 0:
-        return result
-    clearance = clearance_at(meshes, view.other, point)
-    if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
-        return result
-    place = nearest_place_within(meshes, view.other, point, clearance.square)
-    result.depth = wp.sqrt(place.square)
-    if result.depth <= view.touch:
-        return result
-    off = point - place.point
-    if not is_inside_mesh(meshes, view.other, point, place):
-        return result
-    result.found = 1
-    result.way = off / result.depth
-    result.feature = feature_of_place(meshes, view.other, place.face, place.part)
-    return result
-
-
-@wp.func
-def behind_field(view: View, heightfield_pair: HeightfieldPair, point: Vec3) -> Behind:
-    """Of a point in the heightfield's frame."""
-    result = Behind()
-    if not is_inside(heightfield_pair.field, point):
-        return result
-    place = exit_place(heightfield_pair, point)
-    result.depth = wp.sqrt(place.square)
-    if result.depth <= view.touch:
-        return result
-    result.found = 1
-    result.way = (point - place.point) / result.depth
-    result.feature = feature_on(heightfield_pair, view.other, place.face, place.part)
-    return result
-
-
 @wp.func(inline=False)
-def behind_of(view: View, meshes: Meshes, point: Vec3) -> Behind:
-    """Of a point of own in other's frame."""
-    return behind_mesh(view, meshes, point)
-
-
-@wp.func(inline=False)
-def behind_of(view: View, heightfield_pair: HeightfieldPair, point: Vec3) -> Behind:
-    """The same."""
-    if view.other < 0:
-        return behind_field(view, heightfield_pair, point)
-    return behind_mesh(view, heightfield_pair.meshes, point)
+def penetration_of_point(context: MeshPairContext, source: Any, point: Vec3) -> PointPenetration:
+    """Penetration of a point of own, in other's frame. An open mesh has no interior."""
+    result = PointPenetration()
+    place = exit_point_of(source, context.other, point, context.touch)
+    if place.face >= 0:
+        result.found = 1
+        result.depth = wp.sqrt(place.square)
+        result.direction = (point - place.point) / result.depth
+        result.feature = feature_on(source, context.other, place.face, place.part)
+    return result

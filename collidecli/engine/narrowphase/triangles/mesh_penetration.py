@@ -9,9 +9,8 @@ from collidecli.engine.geometry.mesh_nearest import feature_of_place, outward_at
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.features import feature_at
-from collidecli.engine.narrowphase.triangles.convex_triangle import ORIGIN_INSIDE
+from collidecli.engine.narrowphase.triangles.contact_priority import ORIGIN_INSIDE
 
 
 @wp.func(inline=False)
@@ -34,5 +33,5 @@ def contact_origin_inside(
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, place.point) - point, normal)
     code = feature_of_place(meshes, mesh, face, place.part)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, ORIGIN_INSIDE * RANK)
+    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, ORIGIN_INSIDE)
     return 1

@@ -1,4 +1,4 @@
-"""A vertex of one mesh against the other."""
+"""Contacts of a vertex of one surface with the other surface."""
 
 from typing import Any
 
@@ -7,19 +7,18 @@ import warp as wp
 from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE
 from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
-    View,
-    behind_of,
-    faces,
+    MeshPairContext,
+    append_contact,
+    is_facing,
     origin_of,
     own_direction,
-    put,
+    penetration_of_point,
 )
-from collidecli.engine.narrowphase.triangles.normal_cone import RISE
-from collidecli.engine.narrowphase.triangles.triangle_queries import (
+from collidecli.engine.narrowphase.triangles.normal_cones import RISE
+from collidecli.engine.narrowphase.triangles.triangle_source import (
     corner_on,
     feature_on,
     is_front_facing,
@@ -29,98 +28,130 @@ from collidecli.engine.narrowphase.triangles.triangle_queries import (
     place_on,
     priority_on,
     takes_on_corner,
-    takes_on_place,
+    takes_on_edge,
 )
 
-# What asks for much comes after what asks for little: an `and` may work out both.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 # ruff: noqa: SIM102
 
 
 @wp.func
-def part_snapped(meshes: Any, surface: int, face: int, part: int, point: Vec3, near: Real) -> int:
-    """The corner or side that a point of a triangle is on, to `near` [m]; else the part it has. All triangles around an
-    edge or vertex then agree who has it."""
+def takes_on_part(source: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of a side or a corner of a triangle."""
+    if part >= EDGE_PLACE:
+        return takes_on_edge(source, surface, face, part - EDGE_PLACE, direction)
+    return takes_on_corner(source, surface, face, part, direction)
+
+
+@wp.func
+def part_snapped(source: Any, surface: int, face: int, part: int, point: Vec3, near: Real) -> int:
+    """The corner or side within `near` [m] of a point of a triangle; else its part.
+
+    All triangles around an edge or vertex then assign the point to one feature.
+    """
     if part < EDGE_PLACE:
         return part
     for k in range(3):
-        if wp.length(point - corner_on(meshes, surface, face, k)) <= near:
+        if wp.length(point - corner_on(source, surface, face, k)) <= near:
             return k
     if part < FACE_PLACE:
         return part
     for k in range(3):
-        start = corner_on(meshes, surface, face, k)
-        square = square_to_segment(start, corner_on(meshes, surface, face, k + 1), point)
+        start = corner_on(source, surface, face, k)
+        square = square_to_segment(start, corner_on(source, surface, face, k + 1), point)
         if square <= near * near:
             return EDGE_PLACE + k
     return part
 
 
 @wp.func
-def side_toward(view: View, meshes: Any, normal: Vec3, at: Vec3, height: Real) -> Real:
-    """1 where a point is on the front of a triangle of other, -1 behind; what touches it, by own's origin."""
-    if view.other_front == 1:
+def side_toward(context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, height: Real) -> Real:
+    """1 where a point is in front of a triangle of other, -1 behind; for a point that touches it, by own's origin."""
+    if context.other_front == 1:
         return Real(1.0)
-    if wp.abs(height) > view.touch:
+    if wp.abs(height) > context.touch:
         return wp.sign(height)
-    return wp.where(wp.dot(normal, origin_of(view, meshes, at) - at) < Real(0.0), Real(-1.0), Real(1.0))
+    return wp.where(wp.dot(normal, origin_of(context, source, at) - at) < Real(0.0), Real(-1.0), Real(1.0))
 
 
 @wp.func(inline=False)
 def vertex_on_triangle(
-    view: View, meshes: Any, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
+    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
 ) -> int:
-    """The contact of corner k of own's triangle `face`, at `point`, in front of other's triangle `target`, if any.
+    """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle `target`, if any.
 
-    Above the inside of the triangle, or above an edge or vertex that this triangle is the first of: along a direction
-    that belongs to both places, or that is the triangle's normal. Returns the count of contacts then.
+    The point is above the interior of the triangle, or above an edge or vertex that the triangle owns. The direction is
+    in the normal cones of both features, or is the triangle's normal. Returns the count of contacts after it.
     """
-    place = place_on(meshes, view.other, target, point)
-    if place.square >= view.max_separation * view.max_separation:
+    place = place_on(source, context.other, target, point)
+    if place.square >= context.max_separation * context.max_separation:
         return count
-    part = part_snapped(meshes, view.other, target, place.part, place.point, view.touch)
+    part = part_snapped(source, context.other, target, place.part, place.point, context.touch)
     if part < FACE_PLACE:
-        if not is_owned(meshes, view.other, target, part):
+        if not is_owned(source, context.other, target, part):
             return count
-    normal = normal_on(meshes, view.other, target)
+    normal = normal_on(source, context.other, target)
     distance = wp.sqrt(place.square)
-    height = wp.dot(normal, point - corner_on(meshes, view.other, target, 0))
-    side = side_toward(view, meshes, normal, place.point, height)
-    way = -side * normal
+    height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
+    side = side_toward(context, source, normal, place.point, height)
+    direction = -side * normal
     is_level = bool(True)
     if part < FACE_PLACE:
-        if distance > view.touch:
-            way = (place.point - point) / distance
-            is_level = wp.length(wp.cross(way, normal)) < RISE
-            if not takes_on_place(meshes, view.other, target, part, -way):
+        if distance > context.touch:
+            direction = (place.point - point) / distance
+            is_level = wp.length(wp.cross(direction, normal)) < RISE
+            if not takes_on_part(source, context.other, target, part, -direction):
                 return count
-            if view.other_front == 1 and not is_front_facing(outward_on(meshes, view.other, target, part), -way):
+            if context.other_front == 1 and not is_front_facing(
+                outward_on(source, context.other, target, part), -direction
+            ):
                 return count
-        elif view.other_front == 1 and wp.length_sq(outward_on(meshes, view.other, target, part)) > Real(0.0):
-            way = -wp.normalize(outward_on(meshes, view.other, target, part))
-    elif side * height < -view.touch:
+        elif context.other_front == 1 and wp.length_sq(outward_on(source, context.other, target, part)) > Real(0.0):
+            direction = -wp.normalize(outward_on(source, context.other, target, part))
+    elif side * height < -context.touch:
         return count
-    if not faces(view, meshes, face, k, way):
-        if distance > view.touch:
+    if not is_facing(context, source, face, k, direction):
+        if distance > context.touch:
             return count
-        # What looks the same way as the surface it lies on overlaps: said where nothing else of the pair is.
-        code = feature_on(meshes, view.own, face, k)
-        code_other = feature_on(meshes, view.other, target, part)
-        separation = wp.dot(place.point - point, way)
-        return put(view, rows, count, point, way, separation, code, code_other, FALLBACK * RANK, 0)
-    if not is_level and not takes_on_corner(meshes, view.own, face, k, own_direction(view, way)):
+        # A vertex that faces in the direction of the surface it touches overlaps: a fallback contact.
+        code = feature_on(source, context.own, face, k)
+        code_other = feature_on(source, context.other, target, part)
+        separation = wp.dot(place.point - point, direction)
+        return append_contact(context, rows, count, point, direction, separation, code, code_other, FALLBACK, 0)
+    if not is_level and not takes_on_corner(source, context.own, face, k, own_direction(context, direction)):
         return count
-    code = feature_on(meshes, view.own, face, k)
-    code_other = feature_on(meshes, view.other, target, part)
-    kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
-    return put(view, rows, count, point, way, wp.dot(place.point - point, way), code, code_other, kind, 0)
+    code = feature_on(source, context.own, face, k)
+    code_other = feature_on(source, context.other, target, part)
+    priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
+    return append_contact(
+        context, rows, count, point, direction, wp.dot(place.point - point, direction), code, code_other, priority, 0
+    )
 
 
 @wp.func
-def vertex_behind(view: View, meshes: Any, face: int, k: int, point: Vec3, rows: ContactRows, count: int) -> wp.vec2i:
-    """Count of contacts, with that of a corner that is inside other; and 1 where it is."""
-    behind = behind_of(view, meshes, point)
-    if behind.found == 0:
+def vertex_inside(
+    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, rows: ContactRows, count: int
+) -> wp.vec2i:
+    """Appends the contact of a corner that is inside other; returns the count, and 1 where the corner is inside."""
+    penetration = penetration_of_point(context, source, point)
+    if penetration.found == 0:
         return wp.vec2i(count, 0)
-    kind = wp.where(faces(view, meshes, face, k, behind.way), priority_on(meshes, view.own, face), FALLBACK * RANK)
-    code = feature_on(meshes, view.own, face, k)
-    return wp.vec2i(put(view, rows, count, point, behind.way, -behind.depth, code, behind.feature, kind, 1), 1)
+    priority = wp.where(
+        is_facing(context, source, face, k, penetration.direction), priority_on(source, context.own, face), FALLBACK
+    )
+    code = feature_on(source, context.own, face, k)
+    return wp.vec2i(
+        append_contact(
+            context,
+            rows,
+            count,
+            point,
+            penetration.direction,
+            -penetration.depth,
+            code,
+            penetration.feature,
+            priority,
+            1,
+        ),
+        1,
+    )

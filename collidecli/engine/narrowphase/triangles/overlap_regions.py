@@ -1,37 +1,31 @@
-"""The regions in which two surfaces overlap, each as a box around what crosses or is inside there.
+"""The regions in which two surfaces overlap, each as an AABB of the crossings and inner points in it.
 
-Boxes that meet are one region. The list is bounded: where it is full, the two boxes whose common box is the smallest
-become one. So no overlap is lost; regions that lie close to each other may be separated together.
+Boxes that intersect are merged into one region. The list is bounded: where it is full, the two boxes whose common box
+is the smallest are merged. So no overlap is lost; regions close to each other may be separated together.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import crossing_segment, overlap_of_projections
-from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
-from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.surface_pair import (
+    NearTriangle,
     OverlapRegion,
     SurfacePair,
-    box_in_b,
-    boxes_meet,
+    advance_near,
     triangles_of_pair,
 )
-from collidecli.engine.narrowphase.triangles.triangle_queries import mesh_arrays
-
-# ruff: noqa: F811
+from collidecli.engine.narrowphase.triangles.triangle_source import begin_in_box, boxes_intersect, next_in_box, tree_of
 
 CAPACITY = 16
-"""Regions that a pair may have."""
+"""Greatest number of regions of a pair."""
 
 
 @wp.func
 def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
-    """Both regions as one."""
+    """The union of two regions."""
     result = x
     result.low = wp.min(x.low, y.low)
     result.high = wp.max(x.high, y.high)
@@ -47,16 +41,16 @@ def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
 
 @wp.func
 def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """Merges a region with those that it meets and stores the result last; returns how many there are then."""
+    """Merges a region with those that it intersects and stores the result last; returns the number of regions."""
     held = added
     kept = int(count)
     i = int(0)
     while i < kept:
-        if boxes_meet(held.low, held.high, regions[i].low, regions[i].high):
+        if boxes_intersect(held.low, held.high, regions[i].low, regions[i].high):
             held = _merged(held, regions[i])
             kept -= 1
             regions[i] = regions[kept]
-            # The box has grown: it may meet what it did not meet before.
+            # The box has grown: it may intersect regions that were tested before.
             i = 0
         else:
             i += 1
@@ -66,9 +60,10 @@ def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -
 
 @wp.func(inline=False)
 def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """Merges a region with those that it meets, and with the nearest if there are too many; returns how many there are.
+    """Merges a region with those that it intersects, and two regions if the list is full; returns the number of
+    regions.
 
-    regions: CAPACITY of them, and one element more.
+    regions: CAPACITY + 1 elements.
     """
     kept = _added(regions, count, added)
     if kept <= wp.static(CAPACITY):
@@ -88,10 +83,10 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
 
 @wp.func(inline=False)
 def add_crossing(
-    surfaces: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], count: int
+    source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], count: int
 ) -> int:
-    """Adds the segment in which two triangles cross, if they do; returns how many regions there are then."""
-    triangles = triangles_of_pair(surfaces, pair, face_a, face_b)
+    """Adds the segment in which two triangles cross, if they do; returns the number of regions."""
+    triangles = triangles_of_pair(source, pair, face_a, face_b)
     if overlap_of_projections(triangles, pair.touch) <= pair.touch:
         return count
     common = crossing_segment(triangles)
@@ -109,63 +104,26 @@ def add_crossing(
 
 @wp.func(inline=False)
 def crossings_in_box(
-    meshes: Meshes, pair: SurfacePair, face_a: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: int
+    source: Any, pair: SurfacePair, near: NearTriangle, regions: wp.array[OverlapRegion], before: int
 ) -> int:
-    """Adds the crossings of a triangle of a with those of b in a box of b's frame; returns the number of regions."""
+    """Adds the crossings of a triangle of a with the triangles of b in its AABB; returns the number of regions."""
     count = before
-    head = pair.b * wp.static(HEADER)
-    node = meshes.header[head + 3]
-    stop = meshes.header[head + 4]
-    while node < stop:
-        if not boxes_meet(low, high, meshes.lower[node], meshes.upper[node]):
-            node = meshes.skip[node]
-            continue
-        face = meshes.leaf[node]
-        node += 1
-        if face >= 0:
-            count = add_crossing(meshes, pair, face_a, face, regions, count)
+    cursor = begin_in_box(source, pair.b, near.low, near.high)
+    while cursor.number >= 0:
+        count = add_crossing(source, pair, near.face, cursor.number, regions, count)
+        cursor = next_in_box(source, pair.b, cursor, near.low, near.high)
     return count
 
 
 @wp.func(inline=False)
-def crossings_in_box(
-    heightfield_pair: HeightfieldPair,
-    pair: SurfacePair,
-    face_a: int,
-    low: Vec3,
-    high: Vec3,
-    regions: wp.array[OverlapRegion],
-    before: int,
-) -> int:
-    """The same where b is a heightfield."""
+def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], before: int) -> int:
+    """Adds every crossing of a triangle of a with a triangle of b; returns the number of regions."""
     count = before
-    half = Real(0.5) * (high - low)
-    middle = low + half
-    targets = begin_targets(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
-    while targets.number >= 0:
-        count = add_crossing(heightfield_pair, pair, face_a, targets.number, regions, count)
-        targets = next_target(heightfield_pair.field, targets)
-    return count
-
-
-@wp.func(inline=False)
-def add_crossings(surfaces: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], before: int) -> int:
-    """Adds every crossing of a triangle of a with one of b; returns how many regions there are then."""
-    count = before
-    mesh = mesh_arrays(surfaces)
-    head = pair.a * wp.static(HEADER)
-    node = mesh.header[head + 3]
-    stop = mesh.header[head + 4]
-    into_b = wp.transform_inverse(pair.pose_b_to_a)
-    while node < stop:
-        half = Real(0.5) * (mesh.upper[node] - mesh.lower[node])
-        middle = wp.transform_point(into_b, mesh.lower[node] + half)
-        if surface_clearance(surfaces, pair.b, middle) > wp.length(half) + pair.touch:
-            node = mesh.skip[node]
-            continue
-        face = mesh.leaf[node]
-        node += 1
-        if face >= 0:
-            extent = box_in_b(pair, half)
-            count = crossings_in_box(surfaces, pair, face, middle - extent, middle + extent, regions, count)
+    nodes = tree_of(source, pair.a)
+    near = NearTriangle()
+    near.node = nodes[0]
+    while near.node < nodes[1]:
+        near = advance_near(source, pair, nodes[1], Vec3(), near)
+        if near.face >= 0:
+            count = crossings_in_box(source, pair, near, regions, count)
     return count

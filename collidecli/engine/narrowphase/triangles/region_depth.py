@@ -22,23 +22,21 @@ from collidecli.engine.contact_buffer import (
     ContactRecord,
 )
 from collidecli.engine.geometry.mesh_nearest import FACE_PLACE
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import closest_points
-from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import PairRows
-from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.direction_search import Search, is_measured, is_of_region, search_all
-from collidecli.engine.narrowphase.triangles.mesh_edge import chord_of
 from collidecli.engine.narrowphase.triangles.overlap_regions import CAPACITY, add_crossings, add_region
 from collidecli.engine.narrowphase.triangles.separating_translation import RECENT, exit_along, is_separated
+from collidecli.engine.narrowphase.triangles.surface_interior import chord_of, nearest_on
 from collidecli.engine.narrowphase.triangles.surface_pair import (
     OverlapRegion,
     SurfacePair,
-    boxes_meet,
     triangles_of_pair,
 )
-from collidecli.engine.narrowphase.triangles.triangle_queries import feature_on, nearest_on
+from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect, feature_on, tree_of
 
 ACCURACY = wp.constant(Real(1.03))
 """How many times as long as its lower bound a translation may be without a search."""
@@ -51,9 +49,9 @@ INNER_BALL = wp.constant(Real(1.1))
 
 
 @wp.func(inline=False)
-def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> ContactRecord:
+def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecord:
     """The contact of a region: its translation, at the points that touch last."""
-    triangles = triangles_of_pair(surfaces, pair, best.exit.face_a, best.exit.face_b)
+    triangles = triangles_of_pair(source, pair, best.exit.face_a, best.exit.face_b)
     moved = best.exit.translation * best.direction
     triangles.a += moved
     triangles.b += moved
@@ -63,15 +61,15 @@ def region_contact(surfaces: Any, pair: SurfacePair, best: Search) -> ContactRec
     contact.point = points.fixed
     contact.normal = best.direction
     contact.separation = -best.exit.translation
-    contact.feature_a = feature_on(surfaces, pair.a, best.exit.face_a, points.part_fixed)
-    contact.feature_b = feature_on(surfaces, pair.b, best.exit.face_b, points.part_moving)
+    contact.feature_a = feature_on(source, pair.a, best.exit.face_a, points.part_fixed)
+    contact.feature_b = feature_on(source, pair.b, best.exit.face_b, points.part_moving)
     contact.role = OF_REGION
     return contact
 
 
 @wp.func(inline=False)
 def measured_crossing(
-    surfaces: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: ContactRecord
+    source: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: ContactRecord
 ) -> ContactRecord:
     """The contact of an end of an edge that crosses an open surface: where it comes out along the region's direction.
 
@@ -86,25 +84,25 @@ def measured_crossing(
     if crossing.role == CROSSING_A:
         start = wp.transform_point(into_b, crossing.point)
         end = wp.transform_point(into_b, crossing.point - moved)
-        part = chord_of(surfaces, pair.b, start, end, Real(0.0))[1]
+        part = chord_of(source, pair.b, start, end, Real(0.0))[1]
         leaves = crossing.point - part * moved
-        if part <= Real(1.0) and boxes_meet(leaves, leaves, region.low - grown, region.high + grown):
-            place = nearest_on(surfaces, pair.b, wp.transform_point(into_b, leaves))
+        if part <= Real(1.0) and boxes_intersect(leaves, leaves, region.low - grown, region.high + grown):
+            place = nearest_on(source, pair.b, wp.transform_point(into_b, leaves))
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_b = feature_on(surfaces, pair.b, place.face, FACE_PLACE)
-            result.kind = 0
+            result.feature_b = feature_on(source, pair.b, place.face, FACE_PLACE)
+            result.priority = 0
             result.role = OF_REGION
     else:
-        part = chord_of(surfaces, pair.a, crossing.point, crossing.point + moved, Real(0.0))[1]
+        part = chord_of(source, pair.a, crossing.point, crossing.point + moved, Real(0.0))[1]
         leaves = crossing.point + part * moved
-        if part <= Real(1.0) and boxes_meet(leaves, leaves, region.low - grown, region.high + grown):
-            place = nearest_on(surfaces, pair.a, leaves)
+        if part <= Real(1.0) and boxes_intersect(leaves, leaves, region.low - grown, region.high + grown):
+            place = nearest_on(source, pair.a, leaves)
             result.point = leaves
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_a = feature_on(surfaces, pair.a, place.face, FACE_PLACE)
-            result.kind = 0
+            result.feature_a = feature_on(source, pair.a, place.face, FACE_PLACE)
+            result.priority = 0
             result.role = OF_REGION
     return result
 
@@ -156,7 +154,7 @@ def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) 
 
 @wp.func(inline=False)
 def measure_region(
-    surfaces: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, rows: PairRows
+    source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, rows: PairRows
 ) -> int:
     """Writes the contacts of a region; returns 0 where a bound on the search was hit."""
     region = regions[own[0]]
@@ -171,18 +169,18 @@ def measure_region(
         normal = rows.contact[deepest].normal
         depth = -rows.contact[deepest].separation
         best.direction = normal
-        if is_separated(surfaces, pair, regions, own, normal, depth + pair.touch):
+        if is_separated(source, pair, regions, own, normal, depth + pair.touch):
             stays = deepest
             best.exit.found = 1
             best.exit.translation = depth
         else:
-            found = exit_along(surfaces, pair, regions, own, normal, best.exit.translation, recent)
+            found = exit_along(source, pair, regions, own, normal, best.exit.translation, recent)
             if found.found == 1:
                 best.exit = found
     is_known = stays >= 0 and best.exit.translation <= SHALLOW * pair.size
     if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
         length = best.exit.translation
-        best = search_all(surfaces, pair, regions, own, rows, best, recent)
+        best = search_all(source, pair, regions, own, rows, best, recent)
         if best.exit.translation < length:
             stays = -1
     if best.exit.found == 0:
@@ -191,17 +189,17 @@ def measure_region(
         contact = rows.contact[i]
         if not is_measured(contact):
             if contact.role == CROSSING_A or contact.role == CROSSING_B:
-                rows.contact[i] = measured_crossing(surfaces, pair, region, best, contact)
+                rows.contact[i] = measured_crossing(source, pair, region, best, contact)
         elif is_of_region(pair, region, contact):
             along = wp.dot(contact.normal, best.direction)
             is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
             if is_deeper or (stays < 0 and along <= Real(0.0)):
                 rows.contact[i].separation = Real(wp.inf)
-                rows.contact[i].kind = FALLBACK * RANK
+                rows.contact[i].priority = FALLBACK
     if stays < 0:
-        emit_spare(rows, region_contact(surfaces, pair, best))
+        emit_spare(rows, region_contact(source, pair, best))
     else:
-        rows.contact[stays].kind = rows.contact[stays].kind % RANK
+        rows.contact[stays].priority = 0
         rows.contact[stays].role = OF_REGION
     return best.exact
 
@@ -249,14 +247,14 @@ def exchanged_pair(pair: SurfacePair) -> SurfacePair:
 
 
 @wp.func(inline=False)
-def measure_regions(surfaces: Any, pair: SurfacePair, rows: PairRows) -> int:
+def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """Makes a pair's contacts those of its regions of overlap; returns 0 where a bound on the search was hit."""
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
-    count = add_crossings(surfaces, pair, regions, 0)
+    count = add_crossings(source, pair, regions, 0)
     count = inner_regions(rows, regions, count)
     exact = int(1)
     for k in range(count):
-        exact = wp.min(exact, measure_region(surfaces, pair, regions, wp.vec2i(k, count), rows))
+        exact = wp.min(exact, measure_region(source, pair, regions, wp.vec2i(k, count), rows))
     return exact
 
 
@@ -266,9 +264,9 @@ def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
 
     Which of the two shapes is first in the scene does not decide where the search goes, but where both have as many.
     """
-    size_a = meshes.header[pair.a * wp.static(HEADER) + 4] - meshes.header[pair.a * wp.static(HEADER) + 3]
-    size_b = meshes.header[pair.b * wp.static(HEADER) + 4] - meshes.header[pair.b * wp.static(HEADER) + 3]
-    if size_a >= size_b:
+    nodes_a = tree_of(meshes, pair.a)
+    nodes_b = tree_of(meshes, pair.b)
+    if nodes_a[1] - nodes_a[0] >= nodes_b[1] - nodes_b[0]:
         return measure_regions(meshes, pair, rows)
     turned = exchanged_pair(pair)
     exchange_rows(rows, pair.pose_b_to_a)

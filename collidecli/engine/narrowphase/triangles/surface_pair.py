@@ -1,4 +1,4 @@
-"""Two surfaces of triangles, a region in which they overlap, and their triangles in one frame."""
+"""A pair of triangle surfaces, its regions of overlap, and the traversal of surface a near surface b."""
 
 from typing import Any
 
@@ -6,20 +6,25 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import TrianglePair
-from collidecli.engine.narrowphase.triangles.triangle_queries import (
+from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
+from collidecli.engine.narrowphase.triangles.triangle_source import (
     corner_on,
+    leaf_of,
+    lower_of,
     normal_on,
+    skip_of,
+    upper_of,
 )
 
 
 @wp.struct
 class SurfacePair:
-    """Two surfaces: mesh a, and mesh b or, where b < 0, the heightfield. pose_b_to_a, and its rotation as a matrix.
+    """Surfaces: mesh a, and mesh b or, where b < 0, the heightfield. turn: the rotation of pose_b_to_a as a matrix.
 
-    closed_a, closed_b: 1 where they have an inside; front_a, front_b: 1 where only their front is left by.
-    touch: what overlaps by no more only touches [m]. span: no translation that separates them is longer [m].
-    blocked: no translation of b goes this way, a's frame; zero where none is ruled out. size: half of the smaller one's
-    longest side [m].
+    closed_a, closed_b: 1 where a surface has an interior; front_a, front_b: 1 where it is exited only through its
+    front. touch: surfaces that overlap by no more only touch [m]. span: upper bound of every separating translation
+    [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
+    side of the smaller surface [m].
     """
 
     a: int
@@ -40,8 +45,8 @@ class SurfacePair:
 class OverlapRegion:
     """A connected part of the overlap. low, high: its box, a's frame [m].
 
-    front: sum of the normals that front-only surfaces of it must be left by, a to b; zero where there is none.
-    inner_a, inner_b: points of a inside b and of b inside a, as deep as depth_a and depth_b [m]; depth 0 for none.
+    front: sum of the normals, a to b, of triangles in it that are exited only through their front; zero for none.
+    inner_a, inner_b: points of a inside b and of b inside a, at depths depth_a and depth_b [m]; depth 0 for none.
     """
 
     low: Vec3
@@ -54,33 +59,64 @@ class OverlapRegion:
 
 
 @wp.func
-def boxes_meet(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) -> bool:
-    """Whether two boxes have a point in common."""
-    if low[0] > other_high[0] or low[1] > other_high[1] or low[2] > other_high[2]:
-        return False
-    return high[0] >= other_low[0] and high[1] >= other_low[1] and high[2] >= other_low[2]
-
-
-@wp.func
-def triangles_of_pair(surfaces: Any, pair: SurfacePair, face_a: int, face_b: int) -> TrianglePair:
-    """A triangle of a and, as it lies before any translation, one of b."""
+def triangles_of_pair(source: Any, pair: SurfacePair, face_a: int, face_b: int) -> TrianglePair:
+    """A triangle of a, and one of b before any translation, in the frame of a."""
     result = TrianglePair()
-    result.p = corner_on(surfaces, pair.a, face_a, 0)
-    result.q = corner_on(surfaces, pair.a, face_a, 1)
-    result.r = corner_on(surfaces, pair.a, face_a, 2)
-    result.normal_pqr = normal_on(surfaces, pair.a, face_a)
-    result.a = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 0))
-    result.b = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 1))
-    result.c = wp.transform_point(pair.pose_b_to_a, corner_on(surfaces, pair.b, face_b, 2))
-    result.normal_abc = pair.turn * normal_on(surfaces, pair.b, face_b)
+    result.p = corner_on(source, pair.a, face_a, 0)
+    result.q = corner_on(source, pair.a, face_a, 1)
+    result.r = corner_on(source, pair.a, face_a, 2)
+    result.normal_pqr = normal_on(source, pair.a, face_a)
+    result.a = wp.transform_point(pair.pose_b_to_a, corner_on(source, pair.b, face_b, 0))
+    result.b = wp.transform_point(pair.pose_b_to_a, corner_on(source, pair.b, face_b, 1))
+    result.c = wp.transform_point(pair.pose_b_to_a, corner_on(source, pair.b, face_b, 2))
+    result.normal_abc = pair.turn * normal_on(source, pair.b, face_b)
     return result
 
 
 @wp.func
 def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
-    """Half extents of the box, along b's axes, around a box of a's frame."""
+    """Half extents in b's frame of the AABB of a box of a's frame, grown by touch [m]."""
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     for axis in range(3):
         for k in range(3):
             grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
     return grown
+
+
+@wp.struct
+class NearTriangle:
+    """A traversal of the BVH of surface a, at the triangles near surface b.
+
+    face: the current triangle, -1 for none. node: the next node. low, high: AABB of the current triangle, b's frame
+    [m].
+    """
+
+    face: int
+    node: int
+    low: Vec3
+    high: Vec3
+
+
+@wp.func(inline=True)
+def advance_near(source: Any, pair: SurfacePair, stop: int, moved: Vec3, before: NearTriangle) -> NearTriangle:
+    """The traversal at the next triangle of a that may intersect b moved by `moved`; face -1 at the node `stop`.
+
+    A node is skipped where b has no triangle in its bounding ball.
+    """
+    cursor = before
+    cursor.face = -1
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    while cursor.node < stop and cursor.face < 0:
+        node = cursor.node
+        half = Real(0.5) * (upper_of(source, node) - lower_of(source, node))
+        middle = wp.transform_point(into_b, lower_of(source, node) + half - moved)
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+            cursor.node = skip_of(source, node)
+        else:
+            cursor.node = node + 1
+            cursor.face = leaf_of(source, node)
+            if cursor.face >= 0:
+                extent = box_in_b(pair, half)
+                cursor.low = middle - extent
+                cursor.high = middle + extent
+    return cursor

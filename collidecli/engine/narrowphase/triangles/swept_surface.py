@@ -10,6 +10,7 @@ from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import height_over, nearest_part
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import Targets, begin_targets, next_target
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import base_begins, walls_begin
+from collidecli.engine.narrowphase.triangles.triangle_source import TreeCursor, begin_in_box, next_in_box
 
 # Each question has an answer for each kind of surface: Warp picks by the type of the first argument.
 # ruff: noqa: F811
@@ -51,43 +52,16 @@ def is_one_sided(surface: FieldSurface) -> bool:
     return False
 
 
-@wp.struct
-class TreeCursor:
-    """The triangle in hand, -1 behind the last, and the box of the tree that comes next."""
-
-    number: int
-    node: int
-
-
 @wp.func
 def next_near(surface: MeshSurface, before: TreeCursor, lower: Vec3, upper: Vec3) -> TreeCursor:
-    """At the next triangle whose box overlaps another."""
-    cursor = before
-    stop = surface.meshes.header[surface.mesh * wp.static(HEADER) + 4]
-    while cursor.node < stop:
-        node = cursor.node
-        low = surface.meshes.lower[node]
-        high = surface.meshes.upper[node]
-        apart = bool(False)
-        for axis in range(3):
-            apart = apart or low[axis] > upper[axis] or high[axis] < lower[axis]
-        if apart:
-            cursor.node = surface.meshes.skip[node]
-        else:
-            cursor.node = node + 1
-            if surface.meshes.leaf[node] >= 0:
-                cursor.number = surface.meshes.leaf[node]
-                return cursor
-    cursor.number = -1
-    return cursor
+    """The traversal at the next triangle whose box intersects a box."""
+    return next_in_box(surface.meshes, surface.mesh, before, lower, upper)
 
 
 @wp.func
 def begin_near(surface: MeshSurface, lower: Vec3, upper: Vec3) -> TreeCursor:
-    """At the first triangle whose box overlaps another."""
-    cursor = TreeCursor()
-    cursor.node = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
-    return next_near(surface, cursor, lower, upper)
+    """The traversal at the first triangle whose box intersects a box."""
+    return begin_in_box(surface.meshes, surface.mesh, lower, upper)
 
 
 @wp.func

@@ -1,0 +1,391 @@
+"""Triangle sources: the accessors by which collision functions read the surfaces of a pair.
+
+Contract `TriangleSource`: a source is a Warp struct that holds both surfaces of a pair. There are two: `Meshes` (two
+triangle meshes) and `HeightfieldPair` (a mesh and a heightfield). A surface is an integer: the number of a mesh, or a
+negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle, numbered as its surface numbers it;
+`part` is a part of a triangle as in `Place`: corner, side or interior. Collision functions declare their source as
+`Any`; Warp picks the overload by the type of the first argument. Every source has an overload of:
+
+- flags: `front_flag`, `closed_flag`;
+- triangles: `corner_on`, `normal_on`, `outward_on`, `feature_on`, `place_on`, `is_gone_through`;
+- features that a triangle owns: `own_bits`, `other_bits`, `is_owned`, `priority_on`;
+- normal cones: `takes_on_edge`, `takes_on_corner`;
+- traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `tree_of`,
+  `first_face_of`, `lower_of`, `upper_of`, `skip_of` and `leaf_of`, the BVH of a mesh of the pair;
+- interior, in `surface_interior`: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
+  `exit_point_of`, `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.mesh_nearest import (
+    Place,
+    feature_of_place,
+    goes_through,
+    mesh_corner,
+    outward_at,
+    place_among,
+    place_on_triangle,
+)
+from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
+from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, is_exit
+from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import Targets, begin_targets, next_target
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
+    bits_of_face,
+    edge_of_face_takes,
+    face_corner,
+    face_normal,
+    feature_of_face,
+    goes_through_face,
+    outward_of_face,
+    owned_of_face,
+    place_on_face,
+    vertex_of_face_takes,
+)
+from collidecli.engine.narrowphase.triangles.normal_cones import edge_takes, vertex_takes
+
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# ruff: noqa: F811, SIM102
+
+
+@wp.func
+def front_flag(meshes: Meshes, surface: int) -> int:
+    """1 where a surface has a front, by which alone it is left; else 0."""
+    return meshes.header[surface * wp.static(HEADER) + 5]
+
+
+@wp.func
+def front_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
+    """1 for the heightfield; the flag of a mesh."""
+    if surface < 0:
+        return 1
+    return heightfield_pair.meshes.header[surface * wp.static(HEADER) + 5]
+
+
+@wp.func
+def closed_flag(meshes: Meshes, surface: int) -> int:
+    """1 where a surface is closed and has an interior; else 0."""
+    return meshes.header[surface * wp.static(HEADER) + 6]
+
+
+@wp.func
+def closed_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
+    """1 for the heightfield, which is a solid; the flag of a mesh."""
+    if surface < 0:
+        return 1
+    return heightfield_pair.meshes.header[surface * wp.static(HEADER) + 6]
+
+
+@wp.func
+def corner_on(meshes: Meshes, surface: int, face: int, k: int) -> Vec3:
+    """Corner 0, 1 or 2 of a triangle; 3 and 4 are 0 and 1 again."""
+    return mesh_corner(meshes, face, k)
+
+
+@wp.func
+def corner_on(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int) -> Vec3:
+    """Corner 0, 1 or 2 of a triangle of the heightfield or the mesh; 3 and 4 are 0 and 1 again."""
+    if surface < 0:
+        return face_corner(heightfield_pair.field, face, k)
+    return mesh_corner(heightfield_pair.meshes, face, k)
+
+
+@wp.func
+def normal_on(meshes: Meshes, surface: int, face: int) -> Vec3:
+    """Unit normal of a triangle."""
+    return meshes.face_normal[face]
+
+
+@wp.func
+def normal_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> Vec3:
+    """Unit normal of a triangle of the heightfield or the mesh."""
+    if surface < 0:
+        return face_normal(heightfield_pair.field, face)
+    return heightfield_pair.meshes.face_normal[face]
+
+
+@wp.func
+def own_bits(meshes: Meshes, surface: int, face: int) -> int:
+    """Bits of a triangle whose features are tested against the other surface, as in `Meshes.owned`."""
+    return meshes.owned[face]
+
+
+@wp.func
+def own_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
+    """Bits of a triangle of the heightfield or the mesh, as in `Meshes.owned`."""
+    if surface < 0:
+        return bits_of_face(heightfield_pair.field, face, True)
+    return heightfield_pair.meshes.owned[face]
+
+
+@wp.func
+def other_bits(meshes: Meshes, surface: int, face: int) -> int:
+    """Bits of a triangle that features are tested against, as in `Meshes.owned`; salient corners may be unset."""
+    return meshes.owned[face]
+
+
+@wp.func
+def other_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
+    """Bits of a triangle of the heightfield or the mesh; of the heightfield without salient corners."""
+    if surface < 0:
+        return bits_of_face(heightfield_pair.field, face, False)
+    return heightfield_pair.meshes.owned[face]
+
+
+@wp.func
+def is_owned(meshes: Meshes, surface: int, face: int, part: int) -> bool:
+    """Whether a triangle owns a corner or side: it is the first triangle with that feature."""
+    return ((meshes.owned[face] >> part) & 1) == 1
+
+
+@wp.func
+def is_owned(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> bool:
+    """Whether a triangle of the heightfield or the mesh owns a corner or side."""
+    if surface < 0:
+        return ((owned_of_face(heightfield_pair.field, face) >> part) & 1) == 1
+    return ((heightfield_pair.meshes.owned[face] >> part) & 1) == 1
+
+
+@wp.func
+def outward_on(meshes: Meshes, surface: int, face: int, part: int) -> Vec3:
+    """Outward vector at a part of a triangle, not unit: its sign separates outside from inside."""
+    return outward_at(meshes, face, part)
+
+
+@wp.func
+def outward_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> Vec3:
+    """Outward vector at a part of a triangle of the heightfield or the mesh, not unit."""
+    if surface < 0:
+        return outward_of_face(heightfield_pair.field, face, part)
+    return outward_at(heightfield_pair.meshes, face, part)
+
+
+@wp.func
+def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
+    """Whether a feature with an outward vector faces a direction; one without (edge of a flat sheet) faces all."""
+    return wp.dot(outward, direction) > Real(0.0) or wp.length_sq(outward) == Real(0.0)
+
+
+@wp.func
+def takes_on_edge(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
+    return edge_takes(meshes, face, k, direction)
+
+
+@wp.func
+def takes_on_edge(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of side k, on the heightfield or the mesh."""
+    if surface < 0:
+        return edge_of_face_takes(heightfield_pair.field, face, k, direction)
+    return edge_takes(heightfield_pair.meshes, face, k, direction)
+
+
+@wp.func
+def takes_on_corner(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of corner k of a triangle."""
+    return vertex_takes(meshes, meshes.corner[3 * face + k], direction)
+
+
+@wp.func
+def takes_on_corner(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
+    if surface < 0:
+        return vertex_of_face_takes(heightfield_pair.field, face, k, direction)
+    return vertex_takes(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
+
+
+@wp.func(inline=False)
+def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Place:
+    """Closest point of a triangle.
+
+    Without a call of `place_on_triangle`, which is not inlined and would copy the struct.
+    """
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
+    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place.face = face
+    return place
+
+
+@wp.func
+def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> Place:
+    """Closest point of a triangle of the heightfield or the mesh."""
+    if surface < 0:
+        return place_on_face(heightfield_pair.field, face, point)
+    return place_on_triangle(heightfield_pair.meshes, face, point)
+
+
+@wp.func
+def feature_on(meshes: Meshes, surface: int, face: int, part: int) -> int:
+    """Feature id of a part of a triangle."""
+    return feature_of_place(meshes, surface, face, part)
+
+
+@wp.func
+def feature_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part: int) -> int:
+    """Feature id of a part of a triangle of the heightfield or the mesh."""
+    if surface < 0:
+        return feature_of_face(heightfield_pair.field, face, part)
+    return feature_of_place(heightfield_pair.meshes, surface, face, part)
+
+
+@wp.func
+def is_gone_through(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment crosses a triangle."""
+    return goes_through(meshes, face, start, end)
+
+
+@wp.func
+def is_gone_through(heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment crosses a triangle of the heightfield or the mesh."""
+    if surface < 0:
+        return goes_through_face(heightfield_pair.field, face, start, end)
+    return goes_through(heightfield_pair.meshes, face, start, end)
+
+
+@wp.func
+def priority_on(meshes: Meshes, surface: int, face: int) -> int:
+    """Term of the priority of a contact on a triangle."""
+    return 0
+
+
+@wp.func
+def priority_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
+    """FALLBACK for a triangle of the heightfield that is no exit, see `is_exit`; else 0."""
+    if surface < 0:
+        if not is_exit(heightfield_pair, face):
+            return FALLBACK
+    return 0
+
+
+@wp.func
+def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
+    """First node and end of the nodes of a mesh's BVH."""
+    head = mesh * wp.static(HEADER)
+    return wp.vec2i(meshes.header[head + 3], meshes.header[head + 4])
+
+
+@wp.func
+def tree_of(heightfield_pair: HeightfieldPair, mesh: int) -> wp.vec2i:
+    """First node and end of the nodes of the mesh's BVH."""
+    head = mesh * wp.static(HEADER)
+    return wp.vec2i(heightfield_pair.meshes.header[head + 3], heightfield_pair.meshes.header[head + 4])
+
+
+@wp.func
+def first_face_of(meshes: Meshes, mesh: int) -> int:
+    """Number of a mesh's first triangle among those of all meshes."""
+    return meshes.header[mesh * wp.static(HEADER) + 2]
+
+
+@wp.func
+def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
+    """Number of the mesh's first triangle among those of all meshes; 0 for the heightfield."""
+    if mesh < 0:
+        return 0
+    return heightfield_pair.meshes.header[mesh * wp.static(HEADER) + 2]
+
+
+@wp.func
+def lower_of(meshes: Meshes, node: int) -> Vec3:
+    """Lower corner of a node of a BVH [m]."""
+    return meshes.lower[node]
+
+
+@wp.func
+def lower_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
+    """Lower corner of a node of the mesh's BVH [m]."""
+    return heightfield_pair.meshes.lower[node]
+
+
+@wp.func
+def upper_of(meshes: Meshes, node: int) -> Vec3:
+    """Upper corner of a node of a BVH [m]."""
+    return meshes.upper[node]
+
+
+@wp.func
+def upper_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
+    """Upper corner of a node of the mesh's BVH [m]."""
+    return heightfield_pair.meshes.upper[node]
+
+
+@wp.func
+def skip_of(meshes: Meshes, node: int) -> int:
+    """Node after a node and its descendants."""
+    return meshes.skip[node]
+
+
+@wp.func
+def skip_of(heightfield_pair: HeightfieldPair, node: int) -> int:
+    """Node after a node and its descendants."""
+    return heightfield_pair.meshes.skip[node]
+
+
+@wp.func
+def leaf_of(meshes: Meshes, node: int) -> int:
+    """Triangle of a leaf, -1 for an inner node."""
+    return meshes.leaf[node]
+
+
+@wp.func
+def leaf_of(heightfield_pair: HeightfieldPair, node: int) -> int:
+    """Triangle of a leaf, -1 for an inner node."""
+    return heightfield_pair.meshes.leaf[node]
+
+
+@wp.struct
+class TreeCursor:
+    """A traversal of a BVH. number: the current triangle, -1 after the last. node: the next box."""
+
+    number: int
+    node: int
+
+
+@wp.func
+def boxes_intersect(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) -> bool:
+    """Whether two boxes have a point in common."""
+    if low[0] > other_high[0] or low[1] > other_high[1] or low[2] > other_high[2]:
+        return False
+    return high[0] >= other_low[0] and high[1] >= other_low[1] and high[2] >= other_low[2]
+
+
+@wp.func(inline=True)
+def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, high: Vec3) -> TreeCursor:
+    """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's frame."""
+    cursor = before
+    cursor.number = -1
+    stop = meshes.header[surface * wp.static(HEADER) + 4]
+    while cursor.node < stop and cursor.number < 0:
+        node = cursor.node
+        if boxes_intersect(low, high, meshes.lower[node], meshes.upper[node]):
+            cursor.node = node + 1
+            cursor.number = meshes.leaf[node]
+        else:
+            cursor.node = meshes.skip[node]
+    return cursor
+
+
+@wp.func(inline=True)
+def begin_in_box(meshes: Meshes, surface: int, low: Vec3, high: Vec3) -> TreeCursor:
+    """The traversal at the first triangle of a mesh whose box intersects a box of the mesh's frame."""
+    cursor = TreeCursor()
+    cursor.node = meshes.header[surface * wp.static(HEADER) + 3]
+    return next_in_box(meshes, surface, cursor, low, high)
+
+
+@wp.func
+def next_in_box(heightfield_pair: HeightfieldPair, surface: int, before: Targets, low: Vec3, high: Vec3) -> Targets:
+    """The traversal at the next triangle of the heightfield near a box."""
+    return next_target(heightfield_pair.field, before)
+
+
+@wp.func
+def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3) -> Targets:
+    """The traversal at the first triangle of the heightfield near a box, which is taken as its bounding cube."""
+    half = Real(0.5) * (high - low)
+    middle = low + half
+    return begin_targets(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
