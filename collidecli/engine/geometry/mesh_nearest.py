@@ -5,17 +5,17 @@ import warp as wp
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 
-EDGE_PLACE = wp.constant(3)
-FACE_PLACE = wp.constant(6)
+EDGE_PART = wp.constant(3)
+FACE_PART = wp.constant(6)
 MAX_TREE_NODES = 40
 """Boxes that wait while a tree is descended: one a level, and a tree of 2^31 boxes has 32."""
 
 
 @wp.struct
-class Place:
+class MeshPoint:
     """A point of a mesh's surface. face: the triangle it is on, counted through all meshes, -1 for none.
 
-    part: 0 to 2 that corner of the triangle, EDGE_PLACE + k its side k, FACE_PLACE its inside. square: squared distance
+    part: 0 to 2 that corner of the triangle, EDGE_PART + k its side k, FACE_PART its inside. square: squared distance
     from what was asked [m^2].
     """
 
@@ -32,12 +32,12 @@ def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
 
 
 @wp.func
-def place_among(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Place:
+def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> MeshPoint:
     """The place of triangle p, q, r with unit normal that is nearest to a point; its number is left open.
 
     Source: Ericson 2005, 5.1.5.
     """
-    place = Place()
+    place = MeshPoint()
     pq = q - p
     pr = r - p
     off = point - p
@@ -63,28 +63,28 @@ def place_among(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Place:
         place.part = 2
         place.point = r
     elif of_r <= zero and d1 >= zero and d3 <= zero:
-        place.part = EDGE_PLACE
+        place.part = EDGE_PART
         place.point = p + (d1 / (d1 - d3)) * pq
     elif of_q <= zero and d2 >= zero and d6 <= zero:
-        place.part = EDGE_PLACE + 2
+        place.part = EDGE_PART + 2
         place.point = p + (d2 / (d2 - d6)) * pr
     elif of_p <= zero and d4 - d3 >= zero and d5 - d6 >= zero:
-        place.part = EDGE_PLACE + 1
+        place.part = EDGE_PART + 1
         place.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
     else:
-        place.part = FACE_PLACE
+        place.part = FACE_PART
         place.point = point - wp.dot(point - p, normal) * normal
     place.square = wp.length_sq(point - place.point)
     return place
 
 
 @wp.func(inline=False)
-def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
+def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     """The place of one triangle that is nearest to a point."""
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
     place.face = face
     return place
 
@@ -97,12 +97,12 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> Place:
-    """As `nearest_place`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
+def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
+    """As `nearest_mesh_point`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
     head = mesh * wp.static(HEADER)
     waiting = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
     waiting_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
-    best = Place()
+    best = MeshPoint()
     best.face = -1
     best.square = square
     count = int(0)
@@ -111,7 +111,7 @@ def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -
         following = int(-1)
         face = meshes.leaf[node]
         if face >= 0:
-            place = place_on_triangle(meshes, face, point)
+            place = mesh_point_on_triangle(meshes, face, point)
             if place.square < best.square:
                 best = place
         else:
@@ -140,9 +140,9 @@ def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -
 
 
 @wp.func
-def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
+def nearest_mesh_point(meshes: Meshes, mesh: int, point: Vec3) -> MeshPoint:
     """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
-    return nearest_place_within(meshes, mesh, point, Real(wp.inf))
+    return nearest_mesh_point_within(meshes, mesh, point, Real(wp.inf))
 
 
 @wp.func
@@ -151,15 +151,15 @@ def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
 
     Source: Baerentzen and Aanaes 2005.
     """
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return meshes.face_normal[face]
-    if part >= EDGE_PLACE:
-        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PLACE]]
+    if part >= EDGE_PART:
+        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PART]]
     return meshes.vertex_normal[meshes.corner[3 * face + part]]
 
 
 @wp.func
-def turn_beside(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
+def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
     """1 where an edge passes a line along x through a point beyond it in y, upwards in z; -1 downwards; 0 elsewhere.
 
     low, high: in the order of the vertices' numbers, so that neighbours have one rounding. forward: from low to high.
@@ -175,7 +175,7 @@ def turn_beside(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
 
 
 @wp.func
-def turn_of_triangle(meshes: Meshes, face: int, point: Vec3) -> int:
+def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
     """1 where a line along +x through a point leaves by the front of a triangle, -1 where it enters by it, else 0.
 
     What its edges add cancels with that of their other triangles: a line through an edge or vertex is counted once.
@@ -186,7 +186,7 @@ def turn_of_triangle(meshes: Meshes, face: int, point: Vec3) -> int:
         second = meshes.corner[3 * face + (k + 1) % 3]
         low = meshes.point[wp.min(first, second)]
         high = meshes.point[wp.max(first, second)]
-        turn += turn_beside(low, high, point, first < second)
+        turn += edge_crossing(low, high, point, first < second)
     return turn
 
 
@@ -210,7 +210,7 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
             continue
         face = meshes.leaf[node]
         if face >= 0:
-            turn = turn_of_triangle(meshes, face, point)
+            turn = triangle_crossing(meshes, face, point)
             if turn != 0:
                 p = mesh_corner(meshes, face, 0)
                 q = mesh_corner(meshes, face, 1)
@@ -223,7 +223,7 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
 
 @wp.func
-def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool:
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: MeshPoint) -> bool:
     """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
 
     By the winding number where the nearest triangle may not tell, else by the outward vector there.
@@ -235,18 +235,18 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool
 
 
 @wp.func
-def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
+def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
     """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
     head = mesh * wp.static(HEADER)
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return 3 * (face - meshes.header[head + 2]) + 2
-    if part >= EDGE_PLACE:
-        return 3 * (meshes.side[3 * face + part - EDGE_PLACE] - meshes.header[head + 1]) + 1
+    if part >= EDGE_PART:
+        return 3 * (meshes.side[3 * face + part - EDGE_PART] - meshes.header[head + 1]) + 1
     return 3 * (meshes.corner[3 * face + part] - meshes.header[head])
 
 
 @wp.func
-def goes_left(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
+def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
     """On which side of a triangle's side, from low to high where `forward`, a line passes.
 
     low, high: in the order of the vertices' numbers, so that neighbours answer with the same rounding, turned about.
@@ -256,21 +256,21 @@ def goes_left(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> b
 
 
 @wp.func
-def goes_left_of(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
+def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
     """On which side of side k of a triangle a line passes."""
     first = meshes.corner[3 * face + k]
     second = meshes.corner[3 * face + (k + 1) % 3]
     low = meshes.point[wp.min(first, second)]
     high = meshes.point[wp.max(first, second)]
-    return goes_left(start, end, low, high, first < second)
+    return is_left_of_edge(start, end, low, high, first < second)
 
 
 @wp.func
-def goes_through(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
+def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment goes through a triangle; through one of two neighbours where it meets their edge."""
     p = mesh_corner(meshes, face, 0)
     normal = meshes.face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
         return False
-    left = goes_left_of(meshes, face, 0, start, end)
-    return left == goes_left_of(meshes, face, 1, start, end) and left == goes_left_of(meshes, face, 2, start, end)
+    left = is_left_of_side(meshes, face, 0, start, end)
+    return left == is_left_of_side(meshes, face, 1, start, end) and left == is_left_of_side(meshes, face, 2, start, end)

@@ -110,7 +110,7 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
 
 
 @wp.func
-def shares_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
+def barycentric_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
     """Weights of p, q and r in the foot of a point on their plane; they add up to 1."""
     normal = wp.cross(q - p, r - p)
     square = wp.dot(normal, normal)
@@ -130,7 +130,7 @@ def square_to_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
 @wp.func
 def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Real:
     """Squared distance of a point from a triangle with unit normal [m^2]."""
-    shares = shares_of(p, q, r, point)
+    shares = barycentric_of(p, q, r, point)
     if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
         height = wp.dot(point - p, normal)
         return height * height

@@ -8,7 +8,7 @@ interval of translations, and the triangles overlap in the intersection of all o
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, place_among
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART, nearest_triangle_point
 from collidecli.engine.geometry.real import Real, Vec3
 
 PARALLEL_SINE = wp.constant(Real(1.0e-3))
@@ -208,7 +208,7 @@ def crossing_segment(pair: TrianglePair) -> Segment:
 @wp.struct
 class ClosestPoints:
     """Where two triangles are nearest. fixed, moving: points on pqr and abc [m]; part_fixed, part_moving: the corner k,
-    EDGE_PLACE + k the edge from corner k, or FACE_PLACE, that each is on. square: squared distance [m^2].
+    EDGE_PART + k the edge from corner k, or FACE_PART, that each is on. square: squared distance [m^2].
     """
 
     fixed: Vec3
@@ -247,8 +247,8 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
             if gap < best.square:
                 result.fixed = start + s * u
                 result.moving = other + t * v
-                result.part_fixed = EDGE_PLACE + i
-                result.part_moving = EDGE_PLACE + j
+                result.part_fixed = EDGE_PART + i
+                result.part_moving = EDGE_PART + j
                 result.square = gap
     return result
 
@@ -263,7 +263,7 @@ def closest_points(pair: TrianglePair) -> ClosestPoints:
     best.square = Real(wp.inf)
     for k in range(3):
         corner = _corner(pair.a, pair.b, pair.c, k)
-        place = place_among(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
+        place = nearest_triangle_point(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
         if place.square < best.square:
             best.fixed = place.point
             best.moving = corner
@@ -272,7 +272,7 @@ def closest_points(pair: TrianglePair) -> ClosestPoints:
             best.square = place.square
     for k in range(3):
         corner = _corner(pair.p, pair.q, pair.r, k)
-        place = place_among(pair.a, pair.b, pair.c, pair.normal_abc, corner)
+        place = nearest_triangle_point(pair.a, pair.b, pair.c, pair.normal_abc, corner)
         if place.square < best.square:
             best.fixed = corner
             best.moving = place.point

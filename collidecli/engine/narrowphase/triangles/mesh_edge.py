@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, goes_through
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART, segment_crosses_triangle
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
@@ -47,9 +47,9 @@ this share as deep. Of two crossing bars it is as deep, of the ridges of two roo
 @wp.func
 def edges_face(view: View, meshes: Any, face: int, k: int, target: int, side: int, way: Vec3) -> bool:
     """Whether a direction from own's edge to other's belongs to both, on their fronts."""
-    if not faces(view, meshes, face, EDGE_PLACE + k, way):
+    if not faces(view, meshes, face, EDGE_PART + k, way):
         return False
-    outward = outward_on(meshes, view.other, target, EDGE_PLACE + side)
+    outward = outward_on(meshes, view.other, target, EDGE_PART + side)
     if view.other_front == 1 and not is_front_facing(outward, -way):
         return False
     return takes_on_edge(meshes, view.other, target, side, -way) and takes_on_edge(
@@ -90,7 +90,7 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
             node = meshes.skip[node]
             continue
         face = meshes.leaf[node]
-        if face >= 0 and goes_through(meshes, face, start, end):
+        if face >= 0 and segment_crosses_triangle(meshes, face, start, end):
             share = wp.abs(share_through(meshes, mesh, face, start, end))
             if share <= at:
                 begins = wp.max(begins, share)
@@ -210,8 +210,8 @@ def edge_on_edge(
             return count
     elif not edges_are_apart(view, meshes, on_own, on_other):
         return count
-    code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
-    code_other = feature_on(meshes, view.other, target, EDGE_PLACE + side)
+    code = feature_on(meshes, view.own, face, EDGE_PART + k)
+    code_other = feature_on(meshes, view.other, target, EDGE_PART + side)
     kind = priority_on(meshes, view.own, face) + priority_on(meshes, view.other, target)
     return put(view, rows, count, on_own, way, separation, code, code_other, kind, 0)
 
@@ -243,10 +243,10 @@ def chord_contact(
         return count
     way = off / depth
     kind = int(FALLBACK * RANK)
-    if faces(view, meshes, face, EDGE_PLACE + k, way) and takes_on_edge(
+    if faces(view, meshes, face, EDGE_PART + k, way) and takes_on_edge(
         meshes, view.own, face, k, own_direction(view, way)
     ):
         kind = 0
-    code = feature_on(meshes, view.own, face, EDGE_PLACE + k)
+    code = feature_on(meshes, view.own, face, EDGE_PART + k)
     code_other = feature_on(meshes, view.other, place.face, place.part)
     return put(view, rows, count, middle, way, -depth, code, code_other, kind, 1)

@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
+from collidecli.engine.geometry.mesh_nearest import feature_of_mesh_point, is_inside_mesh, nearest_mesh_point_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
@@ -166,7 +166,7 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
     clearance = clearance_at(meshes, mesh, point)
     if clearance.free > touch:
         return -Real(wp.inf)
-    place = nearest_place_within(meshes, mesh, point, clearance.square)
+    place = nearest_mesh_point_within(meshes, mesh, point, clearance.square)
     depth = wp.sqrt(place.square)
     if not is_inside_mesh(meshes, mesh, point, place):
         return -depth
@@ -209,7 +209,7 @@ def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
     clearance = clearance_at(meshes, view.other, point)
     if clearance.free > Real(0.0) or not is_in_box(meshes, view.other, point):
         return result
-    place = nearest_place_within(meshes, view.other, point, clearance.square)
+    place = nearest_mesh_point_within(meshes, view.other, point, clearance.square)
     result.depth = wp.sqrt(place.square)
     if result.depth <= view.touch:
         return result
@@ -218,7 +218,7 @@ def behind_mesh(view: View, meshes: Meshes, point: Vec3) -> Behind:
         return result
     result.found = 1
     result.way = off / result.depth
-    result.feature = feature_of_place(meshes, view.other, place.face, place.part)
+    result.feature = feature_of_mesh_point(meshes, view.other, place.face, place.part)
     return result
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART, FACE_PART
 from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
@@ -40,18 +40,18 @@ from collidecli.engine.narrowphase.triangles.triangle_queries import (
 def part_snapped(meshes: Any, surface: int, face: int, part: int, point: Vec3, near: Real) -> int:
     """The corner or side that a point of a triangle is on, to `near` [m]; else the part it has. All triangles around an
     edge or vertex then agree who has it."""
-    if part < EDGE_PLACE:
+    if part < EDGE_PART:
         return part
     for k in range(3):
         if wp.length(point - corner_on(meshes, surface, face, k)) <= near:
             return k
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         return part
     for k in range(3):
         start = corner_on(meshes, surface, face, k)
         square = square_to_segment(start, corner_on(meshes, surface, face, k + 1), point)
         if square <= near * near:
-            return EDGE_PLACE + k
+            return EDGE_PART + k
     return part
 
 
@@ -78,7 +78,7 @@ def vertex_on_triangle(
     if place.square >= view.max_separation * view.max_separation:
         return count
     part = part_snapped(meshes, view.other, target, place.part, place.point, view.touch)
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         if not is_owned(meshes, view.other, target, part):
             return count
     normal = normal_on(meshes, view.other, target)
@@ -87,7 +87,7 @@ def vertex_on_triangle(
     side = side_toward(view, meshes, normal, place.point, height)
     way = -side * normal
     is_level = bool(True)
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         if distance > view.touch:
             way = (place.point - point) / distance
             is_level = wp.length(wp.cross(way, normal)) < RISE

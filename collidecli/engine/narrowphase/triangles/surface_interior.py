@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.mesh_nearest import Place, is_inside_mesh
+from collidecli.engine.geometry.mesh_nearest import MeshPoint, is_inside_mesh
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
@@ -47,13 +47,13 @@ def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> b
 
 
 @wp.func
-def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: Place) -> bool:
+def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: MeshPoint) -> bool:
     """Whether a point is inside a closed surface, whose nearest place is given."""
     return is_inside_mesh(meshes, surface, point, place)
 
 
 @wp.func
-def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: Place) -> bool:
+def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: MeshPoint) -> bool:
     """The same; of a heightfield, whose nearest place lets a point inside out."""
     if surface < 0:
         outward = outward_of_face(heightfield_pair.field, place.face, place.part)

@@ -1,7 +1,7 @@
 """What is asked of a surface of a pair: of a mesh, by its number in `Meshes`; of the one heightfield, by any below 0.
 
 Each function has an overload for `Meshes` alone, for two meshes, and one for `HeightfieldPair`; Warp picks by the
-type of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in `Place`.
+type of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in `MeshPoint`.
 """
 
 from typing import Any
@@ -10,15 +10,15 @@ import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import (
-    EDGE_PLACE,
-    Place,
-    feature_of_place,
-    goes_through,
+    EDGE_PART,
+    MeshPoint,
+    feature_of_mesh_point,
     mesh_corner,
-    nearest_place_within,
+    mesh_point_on_triangle,
+    nearest_mesh_point_within,
+    nearest_triangle_point,
     outward_at,
-    place_among,
-    place_on_triangle,
+    segment_crosses_triangle,
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -163,31 +163,31 @@ def takes_on_corner(heightfield_pair: HeightfieldPair, surface: int, face: int, 
 
 
 @wp.func(inline=False)
-def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Place:
+def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> MeshPoint:
     """The place of one triangle that is nearest to a point.
 
-    Not by way of `place_on_triangle`: a function that is not inlined has its own copy of the struct.
+    Not by way of `mesh_point_on_triangle`: a function that is not inlined has its own copy of the struct.
     """
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
     place.face = face
     return place
 
 
 @wp.func
-def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> Place:
+def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> MeshPoint:
     """The same."""
     if surface < 0:
         return place_on_face(heightfield_pair.field, face, point)
-    return place_on_triangle(heightfield_pair.meshes, face, point)
+    return mesh_point_on_triangle(heightfield_pair.meshes, face, point)
 
 
 @wp.func
 def feature_on(meshes: Meshes, surface: int, face: int, part: int) -> int:
     """The number of a place's feature."""
-    return feature_of_place(meshes, surface, face, part)
+    return feature_of_mesh_point(meshes, surface, face, part)
 
 
 @wp.func
@@ -195,13 +195,13 @@ def feature_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part:
     """The same."""
     if surface < 0:
         return feature_of_face(heightfield_pair.field, face, part)
-    return feature_of_place(heightfield_pair.meshes, surface, face, part)
+    return feature_of_mesh_point(heightfield_pair.meshes, surface, face, part)
 
 
 @wp.func
 def is_gone_through(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment goes through a triangle."""
-    return goes_through(meshes, face, start, end)
+    return segment_crosses_triangle(meshes, face, start, end)
 
 
 @wp.func
@@ -209,22 +209,22 @@ def is_gone_through(heightfield_pair: HeightfieldPair, surface: int, face: int, 
     """The same."""
     if surface < 0:
         return goes_through_face(heightfield_pair.field, face, start, end)
-    return goes_through(heightfield_pair.meshes, face, start, end)
+    return segment_crosses_triangle(heightfield_pair.meshes, face, start, end)
 
 
 @wp.func
-def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> Place:
+def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> MeshPoint:
     """The place of a surface that is nearest to a point; of a heightfield, that lets it out, -1 for a point outside."""
-    return nearest_place_within(meshes, surface, point, clearance_at(meshes, surface, point).square)
+    return nearest_mesh_point_within(meshes, surface, point, clearance_at(meshes, surface, point).square)
 
 
 @wp.func
-def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Place:
+def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> MeshPoint:
     """The same."""
-    place = Place()
+    place = MeshPoint()
     place.face = -1
     if surface >= 0:
-        place = nearest_place_within(
+        place = nearest_mesh_point_within(
             heightfield_pair.meshes, surface, point, clearance_at(heightfield_pair.meshes, surface, point).square
         )
     elif is_inside(heightfield_pair.field, point):
@@ -297,8 +297,8 @@ def origin_on(heightfield_pair: HeightfieldPair, surface: int, origin: Vec3, pos
 @wp.func
 def takes_on_place(meshes: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
     """Whether a unit direction belongs to a place that is an edge or a vertex."""
-    if part >= EDGE_PLACE:
-        return takes_on_edge(meshes, surface, face, part - EDGE_PLACE, direction)
+    if part >= EDGE_PART:
+        return takes_on_edge(meshes, surface, face, part - EDGE_PART, direction)
     return takes_on_corner(meshes, surface, face, part, direction)
 
 
