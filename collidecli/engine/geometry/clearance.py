@@ -74,9 +74,9 @@ def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: i
     thread = wp.tid()
     cell = Vec3(Real(thread / (y * z)), Real((thread / z) % y), Real(thread % z))
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
-    place = nearest_mesh_point(meshes, mesh, point)
-    found = wp.sqrt(place.square)
-    if meshes.header[mesh * wp.static(HEADER) + 6] == 1 and is_inside_mesh(meshes, mesh, point, place):
+    nearest = nearest_mesh_point(meshes, mesh, point)
+    found = wp.sqrt(nearest.square)
+    if meshes.header[mesh * wp.static(HEADER) + 6] == 1 and is_inside_mesh(meshes, mesh, point, nearest):
         found = -found
     distance[thread] = wp.float32(found)
 

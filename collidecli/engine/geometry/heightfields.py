@@ -269,15 +269,15 @@ def field_triangle(field: Field, number: int) -> TriangleShape:
 @wp.func
 def col_under(field: Field, x: Real) -> int:
     """The column of cells that a coordinate is in, the nearest one for those outside."""
-    share = Real(0.5) * (x + field.half_x) / field.half_step_x
-    return int(wp.clamp(share, Real(0.0), Real(field.cols - 2)))
+    cell = Real(0.5) * (x + field.half_x) / field.half_step_x
+    return int(wp.clamp(cell, Real(0.0), Real(field.cols - 2)))
 
 
 @wp.func
 def row_under(field: Field, y: Real) -> int:
     """The row of cells that a coordinate is in, the nearest one for those outside."""
-    share = Real(0.5) * (y + field.half_y) / field.half_step_y
-    return int(wp.clamp(share, Real(0.0), Real(field.rows - 2)))
+    cell = Real(0.5) * (y + field.half_y) / field.half_step_y
+    return int(wp.clamp(cell, Real(0.0), Real(field.rows - 2)))
 
 
 @wp.func
@@ -327,9 +327,9 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
         first += field.data.size
         first_range += sum(len(level.reshape(-1, 2)) for level in levels)
     data = [field.data.reshape(-1) for field in fields] or [np.zeros(1, np.float32)]
-    held = data[0] if len(data) == 1 else np.concatenate(data)
+    heights = data[0] if len(data) == 1 else np.concatenate(data)
     result = Heightfields()
-    result.data = wp.array(held, dtype=wp.float32, device=device, copy=False)
+    result.data = wp.array(heights, dtype=wp.float32, device=device, copy=False)
     result.ranges = wp.array(
         np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device
     )

@@ -246,6 +246,6 @@ def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
         directions[axis, ..., (axis + 1) % 3] = middle[:, None]
         directions[axis, ..., (axis + 2) % 3] = middle[None, :]
     rows = directions.reshape(-1, 3)
-    there = np.flatnonzero(np.diff(before) > 0)
+    eligible = np.flatnonzero(np.diff(before) > 0)
     parts = np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)
-    return np.concatenate([there[np.argmax(matmul(part, hull.vertex[there].T), axis=1)] for part in parts])
+    return np.concatenate([eligible[np.argmax(matmul(part, hull.vertex[eligible].T), axis=1)] for part in parts])

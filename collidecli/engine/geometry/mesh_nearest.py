@@ -37,7 +37,7 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
 
     Source: Ericson 2005, 5.1.5.
     """
-    place = MeshPoint()
+    nearest = MeshPoint()
     pq = q - p
     pr = r - p
     off = point - p
@@ -54,28 +54,28 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
     of_p = d3 * d6 - d5 * d4
     zero = Real(0.0)
     if d1 <= zero and d2 <= zero:
-        place.part = 0
-        place.point = p
+        nearest.part = 0
+        nearest.point = p
     elif d3 >= zero and d4 <= d3:
-        place.part = 1
-        place.point = q
+        nearest.part = 1
+        nearest.point = q
     elif d6 >= zero and d5 <= d6:
-        place.part = 2
-        place.point = r
+        nearest.part = 2
+        nearest.point = r
     elif of_r <= zero and d1 >= zero and d3 <= zero:
-        place.part = EDGE_PART
-        place.point = p + (d1 / (d1 - d3)) * pq
+        nearest.part = EDGE_PART
+        nearest.point = p + (d1 / (d1 - d3)) * pq
     elif of_q <= zero and d2 >= zero and d6 <= zero:
-        place.part = EDGE_PART + 2
-        place.point = p + (d2 / (d2 - d6)) * pr
+        nearest.part = EDGE_PART + 2
+        nearest.point = p + (d2 / (d2 - d6)) * pr
     elif of_p <= zero and d4 - d3 >= zero and d5 - d6 >= zero:
-        place.part = EDGE_PART + 1
-        place.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
+        nearest.part = EDGE_PART + 1
+        nearest.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
     else:
-        place.part = FACE_PART
-        place.point = point - wp.dot(point - p, normal) * normal
-    place.square = wp.length_sq(point - place.point)
-    return place
+        nearest.part = FACE_PART
+        nearest.point = point - wp.dot(point - p, normal) * normal
+    nearest.square = wp.length_sq(point - nearest.point)
+    return nearest
 
 
 @wp.func(inline=False)
@@ -84,9 +84,9 @@ def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
-    place.face = face
-    return place
+    nearest = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
+    nearest.face = face
+    return nearest
 
 
 @wp.func
@@ -100,8 +100,8 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
     """As `nearest_mesh_point`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
     head = mesh * wp.static(HEADER)
-    waiting = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
-    waiting_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
+    stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
+    stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
     best = MeshPoint()
     best.face = -1
     best.square = square
@@ -111,9 +111,9 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
         following = int(-1)
         face = meshes.leaf[node]
         if face >= 0:
-            place = mesh_point_on_triangle(meshes, face, point)
-            if place.square < best.square:
-                best = place
+            nearest = mesh_point_on_triangle(meshes, face, point)
+            if nearest.square < best.square:
+                best = nearest
         else:
             near = node + 1
             far = meshes.skip[near]
@@ -122,19 +122,19 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
             if square_far < square_near:
                 near = far
                 far = node + 1
-                held = square_near
+                swap = square_near
                 square_near = square_far
-                square_far = held
+                square_far = swap
             if square_far < best.square:
-                waiting[count] = far
-                waiting_square[count] = square_far
+                stack[count] = far
+                stack_square[count] = square_far
                 count += 1
             if square_near < best.square:
                 following = near
         while following < 0 and count > 0:
             count -= 1
-            if waiting_square[count] < best.square:
-                following = waiting[count]
+            if stack_square[count] < best.square:
+                following = stack[count]
         node = following
     return best
 
@@ -180,14 +180,14 @@ def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
 
     What its edges add cancels with that of their other triangles: a line through an edge or vertex is counted once.
     """
-    turn = int(0)
+    crossing = int(0)
     for k in range(3):
         first = meshes.corner[3 * face + k]
         second = meshes.corner[3 * face + (k + 1) % 3]
         low = meshes.point[wp.min(first, second)]
         high = meshes.point[wp.max(first, second)]
-        turn += edge_crossing(low, high, point, first < second)
-    return turn
+        crossing += edge_crossing(low, high, point, first < second)
+    return crossing
 
 
 @wp.func(inline=False)
@@ -210,20 +210,20 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
             continue
         face = meshes.leaf[node]
         if face >= 0:
-            turn = triangle_crossing(meshes, face, point)
-            if turn != 0:
+            crossing = triangle_crossing(meshes, face, point)
+            if crossing != 0:
                 p = mesh_corner(meshes, face, 0)
                 q = mesh_corner(meshes, face, 1)
                 r = mesh_corner(meshes, face, 2)
-                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(turn)
+                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
                 if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
-                    number += turn
+                    number += crossing
         node += 1
     return number
 
 
 @wp.func
-def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: MeshPoint) -> bool:
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
     """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
 
     By the winding number where the nearest triangle may not tell, else by the outward vector there.
@@ -231,7 +231,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: MeshPoint) -> 
     """
     if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
         return winding_number(meshes, mesh, point) != 0
-    return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
+    return wp.dot(point - nearest.point, outward_at(meshes, nearest.face, nearest.part)) < Real(0.0)
 
 
 @wp.func

@@ -66,14 +66,14 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
 
 def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
     """`order` with the places of each group in the order of its middles along the group's longest side."""
-    places = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
+    slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
     group = np.repeat(np.arange(len(first)), size)
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
-    held = order[places]
-    points = middle[held]
+    faces = order[slots]
+    points = middle[faces]
     extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)
     along = points[np.arange(len(points)), np.argmax(extent, axis=1)[group]]
     result = order.copy()
     # The triangle's number decides between equals.
-    result[places] = held[np.lexsort((held, along, group))]
+    result[slots] = faces[np.lexsort((faces, along, group))]
     return result

@@ -123,15 +123,15 @@ def barycentric_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
 def square_to_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
     """Squared distance of a point from a segment [m^2]."""
     along = q - p
-    share = wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
-    return wp.length_sq(point - p - share * along)
+    t = wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
+    return wp.length_sq(point - p - t * along)
 
 
 @wp.func
 def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Real:
     """Squared distance of a point from a triangle with unit normal [m^2]."""
-    shares = barycentric_of(p, q, r, point)
-    if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
+    barycentric = barycentric_of(p, q, r, point)
+    if barycentric[0] >= Real(0.0) and barycentric[1] >= Real(0.0) and barycentric[2] >= Real(0.0):
         height = wp.dot(point - p, normal)
         return height * height
     return wp.min(
@@ -166,7 +166,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """The meshes' arrays on a device."""
-    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
+    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
@@ -180,18 +180,18 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
         }  # fmt: skip
         for name, values in arrays.items():
-            held[name].append(values + shift[name] if name in shift else values)
-        held["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
+            arrays_of[name].append(values + shift[name] if name in shift else values)
+        arrays_of["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
         for name, grown in (
             ("vertex", len(mesh.vertex)), ("edge", mesh.edge_count), ("face", len(mesh.face)), ("node", nodes),
             ("across", len(arrays["across"])), ("around", len(arrays["around"])),
         ):  # fmt: skip
             at[name] += grown
-    held["header"] = [np.array(header).reshape(-1)]
-    held["rim"].append(np.array([at["across"]]))
-    held["ring"].append(np.array([at["around"]]))
+    arrays_of["header"] = [np.array(header).reshape(-1)]
+    arrays_of["rim"].append(np.array([at["across"]]))
+    arrays_of["ring"].append(np.array([at["around"]]))
     result = Meshes()
-    for name, parts in held.items():
+    for name, parts in arrays_of.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
         # A kernel takes no array of length zero: one unused element stands behind.
         spare = np.zeros((1, 3)) if is_point else np.zeros(1, np.int32)
@@ -282,8 +282,8 @@ def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: n
     inward -= dot(inward, along)[:, None] * along
     rise = dot(mesh.face_normal[first // 3], inward) / norm(inward)
     folded_back = dot(mesh.face_normal[first // 3], mesh.face_normal[second // 3]) < -0.9
-    same_way = flat[first] == flat[second]
-    salient[pair] = (rise < -SALIENT) | same_way | folded_back
+    same_direction = flat[first] == flat[second]
+    salient[pair] = (rise < -SALIENT) | same_direction | folded_back
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
     return salient

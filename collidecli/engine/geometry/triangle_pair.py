@@ -191,13 +191,13 @@ def crossing_segment(pair: TrianglePair) -> Segment:
     fixed = _cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a)
     moving = _cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p)
     if wp.dot(along, fixed.end - fixed.start) < Real(0.0):
-        held = fixed.start
+        swap = fixed.start
         fixed.start = fixed.end
-        fixed.end = held
+        fixed.end = swap
     if wp.dot(along, moving.end - moving.start) < Real(0.0):
-        held = moving.start
+        swap = moving.start
         moving.start = moving.end
-        moving.end = held
+        moving.end = swap
     if wp.dot(along, moving.start - fixed.start) > Real(0.0):
         fixed.start = moving.start
     if wp.dot(along, fixed.end - moving.end) > Real(0.0):
@@ -263,22 +263,22 @@ def closest_points(pair: TrianglePair) -> ClosestPoints:
     best.square = Real(wp.inf)
     for k in range(3):
         corner = _corner(pair.a, pair.b, pair.c, k)
-        place = nearest_triangle_point(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
-        if place.square < best.square:
-            best.fixed = place.point
+        nearest = nearest_triangle_point(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
+        if nearest.square < best.square:
+            best.fixed = nearest.point
             best.moving = corner
-            best.part_fixed = place.part
+            best.part_fixed = nearest.part
             best.part_moving = k
-            best.square = place.square
+            best.square = nearest.square
     for k in range(3):
         corner = _corner(pair.p, pair.q, pair.r, k)
-        place = nearest_triangle_point(pair.a, pair.b, pair.c, pair.normal_abc, corner)
-        if place.square < best.square:
+        nearest = nearest_triangle_point(pair.a, pair.b, pair.c, pair.normal_abc, corner)
+        if nearest.square < best.square:
             best.fixed = corner
-            best.moving = place.point
+            best.moving = nearest.point
             best.part_fixed = k
-            best.part_moving = place.part
-            best.square = place.square
+            best.part_moving = nearest.part
+            best.square = nearest.square
     for i in range(3):
         for j in range(3):
             best = _closest_of_edges(pair, i, j, best)

@@ -30,7 +30,7 @@ class Bucket:
 
 
 @wp.func
-def note(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
+def record_counts(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
     """Notes how many contacts a candidate has, how many of them stay, and where they stand."""
     candidates.found[candidate] = found
     candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(found, bucket.limit), found)
@@ -57,7 +57,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         found = collide(
             rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.max_separation, out, row
         )
-        note(candidates, bucket, out, candidate, row, found)
+        record_counts(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 
@@ -90,7 +90,7 @@ def convex_kernel(
         if found >= wp.static(inexact):
             found -= wp.static(inexact)
             wp.atomic_add(bucket.inexact, 0, 1)
-        note(candidates, bucket, out, candidate, row, found)
+        record_counts(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 

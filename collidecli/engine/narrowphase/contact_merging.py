@@ -18,7 +18,7 @@ RANK = wp.constant(8)
 
 
 @wp.func
-def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
+def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
     """By features; of equal ones the better rank, then the nearer."""
     if features_before(x, y, swapped):
         return True
@@ -30,14 +30,14 @@ def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 
 @wp.func
-def sink(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
+def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
     """Restores a heap, the last on top, below one place."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
-        if child + 1 < count and stands_before(contact[first + child], contact[first + child + 1], swapped):
+        if child + 1 < count and precedes(contact[first + child], contact[first + child + 1], swapped):
             child += 1
-        if not stands_before(contact[first + at], contact[first + child], swapped):
+        if not precedes(contact[first + at], contact[first + child], swapped):
             return
         swap_contacts(contact, first + at, first + child)
         at = child
@@ -47,15 +47,15 @@ def sink(contact: wp.array[ContactRecord], first: int, root: int, count: int, sw
 def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
     """Heap sort: a pair may have thousands."""
     for i in range(count / 2):
-        sink(contact, first, count / 2 - 1 - i, count, swapped)
+        sift_down(contact, first, count / 2 - 1 - i, count, swapped)
     for i in range(count - 1):
         last = count - 1 - i
         swap_contacts(contact, first, first + last)
-        sink(contact, first, 0, last, swapped)
+        sift_down(contact, first, 0, last, swapped)
 
 
 @wp.func(inline=False)
-def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
+def unique_by_feature(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
     """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
@@ -81,7 +81,7 @@ FEW_CONTACTS = wp.constant(32)
 
 
 @wp.func
-def are_one(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
+def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
     """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
     if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
         return False
@@ -89,14 +89,14 @@ def are_one(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
 
 
 @wp.func
-def sink_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
+def sift_down_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
     """Restores a heap along ACROSS, the last on top, below one place."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
-        beside = wp.min(child + 1, count - 1)
-        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + beside].point, ACROSS):
-            child = beside
+        other = wp.min(child + 1, count - 1)
+        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + other].point, ACROSS):
+            child = other
         if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
             return
         swap_contacts(contact, first + at, first + child)
@@ -104,7 +104,7 @@ def sink_along(contact: wp.array[ContactRecord], first: int, root: int, count: i
 
 
 @wp.func(inline=False)
-def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
+def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
     """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
 
     near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
@@ -113,11 +113,11 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
     along = count > FEW_CONTACTS
     if along:
         for i in range(count / 2):
-            sink_along(contact, first, count / 2 - 1 - i, count)
+            sift_down_along(contact, first, count / 2 - 1 - i, count)
         for i in range(count - 1):
             last = count - 1 - i
             swap_contacts(contact, first, first + last)
-            sink_along(contact, first, 0, last)
+            sift_down_along(contact, first, 0, last)
     kept = int(0)
     for i in range(count):
         here = contact[first + i]
@@ -127,7 +127,7 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
         while k >= 0:
             if along and wp.dot(contact[first + k].point, ACROSS) < level:
                 break
-            if are_one(contact[first + k], here, near):
+            if coincide(contact[first + k], here, near):
                 found = k
                 break
             k -= 1
@@ -141,10 +141,10 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
     return kept
 
 
-def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
+def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """The kernel that makes the contacts of pieces those of their pairs.
 
-    those_that_count(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
+    select_contacts(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
     stay. row: of the two shapes; swapped: where the second is the pair's a. merges: whether contacts that coincide are
     one.
     """
@@ -192,11 +192,11 @@ def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> 
         if count > 0:
             row = candidates.row[candidate]
             swapped = rows.type[row[0]] > rows.type[row[1]]
-            count = those_that_count(rows, row, swapped, contact, first, count)
-            count = each_feature_once(contact, first, count, swapped)
+            count = select_contacts(rows, row, swapped, contact, first, count)
+            count = unique_by_feature(contact, first, count, swapped)
             if wp.static(merges):
                 near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
-                count = each_place_once(contact, first, count, near, swapped)
+                count = unique_by_point(contact, first, count, near, swapped)
         candidates.found[candidate] = count
         candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
         candidates.first[candidate] = first

@@ -105,8 +105,8 @@ def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.D
         if type_a == type_b == ShapeType.HEIGHTFIELD:
             continue  # those that the filter left have been refused
         has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
-        meets_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
-        if high == CONVEX_SURFACE and not meets_triangles and not has_field:
+        is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+        if high == CONVEX_SURFACE and not is_against_triangles and not has_field:
             here = _convex_mesh_collider(type_a)
         else:
             here = collider(type_a, type_b, method, has_field)

@@ -25,7 +25,7 @@ from collidecli.engine.runtime.workspace import Workspace
 
 FEW = wp.constant(8)
 """Pieces that are kept when they are counted: many candidates have no more, and are then looked through once."""
-HELD = wp.constant(2)
+CACHED = wp.constant(2)
 """The same of the contacts of a piece, where these are counted."""
 INEXACT = wp.constant(1 << 16)
 """On top of the count of a piece's contacts where a depth is an upper bound."""
@@ -166,27 +166,27 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         surfaces: Any,
         sub_pair: wp.array[wp.vec2i],
         end: wp.array[wp.int32],
-        held: wp.array[ContactRecord],
+        cached: wp.array[ContactRecord],
         contact: wp.array[ContactRecord],
         first_row: int,
         writes: int,
     ):
         """One thread a piece: counts its contacts, or, once the counts are scanned, writes them from first_row on.
 
-        held: the first HELD of each piece, from the pass that counts.
+        held: the first CACHED of each piece, from the pass that counts.
         """
         thread = wp.tid()
         out = ContactRows()
-        out.contact = held
-        out.first = thread * HELD
-        out.end = out.first + HELD
+        out.contact = cached
+        out.first = thread * CACHED
+        out.end = out.first + CACHED
         if writes == 1:
             begin = int(0)
             if thread > 0:
                 begin = end[thread - 1]
-            if end[thread] - begin <= HELD:
+            if end[thread] - begin <= CACHED:
                 for i in range(end[thread] - begin):
-                    contact[first_row + begin + i] = held[thread * HELD + i]
+                    contact[first_row + begin + i] = cached[thread * CACHED + i]
                 return
             out.contact = contact
             out.first = first_row + begin
@@ -298,7 +298,7 @@ class SubPairs:
     parts: int
     rows: int
     row_end: wp.array | None = None
-    held: wp.array | None = None
+    cached: wp.array | None = None
 
 
 @dataclass(frozen=True)
@@ -344,11 +344,11 @@ class SubPairKernels:
         if collider.max_contacts > 0:
             return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
         row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
-        held = workspace.array(f"{collider.name}_held", count * int(HELD), ContactRecord)
+        cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
         contact = workspace.array("staged_contact", 1, ContactRecord)
-        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, held, contact, 0, 0]
+        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, cached, contact, 0, 0]
         workspace.launch(collider.kernel, count, arguments)
-        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, held)
+        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached)
 
     def collide(
         self,
@@ -372,7 +372,7 @@ class SubPairKernels:
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
             found = sub_pairs.row_end
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.held, contact, first_row, 1]
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.cached, contact, first_row, 1]
         else:
             found = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
             # Rows one after another: those of a piece, and of a candidate's pieces, stand together.

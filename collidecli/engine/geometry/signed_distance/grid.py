@@ -88,15 +88,15 @@ def tear(corner: Corners, spacing: Real) -> Real:
 
 
 @wp.func(inline=False)
-def between_corners(corner: Corners, share: Vec3, spacing: Real) -> FieldSample:
+def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSample:
     """Trilinear value and gradient at shares 0 to 1 of a cell. corner: x changes first, then y, then z.
 
     Degenerate: where a change of sign that is no surface goes through the cell (the lid of an open mesh), the sign is
     that of the trilinear value, and the distance that of the unsigned values.
     """
-    x = share[0]
-    y = share[1]
-    z = share[2]
+    x = fraction[0]
+    y = fraction[1]
+    z = fraction[2]
     one = Real(1.0)
     if tear(corner, spacing) > TORN:
         mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
@@ -145,8 +145,8 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
         for k in range(8):
             at = base + (k & 1) + ((k >> 1) & 1) * (blocks_x + 1) + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
             corner[k] = Real(grids.coarse[at])
-        share = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
-        return between_corners(corner, share, WIDTH * voxel)
+        fraction = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
+        return between_corners(corner, fraction, WIDTH * voxel)
     base = slot * wp.static(VALUES)
     base += ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE) + cell[0] - bx * WIDE
     for k in range(8):

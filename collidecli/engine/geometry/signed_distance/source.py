@@ -34,8 +34,8 @@ def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None
     if store is None:
         return build_sdf(shape, device, where)
     key = field_key(shape, device)
-    held = store.load(key)
-    grid = None if held is None else grid_of(held)
+    stored = store.load(key)
+    grid = None if stored is None else grid_of(stored)
     if grid is None:
         grid = build_sdf(shape, device, where)
         store.save(key, arrays_of(grid))
@@ -44,8 +44,8 @@ def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None
 
 def arrays_of(grid: SdfGrid) -> dict[str, np.ndarray]:
     """A field as named arrays."""
-    place = np.array([*grid.origin, grid.voxel])
-    return {"place": place, "coarse": grid.coarse, "slot": grid.slot, "fine": grid.fine}
+    origin_and_voxel = np.array([*grid.origin, grid.voxel])
+    return {"place": origin_and_voxel, "coarse": grid.coarse, "slot": grid.slot, "fine": grid.fine}
 
 
 def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
@@ -54,11 +54,11 @@ def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
     for name, (dtype, rank) in expected.items():
         if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != rank:
             return None
-    place, coarse, slot, fine = (arrays[name] for name in expected)
+    origin_and_voxel, coarse, slot, fine = (arrays[name] for name in expected)
     sound = (
-        place.shape == (4,)
-        and bool(np.isfinite(place).all())
-        and place[3] > 0.0
+        origin_and_voxel.shape == (4,)
+        and bool(np.isfinite(origin_and_voxel).all())
+        and origin_and_voxel[3] > 0.0
         and slot.size > 0
         and coarse.shape == tuple(n + 1 for n in slot.shape)
         and fine.shape[1:] == (SIDE, SIDE, SIDE)
@@ -69,4 +69,4 @@ def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
     if not sound:
         return None
     x, y, z = slot.shape[::-1]
-    return SdfGrid(place[:3].copy(), float(place[3]), (x, y, z), coarse, slot, fine)
+    return SdfGrid(origin_and_voxel[:3].copy(), float(origin_and_voxel[3]), (x, y, z), coarse, slot, fine)
