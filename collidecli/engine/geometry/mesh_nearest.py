@@ -1,4 +1,4 @@
-"""The place of a mesh's surface that is nearest to a point, and how often a segment goes through the surface."""
+"""Closest point of a mesh to a point, inside test, and segment-triangle intersection."""
 
 import warp as wp
 
@@ -13,10 +13,10 @@ MAX_TREE_NODES = 40
 
 @wp.struct
 class MeshPoint:
-    """A point of a mesh's surface. face: the triangle it is on, counted through all meshes, -1 for none.
+    """A point of a mesh's surface. face: index of its triangle, counted through all meshes, -1 for none.
 
-    part: 0 to 2 that corner of the triangle, EDGE_PART + k its side k, FACE_PART its inside. square: squared distance
-    from what was asked [m^2].
+    part: feature of the triangle that contains the point: 0 to 2 corner, EDGE_PART + k side k, FACE_PART interior.
+    square: squared distance to the query point [m^2].
     """
 
     point: Vec3
@@ -27,13 +27,13 @@ class MeshPoint:
 
 @wp.func
 def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
-    """Corner 0, 1 or 2 of a triangle; 3 and 4 are 0 and 1 again."""
+    """Corner k of a triangle; 3 and 4 are 0 and 1."""
     return meshes.point[meshes.corner[3 * face + k % 3]]
 
 
 @wp.func
 def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> MeshPoint:
-    """The place of triangle p, q, r with unit normal that is nearest to a point; its number is left open.
+    """Closest point of triangle p, q, r with unit normal to a point; `face` is not set.
 
     Source: Ericson 2005, 5.1.5.
     """
@@ -80,7 +80,7 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
 
 @wp.func(inline=False)
 def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
-    """The place of one triangle that is nearest to a point."""
+    """Closest point of one triangle of a mesh to a point."""
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
@@ -91,14 +91,17 @@ def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
 
 @wp.func
 def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
-    """Squared distance of a point from a box of the tree, 0 inside [m^2]."""
+    """Squared distance of a point to a box of the BVH, 0 inside [m^2]."""
     off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
     return wp.dot(off, off)
 
 
 @wp.func(inline=False)
 def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
-    """As `nearest_mesh_point`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
+    """Closest point of a mesh closer than the square root of `square` [m^2], face -1 for none.
+
+    Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of `nearest_mesh_point`.
+    """
     head = mesh * wp.static(HEADER)
     stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
     stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
@@ -141,13 +144,13 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
 
 @wp.func
 def nearest_mesh_point(meshes: Meshes, mesh: int, point: Vec3) -> MeshPoint:
-    """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
+    """Closest point of a mesh to a point in the mesh's frame; of equally close ones the first in traversal order."""
     return nearest_mesh_point_within(meshes, mesh, point, Real(wp.inf))
 
 
 @wp.func
 def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
-    """A vector whose sign tells outside from inside at a place, not unit.
+    """Angle-weighted pseudonormal of a feature, not unit: its sign separates outside from inside.
 
     Source: Baerentzen and Aanaes 2005.
     """
@@ -160,9 +163,10 @@ def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
 
 @wp.func
 def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
-    """1 where an edge passes a line along x through a point beyond it in y, upwards in z; -1 downwards; 0 elsewhere.
+    """1 if an edge crosses a line along x through a point, at larger y, upwards in z; -1 if downwards; else 0.
 
-    low, high: in the order of the vertices' numbers, so that neighbours have one rounding. forward: from low to high.
+    low, high: ends ordered by vertex index, so that both adjacent triangles round identically. forward: from low to
+    high.
     """
     low_above = low[2] >= point[2]
     high_above = high[2] >= point[2]
@@ -176,9 +180,9 @@ def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
 
 @wp.func
 def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
-    """1 where a line along +x through a point leaves by the front of a triangle, -1 where it enters by it, else 0.
+    """1 if a line along +x through a point crosses a triangle from back to front, -1 from front to back, else 0.
 
-    What its edges add cancels with that of their other triangles: a line through an edge or vertex is counted once.
+    The contributions of a shared edge cancel between its triangles: a line through an edge or vertex is counted once.
     """
     crossing = int(0)
     for k in range(3):
@@ -192,9 +196,9 @@ def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
 
 @wp.func(inline=False)
 def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
-    """How often the surface of a mesh that needs it goes around a point, see `TriangleMesh.needs_winding`.
+    """Winding number of a mesh around a point, for meshes with `TriangleMesh.needs_winding`.
 
-    Exact but within rounding of the surface. Source: as `model.mesh_crossings.winding_at`.
+    Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
     """
     node = meshes.header[mesh * wp.static(HEADER) + 7]
     stop = meshes.header[mesh * wp.static(HEADER) + 8]
@@ -224,10 +228,10 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
 @wp.func
 def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
-    """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
+    """Whether a point is inside a mesh, or behind an open mesh that has a front. nearest: closest point of the surface.
 
-    By the winding number where the nearest triangle may not tell, else by the outward vector there.
-    Source of that: Baerentzen and Aanaes 2005.
+    Uses the winding number where the closest triangle is ambiguous, else the pseudonormal.
+    Source of the latter: Baerentzen and Aanaes 2005.
     """
     if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
         return winding_number(meshes, mesh, point) != 0
@@ -236,7 +240,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
 
 @wp.func
 def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
-    """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
+    """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
     head = mesh * wp.static(HEADER)
     if part == FACE_PART:
         return 3 * (face - meshes.header[head + 2]) + 2
@@ -247,9 +251,9 @@ def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> in
 
 @wp.func
 def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
-    """On which side of a triangle's side, from low to high where `forward`, a line passes.
+    """Whether a line passes on the left of a triangle's side, which runs from low to high where `forward`.
 
-    low, high: in the order of the vertices' numbers, so that neighbours answer with the same rounding, turned about.
+    low, high: ends ordered by vertex index, so that both adjacent triangles get opposite results from one rounding.
     """
     left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
     return left == forward
@@ -257,7 +261,7 @@ def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool
 
 @wp.func
 def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
-    """On which side of side k of a triangle a line passes."""
+    """Whether a line passes on the left of side k of a triangle."""
     first = meshes.corner[3 * face + k]
     second = meshes.corner[3 * face + (k + 1) % 3]
     low = meshes.point[wp.min(first, second)]
@@ -267,7 +271,7 @@ def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -
 
 @wp.func
 def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a segment goes through a triangle; through one of two neighbours where it meets their edge."""
+    """Whether a segment crosses a triangle; a crossing of a shared edge counts for exactly one of its two triangles."""
     p = mesh_corner(meshes, face, 0)
     normal = meshes.face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):

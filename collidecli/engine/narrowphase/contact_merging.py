@@ -1,4 +1,4 @@
-"""What the pieces of a pair found as the contacts of the pair: each feature once, in order."""
+"""Merging of sub-pair contacts into the contacts of a pair: unique features or points, sorted by feature."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 
 RANK = wp.constant(8)
-"""Added to a contact's kind, once for each rank, until the contacts of a pair's pieces are joined."""
+"""Step of the contact priority, encoded in a contact's kind until the contacts of a pair's sub-pairs are merged."""
 
 
 @wp.func
 def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """By features; of equal ones the better rank, then the nearer."""
+    """Order by features; of equal features the higher priority, then the smaller separation."""
     if features_before(x, y, swapped):
         return True
     if features_before(y, x, swapped):
@@ -31,7 +31,7 @@ def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 @wp.func
 def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
-    """Restores a heap, the last on top, below one place."""
+    """Restores the max-heap property below one index."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
@@ -45,7 +45,7 @@ def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: in
 
 @wp.func
 def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
-    """Heap sort: a pair may have thousands."""
+    """Heap sort, as a pair may have thousands of contacts."""
     for i in range(count / 2):
         sift_down(contact, first, count / 2 - 1 - i, count, swapped)
     for i in range(count - 1):
@@ -56,7 +56,7 @@ def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swap
 
 @wp.func(inline=False)
 def unique_by_feature(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
-    """Sorts contacts, keeps the best of those with the same features, and takes their ranks off; returns how many."""
+    """Sorts contacts, keeps the best of those with equal features, and removes the priorities; returns the count."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
@@ -71,18 +71,18 @@ def unique_by_feature(contact: wp.array[ContactRecord], first: int, count: int, 
 
 
 SAME_POINT = wp.constant(Real(1.0e-9))
-"""Share of the smaller shape's size: contacts both of whose points are this near to another's are one."""
+"""Distance relative to the smaller shape's size below which both points of two contacts coincide."""
 SAME_NORMAL = wp.constant(Real(1.0e-12))
-"""Squared distance of two unit normals up to which they are one: 1e-6 rad."""
+"""Squared distance of two unit normals below which they are equal: 1e-6 rad."""
 ACROSS = wp.constant(Vec3(0.5773, 0.6029, 0.5506))
-"""A direction that no row of a grid is perpendicular to: along it few contacts of a pair stand beside each other."""
+"""A direction that no row of a grid is perpendicular to: few contacts of a pair have close coordinates along it."""
 FEW_CONTACTS = wp.constant(32)
-"""Contacts of a pair that are compared each with each; more are put in order along ACROSS first."""
+"""Maximum count of contacts compared pairwise; more are sorted along ACROSS first."""
 
 
 @wp.func
 def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
-    """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
+    """Whether two contacts of a pair have equal normals and equal points, to `near` [m]."""
     if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
         return False
     return wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal) <= near * near
@@ -90,7 +90,7 @@ def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
 
 @wp.func
 def sift_down_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
-    """Restores a heap along ACROSS, the last on top, below one place."""
+    """Restores the max-heap property of the coordinates along ACROSS below one index."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
@@ -105,9 +105,9 @@ def sift_down_along(contact: wp.array[ContactRecord], first: int, root: int, cou
 
 @wp.func(inline=False)
 def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
-    """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
+    """Keeps one of contacts with equal points and normals: the deepest, and of equals the one with the lowest features.
 
-    near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
+    near: maximum distance of equal points [m]. Returns the remaining count, sorted by feature.
     """
     count = before
     along = count > FEW_CONTACTS
@@ -142,11 +142,11 @@ def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, n
 
 
 def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
-    """The kernel that makes the contacts of pieces those of their pairs.
+    """Kernel that merges the contacts of sub-pairs into those of their pairs.
 
-    select_contacts(rows, row, swapped, contact, first, count) -> int: moves those to the front that their ranks let
-    stay. row: of the two shapes; swapped: where the second is the pair's a. merges: whether contacts that coincide are
-    one.
+    select_contacts(rows, row, swapped, contact, first, count) -> int: moves the contacts that their priorities keep to
+    the front and returns their count. row: of the two shapes; swapped: whether the second is the pair's a. merges:
+    whether to merge coincident contacts.
     """
 
     @kernel
@@ -163,13 +163,12 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
         first_row: int,
         most: int,
     ):
-        """One thread a candidate of a bucket: its pieces' contacts at the front of their rows.
+        """Compacts the contacts of a pair's sub-pairs to the front of their rows; one thread a candidate.
 
-        limit: contacts that a pair may keep, 0 all. sub_pair_end: where the sub-pairs of each of its `parts` end.
-        found:
-        how         many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand
-        together, and it is
-        where those of each piece end.
+        limit: maximum number of contacts of a pair, 0 for all. sub_pair_end: end of the sub-pairs of each of its
+            `parts`.
+        found: number of contacts of a sub-pair in its `most` rows from first_row on; if `most` is 0 the contacts are
+        contiguous, and `found` is the end of those of each sub-pair.
         """
         thread = wp.tid()
         candidate = order[start + thread]

@@ -341,7 +341,13 @@ def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
         vertices[i] = simplex[i]
         i += 1
     return expand_polytope(
-        difference, as_vertices(vertices), as_faces(faces), as_numbers(visible), as_triples(horizon), as_numbers(fan), SMALL
+        difference,
+        as_vertices(vertices),
+        as_faces(faces),
+        as_numbers(visible),
+        as_triples(horizon),
+        as_numbers(fan),
+        SMALL,
     )
 
 
@@ -358,7 +364,13 @@ def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
         vertices[i] = simplex[i]
         i += 1
     return expand_polytope(
-        difference, as_vertices(vertices), as_faces(faces), as_numbers(visible), as_triples(horizon), as_numbers(fan), LARGE
+        difference,
+        as_vertices(vertices),
+        as_faces(faces),
+        as_numbers(visible),
+        as_triples(horizon),
+        as_numbers(fan),
+        LARGE,
     )
 
 

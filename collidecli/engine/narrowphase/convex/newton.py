@@ -245,7 +245,9 @@ def step_from(
 
 
 @wp.func(inline=False)
-def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3) -> Descent:
+def descend(
+    difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3
+) -> Descent:
     """The local minimum of the support height that Newton's method reaches from `start`.
 
     Args:

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.support import (
     core_is_flat,
     core_radius,
 )
-from collidecli.engine.narrowphase.convex.analytic_early_out import FAR, UNDECIDED, CONDITIONAL, early_out
+from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
 from collidecli.engine.narrowphase.convex.depth import Depth
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
 from collidecli.engine.narrowphase.convex.gjk import (

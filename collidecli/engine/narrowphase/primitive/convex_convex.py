@@ -7,14 +7,12 @@ import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.narrowphase.collider import INEXACT
 from collidecli.engine.narrowphase.convex.features import with_facing
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 
 MAX_CONTACTS = MAX_MANIFOLD
-
-INEXACT = wp.constant(1 << 16)
-"""Added to the count of contacts where a limit ended the search for the depth: it is then an upper bound."""
 
 
 def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -41,8 +41,10 @@ def collide_plane_box(
         separation = center[2] + _signed(corner, x, y, z)
         if separation < max_separation:
             point = Vec3(
-                center[0] + _signed(corner, size_b[0] * rotation[0, 0], size_b[1] * rotation[0, 1], size_b[2] * rotation[0, 2]),
-                center[1] + _signed(corner, size_b[0] * rotation[1, 0], size_b[1] * rotation[1, 1], size_b[2] * rotation[1, 2]),
+                center[0]
+                + _signed(corner, size_b[0] * rotation[0, 0], size_b[1] * rotation[0, 1], size_b[2] * rotation[0, 2]),
+                center[1]
+                + _signed(corner, size_b[0] * rotation[1, 0], size_b[1] * rotation[1, 1], size_b[2] * rotation[1, 2]),
                 Real(0.0),
             )
             emit_contact(out, row + count, point, up, separation, -1, corner, kind)

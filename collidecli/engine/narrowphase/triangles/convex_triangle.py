@@ -24,6 +24,7 @@ from collidecli.engine.geometry.meshes import (
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.geometry.support import Vertex, core_is_flat, core_radius, support_point
+from collidecli.engine.narrowphase.collider import INEXACT
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
@@ -32,7 +33,6 @@ from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVER
 from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along
 from collidecli.engine.narrowphase.convex.penetration import common_point, depth_by_epa, minkowski_difference
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
-from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.mesh_normal_cones import (
     has_inside,
     has_nearer,
