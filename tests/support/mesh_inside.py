@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
@@ -26,7 +26,7 @@ DISTRIBUTION = "example-robot-data"
 def ask_inside(meshes: Meshes, points: wp.array[Vec3], inside: wp.array[int], distance: wp.array[Real]):
     """One thread a point of the first mesh's frame."""
     row = wp.tid()
-    place = nearest_place(meshes, 0, points[row])
+    place = nearest_mesh_point(meshes, 0, points[row])
     inside[row] = int(is_inside_mesh(meshes, 0, points[row], place))
     distance[row] = wp.sqrt(place.square)
 

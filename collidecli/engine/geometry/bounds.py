@@ -1,4 +1,4 @@
-"""Axis-aligned bounds of a shape: tight in float64, then rounded outwards to float32."""
+"""Axis-aligned bounding boxes: tight in float64, then rounded outwards to float32."""
 
 import warp as wp
 
@@ -16,13 +16,13 @@ from collidecli.engine.geometry.shape_codes import (
 )
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
-"""Relative widening of a float32 bound: more than the rounding of float64 to float32 and of one subtraction."""
+"""Relative widening of a float32 bound: exceeds the rounding of float64 to float32 plus one subtraction."""
 INFINITE = wp.constant(wp.float32(1.0e38))
 
 
 @wp.func
 def disc_extent(axis: Vec3, radius: Real) -> Vec3:
-    """Half extents of a disc's bounds; `axis` is its unit normal."""
+    """Half extents of a disc's bounding box; `axis` is the disc's unit normal."""
     one = Real(1.0)
     zero = Real(0.0)
     return radius * Vec3(
@@ -34,7 +34,7 @@ def disc_extent(axis: Vec3, radius: Real) -> Vec3:
 
 @wp.func
 def quat_x(q: Quat) -> Vec3:
-    """The x axis of a frame turned by a unit quaternion, 9 products in place of a general rotation's 30."""
+    """x axis of a frame rotated by a unit quaternion: 9 products instead of the 30 of a general rotation."""
     two = Real(2.0)
     return Vec3(
         Real(1.0) - two * (q[1] * q[1] + q[2] * q[2]),
@@ -45,7 +45,7 @@ def quat_x(q: Quat) -> Vec3:
 
 @wp.func
 def quat_y(q: Quat) -> Vec3:
-    """The y axis of a frame turned by a unit quaternion."""
+    """y axis of a frame rotated by a unit quaternion."""
     two = Real(2.0)
     return Vec3(
         two * (q[0] * q[1] - q[2] * q[3]),
@@ -56,7 +56,7 @@ def quat_y(q: Quat) -> Vec3:
 
 @wp.func
 def quat_z(q: Quat) -> Vec3:
-    """The z axis of a frame turned by a unit quaternion."""
+    """z axis of a frame rotated by a unit quaternion."""
     two = Real(2.0)
     return Vec3(
         two * (q[0] * q[2] + q[1] * q[3]),
@@ -67,7 +67,7 @@ def quat_z(q: Quat) -> Vec3:
 
 @wp.func
 def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
-    """Half extents of the bounds of a shape symmetric about its origin (every type but plane and cone)."""
+    """Half extents of the bounding box of a shape symmetric about its origin (every type but plane and cone)."""
     radius = Vec3(size[0], size[0], size[0])
     if shape_type == SPHERE:
         return radius
@@ -87,21 +87,21 @@ def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
 
 @wp.func
 def rounded_down(x: Vec3) -> wp.vec3f:
-    """A float32 corner that is nowhere above x."""
+    """Float32 corner that is nowhere above x."""
     low = wp.vec3f(x)
     return low - OUTWARD * wp.abs(low)
 
 
 @wp.func
 def rounded_up(x: Vec3) -> wp.vec3f:
-    """A float32 corner that is nowhere below x."""
+    """Float32 corner that is nowhere below x."""
     high = wp.vec3f(x)
     return high + OUTWARD * wp.abs(high)
 
 
 @wp.func
 def ball_radius(center: wp.vec3f, radius: wp.float32) -> wp.float32:
-    """Radius of a ball about a rounded centre that holds the ball about the exact one."""
+    """Radius of a ball around a rounded centre that contains the ball around the exact centre."""
     return radius + OUTWARD * (radius + wp.abs(center[0]) + wp.abs(center[1]) + wp.abs(center[2]))
 
 
@@ -115,7 +115,7 @@ class Box:
 
 @wp.func
 def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Real) -> Box:
-    """Axis-aligned box of a shape, grown by `inflation` on every side; a plane's reaches everywhere."""
+    """Axis-aligned bounding box of a shape, grown by `inflation` on every side; unbounded for a plane."""
     box = Box()
     if shape_type == PLANE:
         everywhere = Real(INFINITE)

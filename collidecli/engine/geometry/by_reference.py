@@ -1,7 +1,7 @@
-"""Large structs for kernels, by reference.
+"""Kernel arguments passed as arrays of one struct.
 
-A function that is not inlined gets its own copy of a struct, a kilobyte and more where that holds many arrays. Of an
-array of one struct it gets the address, and `meshes[0].point` reads what it names alone.
+A non-inlined Warp function receives a struct by value: a copy of a kilobyte and more for a struct of many arrays. An
+array of one struct is passed by address, and `meshes[0].point` reads only the named member.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import warp as wp
 
 
 def by_reference(kind: Any, value: Any, device: wp.Device) -> wp.array:
-    """An array of one struct, as it is now: later changes of `value` are not in it. Keeps its arrays alive."""
+    """Array with one copy of the struct `value`; later changes of `value` are not in it. Keeps the struct's arrays
+    alive.
+    """
     result = wp.array([value], dtype=kind, device=device)
     vars(result)["held"] = value
     return result

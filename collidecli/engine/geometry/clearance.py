@@ -1,7 +1,7 @@
-"""How far a mesh's surface is at least from any point, read from a coarse grid of distances around it.
+"""Lower and upper bounds of the distance to a mesh, from a coarse grid of distances around it.
 
-A distance changes by no more than the way that is gone, so the distance of a cell's middle bounds that of every point:
-what is far from a surface is passed over without a search, and a search begins with a bound.
+A distance function has the Lipschitz constant 1, so the distance at a cell's centre bounds the distance at every point.
+Queries far from the surface skip the tree traversal; other traversals start with an upper bound.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 CELLS = 16
-"""Cells along a mesh's longest side, besides one that is added at either end. Finer grids keep more out of the caches
-than they pass over."""
+"""Cells along a mesh's longest side; one more cell is added at either end. Finer grids cost more in cache misses than
+they save in traversals."""
 ROUNDING = wp.constant(Real(1.0e-6))
-"""Share by which bounds are widened: float32 keeps distances to 6e-8."""
+"""Relative widening of the bounds: float32 stores distances to 6e-8."""
 
 
 @wp.struct
 class Clearance:
-    """square: no place of the surface that is nearest to the point is farther than its root [m^2].
+    """Bounds of the distance from a point to a mesh.
 
-    free: a ball of this radius around the point is on the outer side of a closed surface, and off an open one [m];
-    not positive where that is not known.
-    empty: a ball of this radius around the point meets no triangle [m], where it is above 0.
+    square: squared upper bound of the distance to the closest surface point [m^2].
+    free: radius of a ball around the point that is outside a closed surface, and disjoint from an open one [m]; not
+    positive where no such ball is established.
+    empty: radius of a ball around the point that contains no part of a triangle [m], if positive.
     """
 
     square: Real
@@ -42,7 +43,7 @@ class Clearance:
 
 @wp.func
 def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
-    """What the grid of a mesh tells of a point of the mesh's frame."""
+    """Bounds from the grid of a mesh at a point in the frame of the mesh."""
     low = meshes.grid_box[2 * mesh]
     high = meshes.grid_box[2 * mesh + 1]
     first = meshes.grid[4 * mesh]
@@ -60,7 +61,7 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
     result = Clearance()
     most = (wp.abs(value) + away) * (Real(1.0) + ROUNDING) + ROUNDING * width
     result.square = most * most
-    # The grid's box holds the surface with room to spare.
+    # The grid's box contains the surface with a margin.
     beyond = wp.length(point - wp.max(low, wp.min(high, point)))
     slack = away + ROUNDING * (wp.abs(value) + width)
     result.free = wp.max(value - slack, beyond)
@@ -70,22 +71,22 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
 
 @kernel
 def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: int, distance: wp.array[wp.float32]):
-    """One thread a cell: the distance of its middle, negative where that is inside a closed mesh [m]."""
+    """Writes the distance at each cell's centre, negative inside a closed mesh [m]; one thread a cell."""
     thread = wp.tid()
     cell = Vec3(Real(thread / (y * z)), Real((thread / z) % y), Real(thread % z))
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
-    place = nearest_place(meshes, mesh, point)
-    found = wp.sqrt(place.square)
-    if meshes.header[mesh * wp.static(HEADER) + 6] == 1 and is_inside_mesh(meshes, mesh, point, place):
+    nearest = nearest_mesh_point(meshes, mesh, point)
+    found = wp.sqrt(nearest.square)
+    if meshes.header[mesh * wp.static(HEADER) + 6] == 1 and is_inside_mesh(meshes, mesh, point, nearest):
         found = -found
     distance[thread] = wp.float32(found)
 
 
 def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
-    """`meshes`, which are those of `shapes`, with their grids.
+    """Fills the grids of `meshes`, the device arrays of `shapes`, and returns `meshes`.
 
-    The sign of a closed mesh is taken from outside: a cell counts as free where balls without surface lead there from
-    beyond the box, so that meshes that cross themselves hide nothing.
+    The sign of a closed mesh is determined from outside: a cell is free if a chain of surface-free balls connects it to
+    the border of the grid. Regions enclosed by a self-intersecting mesh are therefore not free.
     """
     grid_box, grid, values, first = [], [], [], 0
     for mesh, solid in enumerate(shapes):
@@ -108,13 +109,13 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
 
 
 def _outside(distance: np.ndarray, width: float) -> np.ndarray:
-    """Distances of cells' middles, made negative where no free way from the outermost cells is known."""
+    """Distances at the cells' centres, negated where no chain of surface-free balls leads to the border of the grid."""
     number = np.arange(distance.size).reshape(distance.shape)
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for axis in range(3):
         a, b = (np.take(number, range(k, k + number.shape[axis] - 1), axis).reshape(-1) for k in (0, 1))
         near = distance.reshape(-1)
-        # Balls around both middles meet: the line between these is free.
+        # Overlapping balls around both centres: the segment between the centres does not cross the surface.
         free = (near[a] > 0.0) & (near[b] > 0.0) & (near[a] + near[b] > 1.0001 * width)
         links.append((a[free], b[free]))
     a, b = (np.concatenate(ends) for ends in zip(*links, strict=True))

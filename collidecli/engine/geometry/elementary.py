@@ -1,7 +1,7 @@
-"""Arc tangent and power for kernels, equal to the bit on every processor.
+"""Arc tangent, logarithm, exponential and power for kernels, bit-identical on every processor.
 
-Warp's own call the C library, whose last bit depends on the processor. These use +, -, *, / and integers alone, and
-kernels are compiled without fused multiply-adds (`engine.kernel`). Polynomials: fdlibm (Sun Microsystems, 1993).
+Warp's functions call the C library, whose last bit depends on the processor. These use +, -, *, / and integers only,
+and kernels are compiled without fused multiply-adds (`runtime.kernel`). Polynomials: fdlibm (Sun Microsystems, 1993).
 """
 
 import math
@@ -14,7 +14,7 @@ HALF_PI = wp.constant(Real(0.5 * math.pi))
 QUARTER_PI = wp.constant(Real(0.25 * math.pi))
 ATAN_HALF = wp.constant(Real(4.63647609000806093515e-01))
 LN2_HIGH = wp.constant(Real(6.93147180369123816490e-01))
-"""The leading 32 bits of ln 2: a product with an exponent is exact. LN2_LOW: the rest."""
+"""Leading 32 bits of ln 2: its product with an exponent is exact. LN2_LOW: the remainder."""
 LN2_LOW = wp.constant(Real(1.90821492927058770002e-10))
 INVERSE_LN2 = wp.constant(Real(1.44269504088896338700e00))
 SQRT2 = wp.constant(Real(math.sqrt(2.0)))
@@ -26,7 +26,7 @@ MOST_EXPONENT = wp.constant(Real(1023.0))
 
 @wp.func
 def arc_tangent(y: Real, x: Real) -> Real:
-    """Angle in [0, pi] of the vector (x, y) from the x axis, y >= 0; 0 of the zero vector. To 2 ulp."""
+    """Angle in [0, pi] of the vector (x, y) from the x axis, for y >= 0; 0 for the zero vector. Error: 2 ulp."""
     long = wp.abs(x)
     short = y
     steep = y > long
@@ -64,7 +64,7 @@ def arc_tangent(y: Real, x: Real) -> Real:
 
 @wp.func
 def natural_logarithm(x: Real) -> Real:
-    """Of a number above 0. To 1 ulp."""
+    """Natural logarithm of a positive number. Error: 1 ulp."""
     k = wp.int64(0)
     if x < SUBNORMAL:
         x = x * Real(18014398509481984.0)  # 2^54
@@ -90,7 +90,7 @@ def natural_logarithm(x: Real) -> Real:
 
 @wp.func
 def exponential(x: Real) -> Real:
-    """e to the power of a number; 0 or infinity beyond the normal numbers. To 1 ulp."""
+    """e^x; 0 or infinity outside the range of normal numbers. Error: 1 ulp."""
     e = wp.rint(x * INVERSE_LN2)
     if e > MOST_EXPONENT:
         return Real(wp.inf)
@@ -110,5 +110,5 @@ def exponential(x: Real) -> Real:
 
 @wp.func
 def power(base: Real, exponent: Real) -> Real:
-    """A number above 0 to a power. The error grows with |exponent ln base|: 1e-14 of the result at 50."""
+    """A positive base to a power. The error grows with |exponent ln base|: 1e-14 of the result at 50."""
     return exponential(exponent * natural_logarithm(base))

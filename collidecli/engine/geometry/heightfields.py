@@ -1,14 +1,13 @@
-"""Heightfields on the device: heights once, a pyramid of their ranges, and triangles that are made when asked for.
+"""Heightfields on the device: heights, a min-max pyramid, and triangles generated on access.
 
-Triangles are numbered: 2 v and 2 v + 1 those of the cell whose low corner is vertex v = row * cols + col, below and
-above its diagonal; behind them two a segment of the border, of its wall; then two of the base. The border is counted
+Triangle numbers: 2 v and 2 v + 1 are those of the cell whose low corner is vertex v = row * cols + col, below and
+above its diagonal; then two for each border segment's wall; then two of the base. The border is counted
 counterclockwise from vertex (0, 0): segment k goes from its vertex k to the next.
 
 Features, for V vertices of which P are on the border: 8 v vertex, 8 v + 1 the edge from v along +x, 8 v + 2 along +y,
-8 v + 3 the diagonal, 8 v + 4 and 8 v + 5 the triangles of the cell. Below vertex k of the border, from
-8 V + 8 k on: 0 vertex of the base, 1 edge of the base from there to the next, 2 the upright edge, 3 the diagonal of the
-wall, 4 and 5 its triangles. From 8 (V + P) on, of the base: 0 to 3 its sides at -y, +x, +y, -x; 4 and 5 triangles, 6
-their diagonal.
+8 v + 3 the diagonal, 8 v + 4 and 8 v + 5 the triangles of the cell. Below border vertex k, from 8 V + 8 k on: 0 vertex
+of the base, 1 edge of the base to the next vertex, 2 the vertical edge, 3 the diagonal of the wall, 4 and 5 its
+triangles. From 8 (V + P) on, of the base: 0 to 3 its sides at -y, +x, +y, -x; 4 and 5 triangles, 6 their diagonal.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2
 FIRST = wp.constant(FIRST_LEVEL)
-"""The pyramid begins with squares of 2^2 cells a side: smaller ones cost more to keep than to look through."""
+"""The pyramid starts with squares of 2^2 cells a side: a search of smaller ones costs less than their storage."""
 HEADER = 5
 
 
@@ -33,10 +32,10 @@ HEADER = 5
 class Heightfields:
     """Every heightfield of a model.
 
-    data: heights of all, float32. ranges: lowest and highest of each square of 2^level cells a side, by levels from
-    FIRST_LEVEL on, row by row. header: HEADER numbers a field: where its data begins, rows, columns, where its ranges
-    begin, levels. sizes: three vectors a field: (scale, level, bottom), (half_x, half_y, 0), (half_step_x, half_step_y,
-    0).
+    data: float32 heights of all fields. ranges: minimum and maximum of each square of 2^level cells a side, by levels
+    from FIRST_LEVEL on, row by row. header: HEADER numbers a field: start of its data, rows, columns, start of its
+    ranges, levels. sizes: three vectors a field: (scale, level, bottom), (half_x, half_y, 0), (half_step_x,
+    half_step_y, 0).
     """
 
     data: wp.array[wp.float32]
@@ -47,7 +46,8 @@ class Heightfields:
 
 @wp.struct
 class Field:
-    """One heightfield: see `model.Heightfield` and `Heightfields`. first, first_range: where it begins in these.
+    """One heightfield: see `scene.heightfield.Heightfield` and `Heightfields`. first, first_range: its start in these
+    arrays.
 
     half_step_x, half_step_y: half of a cell's sides [m].
     """
@@ -119,13 +119,13 @@ def vertex_at(field: Field, row: int, col: int) -> Vec3:
 
 @wp.func
 def perimeter_of(field: Field) -> int:
-    """Vertices on the border."""
+    """Number of border vertices."""
     return 2 * (field.rows - 1) + 2 * (field.cols - 1)
 
 
 @wp.func
 def border_vertex(field: Field, k: int) -> wp.vec2i:
-    """Row and column of vertex k of the border, 0 to the perimeter."""
+    """Row and column of border vertex k, 0 to the perimeter."""
     along = field.cols - 1
     up = field.rows - 1
     if k < along:
@@ -153,7 +153,7 @@ def wall_normal(field: Field, k: int) -> Vec3:
 
 @wp.func
 def top_triangle(field: Field, number: int) -> TriangleShape:
-    """A triangle of the surface, its features named."""
+    """Triangle of the surface: corners and features."""
     shape = TriangleShape()
     v = number >> 1
     row = v / field.cols
@@ -176,7 +176,7 @@ def top_triangle(field: Field, number: int) -> TriangleShape:
 
 @wp.func
 def border_edge_feature(field: Field, k: int) -> int:
-    """Number of the surface's edge along segment k of the border."""
+    """Feature number of the surface's edge along border segment k."""
     p = border_vertex(field, k)
     q = border_vertex(field, k + 1)
     low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
@@ -187,7 +187,7 @@ def border_edge_feature(field: Field, k: int) -> int:
 
 @wp.func
 def wall_triangle(field: Field, number: int) -> TriangleShape:
-    """A triangle of a wall; number: from 0, two a segment."""
+    """Triangle of a wall; number: from 0, two a segment."""
     shape = TriangleShape()
     k = number >> 1
     p = border_vertex(field, k)
@@ -215,7 +215,7 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
 
 @wp.func
 def base_triangle(field: Field, number: int) -> TriangleShape:
-    """A triangle of the base, 0 or 1, seen from below."""
+    """Triangle 0 or 1 of the base, with its normal downwards."""
     shape = TriangleShape()
     along = field.cols - 1
     up = field.rows - 1
@@ -268,21 +268,21 @@ def field_triangle(field: Field, number: int) -> TriangleShape:
 
 @wp.func
 def col_under(field: Field, x: Real) -> int:
-    """The column of cells that a coordinate is in, the nearest one for those outside."""
-    share = Real(0.5) * (x + field.half_x) / field.half_step_x
-    return int(wp.clamp(share, Real(0.0), Real(field.cols - 2)))
+    """Column of cells that contains a coordinate; the closest column for coordinates outside."""
+    cell = Real(0.5) * (x + field.half_x) / field.half_step_x
+    return int(wp.clamp(cell, Real(0.0), Real(field.cols - 2)))
 
 
 @wp.func
 def row_under(field: Field, y: Real) -> int:
-    """The row of cells that a coordinate is in, the nearest one for those outside."""
-    share = Real(0.5) * (y + field.half_y) / field.half_step_y
-    return int(wp.clamp(share, Real(0.0), Real(field.rows - 2)))
+    """Row of cells that contains a coordinate; the closest row for coordinates outside."""
+    cell = Real(0.5) * (y + field.half_y) / field.half_step_y
+    return int(wp.clamp(cell, Real(0.0), Real(field.rows - 2)))
 
 
 @wp.func
 def highest_of_cell(field: Field, row: int, col: int) -> Real:
-    """The greatest height of a cell's corners [m]."""
+    """Maximum height of a cell's corners [m]."""
     at = field.first + row * field.cols + col
     near = wp.max(field.data[at], field.data[at + 1])
     far = wp.max(field.data[at + field.cols], field.data[at + field.cols + 1])
@@ -290,14 +290,15 @@ def highest_of_cell(field: Field, row: int, col: int) -> Real:
 
 
 def pyramid(data: np.ndarray) -> list[np.ndarray]:
-    """float32[rows, cols, 2] of each level from FIRST_LEVEL on: the least and greatest height of squares of 2^level
-    cells a side, their borders included; the last level has one square."""
+    """Min-max pyramid: float32[rows, cols, 2] of each level from FIRST_LEVEL on: the minimum and maximum height of
+    squares of 2^level cells a side, their borders included; the last level has one square.
+    """
     side = 1 << FIRST_LEVEL
     levels: list[np.ndarray] = []
     low, high = data, data
     for axis in (0, 1):
         starts = np.arange(0, low.shape[axis] - 1, side)
-        # A square's last row of vertices is the first of the next.
+        # A square's last row of vertices is the first of the next square.
         ends = np.minimum(starts + side, low.shape[axis] - 1)
         low = np.minimum(np.minimum.reduceat(low, starts, axis=axis), np.take(low, ends, axis=axis))
         high = np.maximum(np.maximum.reduceat(high, starts, axis=axis), np.take(high, ends, axis=axis))
@@ -311,7 +312,7 @@ def pyramid(data: np.ndarray) -> list[np.ndarray]:
 
 
 def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Heightfields:
-    """The heightfields' arrays on a device; on the CPU the heights of a single one stay where they are."""
+    """Device arrays of the heightfields; on the CPU a single heightfield's array is not copied."""
     header, sizes, ranges = [], [], []
     first = first_range = 0
     for field in fields:
@@ -327,9 +328,9 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
         first += field.data.size
         first_range += sum(len(level.reshape(-1, 2)) for level in levels)
     data = [field.data.reshape(-1) for field in fields] or [np.zeros(1, np.float32)]
-    held = data[0] if len(data) == 1 else np.concatenate(data)
+    heights = data[0] if len(data) == 1 else np.concatenate(data)
     result = Heightfields()
-    result.data = wp.array(held, dtype=wp.float32, device=device, copy=False)
+    result.data = wp.array(heights, dtype=wp.float32, device=device, copy=False)
     result.ranges = wp.array(
         np.concatenate([*ranges, np.zeros((1, 2))]).astype(np.float32), dtype=wp.vec2f, device=device
     )

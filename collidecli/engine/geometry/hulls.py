@@ -1,4 +1,4 @@
-"""Convex hulls on the device: vertices, faces and edges of all of them in two arrays, and the farthest vertex."""
+"""Convex hulls on the device: vertices, faces and edges of all hulls in two arrays, and the support vertex."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from collidecli.scene.convex_hull import FACE_CORNERS, ConvexHull, climbing_neig
 from collidecli.scene.convex_surface import ConvexSurface
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
-"""Numbers of a face: how many corners it keeps, these (vertices), and the features of the sides after each."""
+"""Numbers a face: count of kept corners, the corners (vertices), and the features of the sides after each corner."""
 CORNERS = wp.constant(FACE_CORNERS)
 SEEDS_ALONG_LIMIT = 24
-"""Squares along a side of a cube's face, at most. A search begins at the vertex farthest along the middle of the square
-through which its direction leaves the cube; a hull has about as many squares as vertices or more."""
+"""Maximum number of squares along a side of a cube map's face. A search starts at the support vertex of the centre of
+the square that contains its direction; a hull has about as many squares as vertices or more."""
 SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
-"""Hulls of at most so many vertices are looked through; in larger ones the search climbs from vertex to vertex."""
+"""Largest vertex count searched linearly; larger hulls are searched by hill climbing."""
 HEADER = 11
 
 
 @wp.struct
 class HullShape:
-    """A convex hull as a shape. type, size: as those of a `Primitive`; size is half of its box [m].
+    """A convex hull as a shape. type, size: as in `Primitive`; size: half extents of its box [m].
 
-    point: of all hulls. Of this one the vertices from `vertex` on; from `normal` on the faces' outward normals, and
-        behind them a point a face whose x is half of its least width. From `around` on the vertices that a search goes
-        to from each vertex (`climbing_neighbors`), vertex by vertex: it reads them one after another.
-    table: of all hulls. Of this one from `ring` on how many neighbours there are before those of each vertex, and one
-        more; behind them neighbour, edge and the face on the left of the way there, of each. From `edge` on two
-        vertices and two faces an edge. From `face` on FACE_ROW numbers a face, and behind them where searches start
-        (`seed_of`), of 6 seeds^2 squares. From `climb` on how many points of `around` are before those of each vertex,
-        and one more; behind them which vertices these are.
-    facing: the farthest vertex and the face that faces the direction in which the shape is asked for its features,
-        noted once for all questions (`features.faced`); -1 where nothing is.
+    point: of all hulls. For this hull: vertices from `vertex` on; from `normal` on the faces' outward normals, followed
+        by one point a face whose x is half of its least width. From `around` on the positions of each vertex's climbing
+        neighbours (`climbing_neighbors`), vertex by vertex, so that the search reads them contiguously.
+    table: of all hulls. For this hull: from `ring` on the count of neighbours before those of each vertex, plus the
+        total; then neighbour, edge and the face to the left of the direction to the neighbour, for each. From `edge` on
+        two vertices and two faces an edge. From `face` on FACE_ROW numbers a face, followed by the start vertices of
+        searches (`seed_of`), for 6 seeds^2 squares. From `climb` on the count of points of `around` before those of
+        each vertex, plus the total; then the vertices of these points.
+    facing: support vertex and facing face of the direction for which the shape's features are queried, cached for all
+        queries (`features.with_facing`); -1 if not cached.
     """
 
     type: int
@@ -59,8 +59,8 @@ class HullShape:
 
 @wp.struct
 class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`, and where
-    the names of its features begin in `table`, -1 where they go by their own numbers.
+    """Every hull of a model. header: HEADER numbers a hull: the ten fields before the last of `HullShape`, and the
+    start of its feature-id remapping in `table`, -1 if it has none.
     """
 
     point: wp.array[Vec3]
@@ -93,18 +93,18 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
 
 @wp.func
 def links_of(shape: HullShape, vertex: int) -> wp.vec2i:
-    """Where the neighbours of a vertex begin in the table, three numbers each, and where they end."""
+    """Start and end of a vertex's neighbours in the table, three numbers each."""
     first = shape.ring + shape.vertex_count + 1
     return wp.vec2i(first + 3 * shape.table[shape.ring + vertex], first + 3 * shape.table[shape.ring + vertex + 1])
 
 
 @wp.func
 def seed_of(direction: Vec3, seeds: int) -> int:
-    """Which of the 6 seeds^2 squares around the origin a direction passes through."""
+    """Index of the cube map square, of 6 seeds^2 around the origin, that contains a direction."""
     x = wp.abs(direction[0])
     y = wp.abs(direction[1])
     z = wp.abs(direction[2])
-    # Selections in place of branches, which no processor could foresee.
+    # Selections instead of branches, which would be mispredicted.
     by_x = x >= wp.max(y, z)
     by_y = y >= z
     along = wp.where(by_x, direction[0], wp.where(by_y, direction[1], direction[2]))
@@ -120,9 +120,10 @@ def seed_of(direction: Vec3, seeds: int) -> int:
 
 @wp.func
 def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
-    """The vertex farthest along a direction; of several, one that depends on the direction alone.
+    """Support vertex along a direction; of several, one that depends on the direction alone.
 
-    A vertex that no neighbour passes is the farthest, as the vertices' own hull is convex.
+    Linear search of small hulls, hill climbing in others: a vertex without a higher neighbour is a global maximum, as
+    the hull is convex.
     """
     best = int(0)
     if shape.vertex_count <= SCANNED:
@@ -154,7 +155,7 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
 
 
 def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Sequence[ConvexSurface] = ()) -> Hulls:
-    """The hulls' arrays on a device; behind them those that are the surfaces of meshes."""
+    """Device arrays of the hulls, followed by the hulls of convex mesh surfaces."""
     names = [np.zeros(0, np.int64)] * len(hulls) + [surface.name for surface in surfaces]
     points, table, header = [np.zeros((0, 3))], [np.zeros(0, np.int64)], []
     point_count = table_size = 0
@@ -195,16 +196,16 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
 
 
 def seeds_along(vertices: int) -> int:
-    """Squares along a side of a cube's face for a hull of so many vertices; none where they are looked through."""
+    """Squares along a side of a cube map's face for a hull with `vertices` vertices; 0 for linear search."""
     if vertices <= int(SCANNED):
         return 0
     return min(SEEDS_ALONG_LIMIT, int(np.ceil(np.sqrt(vertices / 3.0))))
 
 
 def _rings(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
-    """How many neighbours are before those of each vertex, and one more; neighbour, edge, face of each.
+    """Counts of neighbours before those of each vertex, plus the total; and neighbour, edge and face of each.
 
-    The face is the one on the left of the way to the neighbour, seen from outside: each face at a vertex comes once.
+    The face is to the left of the direction to the neighbour, seen from outside: each face at a vertex occurs once.
     """
     left = {
         (vertex, outline[(k + 1) % len(outline)]): face
@@ -229,14 +230,14 @@ def _face_rows(hull: ConvexHull) -> np.ndarray:
         for k, corner in enumerate(corners):
             following = corners[(k + 1) % len(corners)]
             edge = edge_of.get((min(corner, following), max(corner, following)))
-            if edge is None:  # a side that is no edge of the hull: corners between its ends are left out
+            if edge is None:  # a side that is no edge of the hull: corners between its ends are dropped
                 edge, chords = chords, chords + 1
             row[1 + k], row[1 + FACE_CORNERS + k] = corner, 3 * edge + 1
     return rows.ravel()
 
 
 def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
-    """The farthest vertex along the middle of each square, in the order of `seed_of`, among those with neighbours."""
+    """Support vertex along the centre of each square, in the order of `seed_of`, among the vertices with neighbours."""
     if seeds == 0:
         return np.zeros(0, np.int64)
     middle = (np.arange(seeds) + 0.5) / seeds * 2.0 - 1.0
@@ -246,6 +247,6 @@ def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
         directions[axis, ..., (axis + 1) % 3] = middle[:, None]
         directions[axis, ..., (axis + 2) % 3] = middle[None, :]
     rows = directions.reshape(-1, 3)
-    there = np.flatnonzero(np.diff(before) > 0)
+    eligible = np.flatnonzero(np.diff(before) > 0)
     parts = np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)
-    return np.concatenate([there[np.argmax(matmul(part, hull.vertex[there].T), axis=1)] for part in parts])
+    return np.concatenate([eligible[np.argmax(matmul(part, hull.vertex[eligible].T), axis=1)] for part in parts])

@@ -1,22 +1,22 @@
-"""The place of a mesh's surface that is nearest to a point, and how often a segment goes through the surface."""
+"""Closest point of a mesh to a point, inside test, and segment-triangle intersection."""
 
 import warp as wp
 
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 
-EDGE_PLACE = wp.constant(3)
-FACE_PLACE = wp.constant(6)
+EDGE_PART = wp.constant(3)
+FACE_PART = wp.constant(6)
 MAX_TREE_NODES = 40
 """Boxes that wait while a tree is descended: one a level, and a tree of 2^31 boxes has 32."""
 
 
 @wp.struct
-class Place:
-    """A point of a mesh's surface. face: the triangle it is on, counted through all meshes, -1 for none.
+class MeshPoint:
+    """A point of a mesh's surface. face: index of its triangle, counted through all meshes, -1 for none.
 
-    part: 0 to 2 that corner of the triangle, EDGE_PLACE + k its side k, FACE_PLACE its inside. square: squared distance
-    from what was asked [m^2].
+    part: feature of the triangle that contains the point: 0 to 2 corner, EDGE_PART + k side k, FACE_PART interior.
+    square: squared distance to the query point [m^2].
     """
 
     point: Vec3
@@ -27,17 +27,17 @@ class Place:
 
 @wp.func
 def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
-    """Corner 0, 1 or 2 of a triangle; 3 and 4 are 0 and 1 again."""
+    """Corner k of a triangle; 3 and 4 are 0 and 1."""
     return meshes.point[meshes.corner[3 * face + k % 3]]
 
 
 @wp.func
-def place_among(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Place:
-    """The place of triangle p, q, r with unit normal that is nearest to a point; its number is left open.
+def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> MeshPoint:
+    """Closest point of triangle p, q, r with unit normal to a point; `face` is not set.
 
     Source: Ericson 2005, 5.1.5.
     """
-    place = Place()
+    nearest = MeshPoint()
     pq = q - p
     pr = r - p
     off = point - p
@@ -54,55 +54,58 @@ def place_among(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Place:
     of_p = d3 * d6 - d5 * d4
     zero = Real(0.0)
     if d1 <= zero and d2 <= zero:
-        place.part = 0
-        place.point = p
+        nearest.part = 0
+        nearest.point = p
     elif d3 >= zero and d4 <= d3:
-        place.part = 1
-        place.point = q
+        nearest.part = 1
+        nearest.point = q
     elif d6 >= zero and d5 <= d6:
-        place.part = 2
-        place.point = r
+        nearest.part = 2
+        nearest.point = r
     elif of_r <= zero and d1 >= zero and d3 <= zero:
-        place.part = EDGE_PLACE
-        place.point = p + (d1 / (d1 - d3)) * pq
+        nearest.part = EDGE_PART
+        nearest.point = p + (d1 / (d1 - d3)) * pq
     elif of_q <= zero and d2 >= zero and d6 <= zero:
-        place.part = EDGE_PLACE + 2
-        place.point = p + (d2 / (d2 - d6)) * pr
+        nearest.part = EDGE_PART + 2
+        nearest.point = p + (d2 / (d2 - d6)) * pr
     elif of_p <= zero and d4 - d3 >= zero and d5 - d6 >= zero:
-        place.part = EDGE_PLACE + 1
-        place.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
+        nearest.part = EDGE_PART + 1
+        nearest.point = q + ((d4 - d3) / ((d4 - d3) + (d5 - d6))) * (r - q)
     else:
-        place.part = FACE_PLACE
-        place.point = point - wp.dot(point - p, normal) * normal
-    place.square = wp.length_sq(point - place.point)
-    return place
+        nearest.part = FACE_PART
+        nearest.point = point - wp.dot(point - p, normal) * normal
+    nearest.square = wp.length_sq(point - nearest.point)
+    return nearest
 
 
 @wp.func(inline=False)
-def place_on_triangle(meshes: Meshes, face: int, point: Vec3) -> Place:
-    """The place of one triangle that is nearest to a point."""
+def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
+    """Closest point of one triangle of a mesh to a point."""
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = place_among(p, q, r, meshes.face_normal[face], point)
-    place.face = face
-    return place
+    nearest = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
+    nearest.face = face
+    return nearest
 
 
 @wp.func
 def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
-    """Squared distance of a point from a box of the tree, 0 inside [m^2]."""
+    """Squared distance of a point to a box of the BVH, 0 inside [m^2]."""
     off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
     return wp.dot(off, off)
 
 
 @wp.func(inline=False)
-def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> Place:
-    """As `nearest_place`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
+def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
+    """Closest point of a mesh closer than the square root of `square` [m^2], face -1 for none.
+
+    Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of `nearest_mesh_point`.
+    """
     head = mesh * wp.static(HEADER)
-    waiting = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
-    waiting_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
-    best = Place()
+    stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
+    stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
+    best = MeshPoint()
     best.face = -1
     best.square = square
     count = int(0)
@@ -111,9 +114,9 @@ def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -
         following = int(-1)
         face = meshes.leaf[node]
         if face >= 0:
-            place = place_on_triangle(meshes, face, point)
-            if place.square < best.square:
-                best = place
+            nearest = mesh_point_on_triangle(meshes, face, point)
+            if nearest.square < best.square:
+                best = nearest
         else:
             near = node + 1
             far = meshes.skip[near]
@@ -122,47 +125,48 @@ def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -
             if square_far < square_near:
                 near = far
                 far = node + 1
-                held = square_near
+                swap = square_near
                 square_near = square_far
-                square_far = held
+                square_far = swap
             if square_far < best.square:
-                waiting[count] = far
-                waiting_square[count] = square_far
+                stack[count] = far
+                stack_square[count] = square_far
                 count += 1
             if square_near < best.square:
                 following = near
         while following < 0 and count > 0:
             count -= 1
-            if waiting_square[count] < best.square:
-                following = waiting[count]
+            if stack_square[count] < best.square:
+                following = stack[count]
         node = following
     return best
 
 
 @wp.func
-def nearest_place(meshes: Meshes, mesh: int, point: Vec3) -> Place:
-    """The place of a mesh that is nearest to a point of its frame; of equals, the first in the order of the descent."""
-    return nearest_place_within(meshes, mesh, point, Real(wp.inf))
+def nearest_mesh_point(meshes: Meshes, mesh: int, point: Vec3) -> MeshPoint:
+    """Closest point of a mesh to a point in the mesh's frame; of equally close ones the first in traversal order."""
+    return nearest_mesh_point_within(meshes, mesh, point, Real(wp.inf))
 
 
 @wp.func
 def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
-    """A vector whose sign tells outside from inside at a place, not unit.
+    """Angle-weighted pseudonormal of a feature, not unit: its sign separates outside from inside.
 
     Source: Baerentzen and Aanaes 2005.
     """
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return meshes.face_normal[face]
-    if part >= EDGE_PLACE:
-        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PLACE]]
+    if part >= EDGE_PART:
+        return meshes.edge_normal[meshes.side[3 * face + part - EDGE_PART]]
     return meshes.vertex_normal[meshes.corner[3 * face + part]]
 
 
 @wp.func
-def turn_beside(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
-    """1 where an edge passes a line along x through a point beyond it in y, upwards in z; -1 downwards; 0 elsewhere.
+def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
+    """1 if an edge crosses a line along x through a point, at larger y, upwards in z; -1 if downwards; else 0.
 
-    low, high: in the order of the vertices' numbers, so that neighbours have one rounding. forward: from low to high.
+    low, high: ends ordered by vertex index, so that both adjacent triangles round identically. forward: from low to
+    high.
     """
     low_above = low[2] >= point[2]
     high_above = high[2] >= point[2]
@@ -175,26 +179,26 @@ def turn_beside(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
 
 
 @wp.func
-def turn_of_triangle(meshes: Meshes, face: int, point: Vec3) -> int:
-    """1 where a line along +x through a point leaves by the front of a triangle, -1 where it enters by it, else 0.
+def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
+    """1 if a line along +x through a point crosses a triangle from back to front, -1 from front to back, else 0.
 
-    What its edges add cancels with that of their other triangles: a line through an edge or vertex is counted once.
+    The contributions of a shared edge cancel between its triangles: a line through an edge or vertex is counted once.
     """
-    turn = int(0)
+    crossing = int(0)
     for k in range(3):
         first = meshes.corner[3 * face + k]
         second = meshes.corner[3 * face + (k + 1) % 3]
         low = meshes.point[wp.min(first, second)]
         high = meshes.point[wp.max(first, second)]
-        turn += turn_beside(low, high, point, first < second)
-    return turn
+        crossing += edge_crossing(low, high, point, first < second)
+    return crossing
 
 
 @wp.func(inline=False)
 def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
-    """How often the surface of a mesh that needs it goes around a point, see `TriangleMesh.needs_winding`.
+    """Winding number of a mesh around a point, for meshes with `TriangleMesh.needs_winding`.
 
-    Exact but within rounding of the surface. Source: as `model.mesh_crossings.winding_at`.
+    Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
     """
     node = meshes.header[mesh * wp.static(HEADER) + 7]
     stop = meshes.header[mesh * wp.static(HEADER) + 8]
@@ -210,67 +214,67 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
             continue
         face = meshes.leaf[node]
         if face >= 0:
-            turn = turn_of_triangle(meshes, face, point)
-            if turn != 0:
+            crossing = triangle_crossing(meshes, face, point)
+            if crossing != 0:
                 p = mesh_corner(meshes, face, 0)
                 q = mesh_corner(meshes, face, 1)
                 r = mesh_corner(meshes, face, 2)
-                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(turn)
+                height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
                 if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
-                    number += turn
+                    number += crossing
         node += 1
     return number
 
 
 @wp.func
-def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool:
-    """Whether a point is inside a mesh, or behind an open one with a front. place: of the surface, nearest to it.
+def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -> bool:
+    """Whether a point is inside a mesh, or behind an open mesh that has a front. nearest: closest point of the surface.
 
-    By the winding number where the nearest triangle may not tell, else by the outward vector there.
-    Source of that: Baerentzen and Aanaes 2005.
+    Uses the winding number where the closest triangle is ambiguous, else the pseudonormal.
+    Source of the latter: Baerentzen and Aanaes 2005.
     """
     if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
         return winding_number(meshes, mesh, point) != 0
-    return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
+    return wp.dot(point - nearest.point, outward_at(meshes, nearest.face, nearest.part)) < Real(0.0)
 
 
 @wp.func
-def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
-    """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
+def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
+    """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
     head = mesh * wp.static(HEADER)
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return 3 * (face - meshes.header[head + 2]) + 2
-    if part >= EDGE_PLACE:
-        return 3 * (meshes.side[3 * face + part - EDGE_PLACE] - meshes.header[head + 1]) + 1
+    if part >= EDGE_PART:
+        return 3 * (meshes.side[3 * face + part - EDGE_PART] - meshes.header[head + 1]) + 1
     return 3 * (meshes.corner[3 * face + part] - meshes.header[head])
 
 
 @wp.func
-def goes_left(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
-    """On which side of a triangle's side, from low to high where `forward`, a line passes.
+def is_left_of_edge(start: Vec3, end: Vec3, low: Vec3, high: Vec3, forward: bool) -> bool:
+    """Whether a line passes on the left of a triangle's side, which runs from low to high where `forward`.
 
-    low, high: in the order of the vertices' numbers, so that neighbours answer with the same rounding, turned about.
+    low, high: ends ordered by vertex index, so that both adjacent triangles get opposite results from one rounding.
     """
     left = wp.dot(wp.cross(low - start, high - start), end - start) >= Real(0.0)
     return left == forward
 
 
 @wp.func
-def goes_left_of(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
-    """On which side of side k of a triangle a line passes."""
+def is_left_of_side(meshes: Meshes, face: int, k: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a line passes on the left of side k of a triangle."""
     first = meshes.corner[3 * face + k]
     second = meshes.corner[3 * face + (k + 1) % 3]
     low = meshes.point[wp.min(first, second)]
     high = meshes.point[wp.max(first, second)]
-    return goes_left(start, end, low, high, first < second)
+    return is_left_of_edge(start, end, low, high, first < second)
 
 
 @wp.func
-def goes_through(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
-    """Whether a segment goes through a triangle; through one of two neighbours where it meets their edge."""
+def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment crosses a triangle; a crossing of a shared edge counts for exactly one of its two triangles."""
     p = mesh_corner(meshes, face, 0)
     normal = meshes.face_normal[face]
     if (wp.dot(start - p, normal) >= Real(0.0)) == (wp.dot(end - p, normal) >= Real(0.0)):
         return False
-    left = goes_left_of(meshes, face, 0, start, end)
-    return left == goes_left_of(meshes, face, 1, start, end) and left == goes_left_of(meshes, face, 2, start, end)
+    left = is_left_of_side(meshes, face, 0, start, end)
+    return left == is_left_of_side(meshes, face, 1, start, end) and left == is_left_of_side(meshes, face, 2, start, end)

@@ -1,4 +1,4 @@
-"""A tree of boxes over the triangles of a mesh, which depends on the mesh alone."""
+"""BVH of axis-aligned boxes over the triangles of a mesh, in depth-first order; depends on the mesh alone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 WIDENING = 1e-12
-"""Share of the mesh's size by which boxes grow: more than the rounding of what is asked of them."""
+"""Growth of the boxes relative to the mesh's size: exceeds the rounding of the queries."""
 
 
 @dataclass(frozen=True)
 class MeshTree:
-    """Boxes in depth-first order: behind a box that is passed over, its next neighbour stands at `skip`.
+    """Boxes in depth-first order: the traversal continues at `skip` when it skips a box and its subtree.
 
-    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for others.
+    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for inner nodes.
     """
 
     lower: np.ndarray
@@ -26,9 +26,10 @@ class MeshTree:
 
 
 def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
-    """A tree that halves the triangles by their middles along the longest side of the middles' box, one to a leaf.
+    """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest side of the centres'
+    box.
 
-    chosen: int64[n], the numbers of the triangles in it; None for all.
+    chosen: int64[n], indices of the triangles to include; None for all.
     """
     corners = mesh.vertex[mesh.face]
     low, high = corners.min(axis=1), corners.max(axis=1)
@@ -39,7 +40,7 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
     first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
     inner: list[tuple[np.ndarray, np.ndarray]] = []
     while len(first):
-        # A subtree of n triangles has 2 n - 1 boxes: where each stands is known from the counts alone.
+        # A subtree of n triangles has 2 n - 1 nodes, so the counts alone determine each node's index.
         skip[node] = node + 2 * size - 1
         leaf = size == 1
         face[node[leaf]] = order[first[leaf]]
@@ -65,15 +66,15 @@ def mesh_tree(mesh: TriangleMesh, chosen: np.ndarray | None = None) -> MeshTree:
 
 
 def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """`order` with the places of each group in the order of its middles along the group's longest side."""
-    places = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
+    """`order` with each group's slots sorted by triangle centre along the group's longest side."""
+    slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
     group = np.repeat(np.arange(len(first)), size)
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
-    held = order[places]
-    points = middle[held]
+    faces = order[slots]
+    points = middle[faces]
     extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)
     along = points[np.arange(len(points)), np.argmax(extent, axis=1)[group]]
     result = order.copy()
-    # The triangle's number decides between equals.
-    result[places] = held[np.lexsort((held, along, group))]
+    # Ties are broken by the triangle's index.
+    result[slots] = faces[np.lexsort((faces, along, group))]
     return result

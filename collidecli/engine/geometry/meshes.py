@@ -1,4 +1,6 @@
-"""Triangle meshes on the device: all of them in a few arrays, one triangle as a shape, and what is near to a point."""
+"""Triangle meshes on the device: all meshes in a few arrays, triangles as convex shapes, and point-triangle
+distances.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +18,35 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 
 HEADER = 9
 SALIENT = 1e-7
-"""Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
+"""Sine of the dihedral angle above which a convex edge counts as salient, so that it can be in contact before its
+faces.
+"""
 
 CANCELLED = 1e-9
-"""Sums of normals this short are zero: triangles back to back, as of a sheet with two faces, look all ways."""
+"""Length below which a sum of normals is zero, as for back-to-back triangles of a two-sided sheet."""
 
 GRIDS = ("clear", "grid_box", "grid")
-"""Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
+"""Arrays of `Meshes` that are filled by `clearance.measure_clearance`."""
 
 
 @wp.struct
 class Meshes:
-    """Every mesh of a model; all numbers of vertices, edges and triangles count through all meshes.
+    """Every mesh of a model; indices of vertices, edges and triangles count through all meshes.
 
     point: vertices. vertex_normal, edge_normal, face_normal: outward; the first two are sums, not unit, zero where they
     cancel.
     corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
     owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
-    where corner k, 9 + k where side k is salient: it sticks out, or borders the surface.
-    rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
-    each vertex in `around`.
+    where corner k, 9 + k where side k is salient: convex, or on the border of the surface.
+    rim: start of the vertices opposite each edge in `across`, plus the end. ring: start of the neighbours of each
+    vertex in `around`, plus the end.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
-    header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
-    it is closed; first box and end of the tree of all its triangles where the
-    winding number tells inside from outside, -1 where the nearest triangle does. The other tree leaves out triangles
-    that are hidden, see `TriangleMesh.hidden`: nothing finds them.
-    clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
-    mesh's grid; and where its cells begin in `clear`, and how many there are along x, y and z.
+    header: HEADER numbers a mesh: first vertex, edge, triangle and BVH node, end of the nodes, 1 if it has a front, 1
+    if it is closed; first node and end of the BVH of all its triangles if inside is determined by the winding number,
+    -1 if by the closest triangle. The first BVH excludes hidden triangles, see `TriangleMesh.hidden`: no query returns
+    them.
+    clear, grid_box, grid: for models in which two meshes may collide, see `clearance`: distances of cells; two corners
+    of each mesh's grid; start of its cells in `clear`, and their counts along x, y and z.
     """
 
     point: wp.array[Vec3]
@@ -68,10 +72,10 @@ class Meshes:
 
 @wp.struct
 class TriangleShape:
-    """A triangle of a mesh as a convex shape. type, size: as those of a `Primitive`; size: half of its box [m].
+    """A triangle of a mesh as a convex shape. type, size: as in `Primitive`; size: half extents of its box [m].
 
-    p, q, r: corners, the mesh's frame [m]. normal: unit. half_width: half of its least height [m].
-    vertex, edge, face: their features. number: the triangle's in `Meshes`.
+    p, q, r: corners, in the mesh's frame [m]. normal: unit. half_width: half of its least height [m].
+    vertex, edge, face: feature numbers. number: index of the triangle in `Meshes`.
     """
 
     type: int
@@ -89,7 +93,7 @@ class TriangleShape:
 
 @wp.func
 def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
-    """Triangle `number`, counted through all meshes, of a mesh."""
+    """Triangle `number` of a mesh as a shape, counted through all meshes."""
     shape = TriangleShape()
     head = mesh * wp.static(HEADER)
     shape.type = MESH
@@ -110,8 +114,8 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
 
 
 @wp.func
-def shares_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
-    """Weights of p, q and r in the foot of a point on their plane; they add up to 1."""
+def barycentric_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
+    """Barycentric coordinates of a point's projection onto the plane of p, q, r; their sum is 1."""
     normal = wp.cross(q - p, r - p)
     square = wp.dot(normal, normal)
     of_q = wp.dot(wp.cross(point - p, r - p), normal) / square
@@ -121,17 +125,17 @@ def shares_of(p: Vec3, q: Vec3, r: Vec3, point: Vec3) -> Vec3:
 
 @wp.func
 def square_to_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
-    """Squared distance of a point from a segment [m^2]."""
+    """Squared distance of a point to a segment [m^2]."""
     along = q - p
-    share = wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
-    return wp.length_sq(point - p - share * along)
+    t = wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
+    return wp.length_sq(point - p - t * along)
 
 
 @wp.func
 def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> Real:
-    """Squared distance of a point from a triangle with unit normal [m^2]."""
-    shares = shares_of(p, q, r, point)
-    if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
+    """Squared distance of a point to a triangle with unit normal [m^2]."""
+    barycentric = barycentric_of(p, q, r, point)
+    if barycentric[0] >= Real(0.0) and barycentric[1] >= Real(0.0) and barycentric[2] >= Real(0.0):
         height = wp.dot(point - p, normal)
         return height * height
     return wp.min(
@@ -141,9 +145,9 @@ def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> 
 
 @wp.func(inline=False)
 def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3) -> bool:
-    """Whether a triangle that does not look against `outward` is nearer to a point than `distance` [m].
+    """Whether a triangle that does not face against `outward` is closer to a point than `distance` [m].
 
-    point: the mesh's frame. outward: unit; zero counts every triangle.
+    point: in the mesh's frame. outward: unit; the zero vector includes every triangle.
     """
     node = meshes.header[mesh * wp.static(HEADER) + 3]
     end = meshes.header[mesh * wp.static(HEADER) + 4]
@@ -165,8 +169,8 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
-    """The meshes' arrays on a device."""
-    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
+    """Device arrays of the meshes."""
+    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
@@ -180,20 +184,20 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
             "rim": at["across"], "ring": at["around"], "skip": at["node"],
         }  # fmt: skip
         for name, values in arrays.items():
-            held[name].append(values + shift[name] if name in shift else values)
-        held["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
+            arrays_of[name].append(values + shift[name] if name in shift else values)
+        arrays_of["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
         for name, grown in (
             ("vertex", len(mesh.vertex)), ("edge", mesh.edge_count), ("face", len(mesh.face)), ("node", nodes),
             ("across", len(arrays["across"])), ("around", len(arrays["around"])),
         ):  # fmt: skip
             at[name] += grown
-    held["header"] = [np.array(header).reshape(-1)]
-    held["rim"].append(np.array([at["across"]]))
-    held["ring"].append(np.array([at["around"]]))
+    arrays_of["header"] = [np.array(header).reshape(-1)]
+    arrays_of["rim"].append(np.array([at["across"]]))
+    arrays_of["ring"].append(np.array([at["around"]]))
     result = Meshes()
-    for name, parts in held.items():
+    for name, parts in arrays_of.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
-        # A kernel takes no array of length zero: one unused element stands behind.
+        # Warp kernels take no array of length zero, so one unused element is appended.
         spare = np.zeros((1, 3)) if is_point else np.zeros(1, np.int32)
         values = np.concatenate([*parts, spare]) if parts else spare
         values = np.ascontiguousarray(values, np.float64 if is_point else np.int32)
@@ -202,7 +206,9 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
 
 
 def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
-    """The tree of triangles that are not hidden, one of all behind it if some are, and where that begins, else 0."""
+    """BVH of the visible triangles, followed by a BVH of all triangles if some are hidden; and the start of the second,
+    or 0.
+    """
     hidden = mesh.hidden
     if not hidden.any() or hidden.all():
         return mesh_tree(mesh), 0
@@ -218,7 +224,7 @@ def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
 
 
 def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
-    """One mesh's part of every array but the header, its own numbers from 0; and where its second tree begins, or 0."""
+    """Arrays of one mesh except the header, indices from 0; and the start of its second BVH, or 0."""
     face, edge = mesh.face, mesh.face_edge
     tree, whole = _trees(mesh)
     flat = face.reshape(-1)
@@ -228,7 +234,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     u, v = mesh.vertex[following] - mesh.vertex[flat], mesh.vertex[before] - mesh.vertex[flat]
     angle = atan2(norm(np.cross(u, v)), dot(u, v))
     spread = np.repeat(mesh.face_normal, 3, axis=0)
-    # Weighted by angle, the sum's sign tells inside from outside at a vertex: Baerentzen and Aanaes 2005.
+    # The sign of the angle-weighted sum separates inside from outside at a vertex: Baerentzen and Aanaes 2005.
     np.add.at(vertex_normal, flat, angle[:, None] * spread)
     np.add.at(edge_normal, edge.reshape(-1), spread)
     for normal in (vertex_normal, edge_normal):
@@ -241,7 +247,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     for ends_of_side in (flat, following):
         is_salient[ends_of_side[salient[edge.reshape(-1)]]] = True
     owned = np.zeros((4, len(flat)), bool)
-    # What a hidden triangle has in common with others is theirs.
+    # Vertices and edges shared by hidden and visible triangles belong to the visible ones.
     order = np.argsort(np.repeat(mesh.hidden, 3), kind="stable")
     owned[0, order[np.unique(flat[order], return_index=True)[1]]] = True
     owned[1, order[np.unique(edge.reshape(-1)[order], return_index=True)[1]]] = True
@@ -267,9 +273,10 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
 
 
 def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """bool[E]: edges whose two triangles make a ridge, on the front where there is one; and all that have not just two.
+    """bool[E]: edges that are convex on the front, or on either side without a front; and all without exactly two
+    triangles.
 
-    by_edge: sides in the order of their edges. rim: where each edge's begin. before: vertex across from each side.
+    by_edge: sides sorted by edge. rim: start of each edge's sides. before: vertex opposite each side.
     """
     counts = np.diff(np.append(rim, len(by_edge)))
     salient = counts != 2
@@ -282,8 +289,8 @@ def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: n
     inward -= dot(inward, along)[:, None] * along
     rise = dot(mesh.face_normal[first // 3], inward) / norm(inward)
     folded_back = dot(mesh.face_normal[first // 3], mesh.face_normal[second // 3]) < -0.9
-    same_way = flat[first] == flat[second]
-    salient[pair] = (rise < -SALIENT) | same_way | folded_back
+    same_direction = flat[first] == flat[second]
+    salient[pair] = (rise < -SALIENT) | same_direction | folded_back
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
     return salient

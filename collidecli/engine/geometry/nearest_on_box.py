@@ -1,4 +1,4 @@
-"""The point of a box's surface nearest to a point."""
+"""Closest point of a box's surface to a point, and box feature numbers."""
 
 import warp as wp
 
@@ -8,18 +8,18 @@ from collidecli.engine.geometry.surface_point import SurfacePoint
 
 @wp.func
 def box_feature(x: int, y: int, z: int) -> int:
-    """Number of a box's face, edge or vertex, 0 to 26 without 13.
+    """Feature number of a box's face, edge or vertex, 0 to 26 without 13.
 
     Args:
-        x, y, z: -1 or 1 where it is at that end of the axis, 0 where it lies between. One is not 0 on a face, two on
-            an edge, three at a vertex.
+        x, y, z: -1 or 1 at that end of the axis, 0 between the ends. A face has one nonzero value, an edge two, a
+            vertex three.
     """
     return 13 + x + 3 * y + 9 * z
 
 
 @wp.func
 def feature_step(axis: int, side: int) -> int:
-    """What being at `side` (-1, 0, 1) of an axis adds to a `box_feature` that lies between its ends."""
+    """Change of a `box_feature` when its digit for `axis` changes from 0 to `side` (-1, 0, 1)."""
     if axis == 0:
         return side
     if axis == 1:
@@ -29,14 +29,14 @@ def feature_step(axis: int, side: int) -> int:
 
 @wp.func
 def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
-    """The point of a box's surface nearest to `point`.
+    """Closest point of a box's surface to `point`.
 
     Args:
-        half: half extents [m]. point: box frame [m].
+        half: half extents [m]. point: in the box's frame [m].
     Returns:
         see `SurfacePoint`; feature as `box_feature`.
-    Degenerate: inside, or on the surface, it is the nearest face; of equally near ones x before y before z, and the
-    positive side in the middle.
+    Degenerate: for points inside or on the surface, the closest face; of equally close faces x before y before z, and
+    the positive side for a coordinate of 0.
     """
     result = SurfacePoint()
     clamped = Vec3(

@@ -1,4 +1,4 @@
-"""The point of an ellipsoid's surface nearest to a point."""
+"""Closest point of an ellipsoid's surface to a point."""
 
 import warp as wp
 
@@ -7,22 +7,23 @@ from collidecli.engine.geometry.surface_point import SurfacePoint
 
 MOST_STEPS = wp.constant(60)
 CONVERGED = wp.constant(Real(1e-8))
-"""A step this small, relative to s, leaves an error of its square: convergence is quadratic."""
+"""Relative change of s at which the iteration ends: the remaining error is its square, as convergence is quadratic."""
 
 
 @wp.func
 def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
-    """The point of an ellipsoid's surface nearest to `point`, outside or inside.
+    """Closest point of an ellipsoid's surface to `point`, outside or inside.
 
-    With c the shortest semi-axis and r_i = (half_i / c)^2, the point nearest to y is x_i = r_i y_i / (r_i - 1 + s) for
-    the largest s that puts x on the surface: with q_i(s) = x_i / half_i, |q(s)| = 1.
-    1 / |q(s)| is increasing and concave, so Newton's method on it climbs to the root from any s below, without a step
-    too far, and takes few steps as it is nearly a straight line.
+    With c the shortest semi-axis and r_i = (half_i / c)^2, the closest point to y is x_i = r_i y_i / (r_i - 1 + s) for
+    the
+    largest s that puts x on the surface: |q(s)| = 1 with q_i(s) = x_i / half_i.
+    1 / |q(s)| is increasing and concave, so Newton's method on it converges to the root monotonically from any s below,
+    without overshoot, and in few steps as the function is nearly linear.
 
     Args:
-        half: semi-axes [m]. point: ellipsoid's frame [m].
-    Degenerate: where the nearest point is not unique, the one on the positive side of the shortest axis, the last of
-    equally short ones.
+        half: semi-axes [m]. point: in the ellipsoid's frame [m].
+    Degenerate: where the closest point is not unique, the one on the positive side of the shortest axis, the last of
+    equally short axes.
     Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid, 2013; the
     iteration after Moré and Sorensen, Computing a Trust Region Step, 1983.
     """
@@ -34,7 +35,7 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
     if half[0] < half[shortest]:
         shortest = 0
     c = half[shortest]
-    # q_i(s) = weight_i / (excess_i + s); excess_i = r_i - 1 without its cancellation.
+    # q_i(s) = weight_i / (excess_i + s); excess_i is r_i - 1 without cancellation.
     excess = Vec3(
         (half[0] - c) * (half[0] + c) / (c * c),
         (half[1] - c) * (half[1] + c) / (c * c),
@@ -44,7 +45,7 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
     s = _root(weight, excess)
     on_sphere = _directions(weight, excess, s)
     if s == Real(0.0):
-        # The point lies in the middle of the shortest axis, too near the centre for another root.
+        # The point is in the plane across the shortest axis, so close to the centre that there is no root above 0.
         rest = Real(1.0) - wp.dot(on_sphere, on_sphere)
         on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
     for i in range(3):
@@ -59,7 +60,7 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
 
 @wp.func
 def _root(weight: Vec3, excess: Vec3) -> Real:
-    """The s of at least 0 where |q(s)| = 1, or 0 where |q| is below 1 from there on."""
+    """The root s >= 0 of |q(s)| = 1, or 0 if |q| is below 1 for all s >= 0."""
     # No |q_i| exceeds 1 at the root.
     s = wp.max(weight[0] - excess[0], wp.max(weight[1] - excess[1], weight[2] - excess[2]))
     s = wp.max(s, Real(0.0))
@@ -83,7 +84,7 @@ def _root(weight: Vec3, excess: Vec3) -> Real:
 
 @wp.func
 def _directions(weight: Vec3, excess: Vec3, s: Real) -> Vec3:
-    """weight / (excess + s), each 0 where its weight is."""
+    """weight / (excess + s) by component; 0 where the weight is 0."""
     result = Vec3(Real(0.0), Real(0.0), Real(0.0))
     for i in range(3):
         if weight[i] > Real(0.0):

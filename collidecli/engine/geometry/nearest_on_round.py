@@ -1,4 +1,6 @@
-"""The points of a cylinder's and a cone's surface nearest to a point, found in the half plane of axis and point."""
+"""Closest points of the surfaces of cylinders and cones to a point, computed in the half plane through axis and
+point.
+"""
 
 import warp as wp
 
@@ -19,11 +21,12 @@ CONE_APEX = wp.constant(3)
 
 @wp.func
 def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
-    """The point of a cylinder's surface nearest to `point`.
+    """Closest point of a cylinder's surface to `point`.
 
     Args:
-        size: (radius, half height, 0) [m]. point: cylinder's frame [m].
-    Degenerate: inside, of cap and side equally near, the side; on the axis the side at +x; in the middle the cap at +z.
+        size: (radius, half height, 0) [m]. point: in the cylinder's frame [m].
+    Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at the centre height
+    the cap at +z.
     """
     result = SurfacePoint()
     radial = away_from_axis(point)
@@ -51,19 +54,20 @@ def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
 
 @wp.func
 def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
-    """The point of a cone's surface nearest to `point`.
+    """Closest point of a cone's surface to `point`.
 
     Args:
-        size: (base radius, half height, 0) [m]. point: cone's frame [m].
-    Degenerate: inside, of base and side equally near, the base; on the axis the side at +x. At the apex or on the rim
-    itself, the side's normal.
+        size: (base radius, half height, 0) [m]. point: in the cone's frame [m].
+    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex or on the
+    rim itself, the side's normal.
     """
     result = SurfacePoint()
     radial = away_from_axis(point)
     across = wp.dot(radial, point)
     height = Real(2.0) * size[1]
     slant = wp.sqrt(height * height + size[0] * size[0])
-    # The side runs from the apex down along (size[0], -height) / slant; its normal is (height, size[0]) / slant.
+    # The side's generator from the apex has the direction (size[0], -height) / slant; its normal is (height, size[0]) /
+    # slant.
     below_apex = point[2] - size[1]
     beyond_side = (height * across + size[0] * below_apex) / slant
     along_side = (size[0] * across - height * below_apex) / slant

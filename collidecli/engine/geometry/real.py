@@ -1,7 +1,7 @@
-"""The number type of the narrow phase, in one place.
+"""Number types of the narrow phase.
 
-Float64: a witness point on a 1 km shape is good to micrometres, EPA converges to 1e-7 of a shape's size, and nothing
-depends on where the scene stands. See docs/adr/0002.
+Float64: witness points on a 1 km shape are accurate to micrometres, EPA converges to 1e-7 of a shape's size, and
+results do not depend on the position of the scene in the world. See docs/adr/0002.
 """
 
 import warp as wp

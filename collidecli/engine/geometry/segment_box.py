@@ -1,24 +1,24 @@
-"""Nearest points of a segment and a box, and the least translation that parts them."""
+"""Signed distance and closest points of a segment and a box."""
 
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 
 NEAR = wp.constant(Real(1e-6))
-"""Share d of the shapes' sizes below which a direction between nearest points competes with the faces' and edges'.
+"""Relative distance d below which the direction between closest points competes with the face and edge normals.
 
-Rounding tilts the one by 1e-16 / d, and the distance along it falls short by as much; the others' by d at most."""
+Rounding tilts that direction by 1e-16 / d and reduces the distance along it by as much; the others lose at most d."""
 
 FACE_PREFERENCE = wp.constant(Real(1e-10))
-"""Share of the shapes' sizes by which an edge's direction must beat the best face's: of equals a face is taken."""
+"""Relative margin by which an edge's direction must exceed the best face's: ties go to a face."""
 
 
 @wp.struct
 class SegmentBox:
-    """Where a segment stands to a box, in the box's frame.
+    """Closest or deepest points of a segment and a box, in the box's frame.
 
-    on_segment: length along the segment from its middle to its nearest, or deepest, point [m]. outward: unit, from box
-    to segment. distance: signed, along outward [m].
+    on_segment: signed length along the segment from its centre to its closest, or deepest, point [m]. outward: unit,
+    from box to segment. distance: signed, along outward [m].
     """
 
     on_segment: Real
@@ -31,9 +31,9 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     """Signed distance of a segment and a box, with the direction that attains it.
 
     Args:
-        center, axis: middle of the segment [m] and its unit direction. half_length: of the segment [m]. half: half
+        center, axis: centre of the segment [m] and its unit direction. half_length: of the segment [m]. half: half
             extents of the box [m].
-    Degenerate: among many nearest points of a segment along a face or an edge, an end of them, or of the segment.
+    Degenerate: if a range of points of a segment along a face or an edge is closest, one end of the range.
     """
     on_segment = _nearest_on_segment(center, axis, half_length, half)
     outside = _excess(center + on_segment * axis, half)
@@ -50,7 +50,7 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     result.distance = wp.sqrt(square)
     if square > NEAR * NEAR * scale * scale:
         return result
-    # Rounding turns the direction between points this near: what it attains decides.
+    # Rounding rotates the direction between points this close, so the separation along it decides.
     result.distance = (
         wp.dot(result.outward, center)
         - half_length * wp.abs(wp.dot(result.outward, axis))
@@ -64,7 +64,7 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
 
 @wp.func
 def _excess(point: Vec3, half: Vec3) -> Vec3:
-    """From the nearest point of the box to `point`; 0 inside."""
+    """Vector from the closest point of the box to `point`; 0 inside."""
     return Vec3(
         point[0] - wp.clamp(point[0], -half[0], half[0]),
         point[1] - wp.clamp(point[1], -half[1], half[1]),
@@ -74,13 +74,15 @@ def _excess(point: Vec3, half: Vec3) -> Vec3:
 
 @wp.func
 def _slope(center: Vec3, axis: Vec3, half: Vec3, at: Real) -> Real:
-    """Half the derivative of the squared distance to the box, along the segment."""
+    """Half the derivative of the squared distance to the box along the segment."""
     return wp.dot(axis, _excess(center + at * axis, half))
 
 
 @wp.func
 def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> Real:
-    """Where the squared distance to the box is least: its derivative never falls, and is linear between six planes."""
+    """Parameter of the least squared distance to the box: its derivative is monotone and piecewise linear between six
+    planes.
+    """
     low = -half_length
     high = half_length
     slope_low = _slope(center, axis, half, low)
@@ -106,8 +108,9 @@ def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3)
 
 @wp.func
 def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> SegmentBox:
-    """Of a segment that meets the box. Segment and box together make a zonotope around the box's centre, whose faces
-    have the box's three normals and the three cross products of its edges with the segment: one of the six is exact.
+    """Penetration of a segment that overlaps the box. The Minkowski sum of segment and box is a zonotope whose face
+    normals are the box's three normals and the three cross products of its edges with the segment; one of the six is
+    exact.
     """
     result = SegmentBox()
     result.distance = Real(-1.0e300)
@@ -147,7 +150,7 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
 def _over_edge(
     center: Vec3, axis: Vec3, half_length: Real, half: Vec3, outward: Vec3, distance: Real, j: int, k: int
 ) -> Real:
-    """Where the segment, moved by -distance * outward, meets the edge that is farthest along `outward`."""
+    """Parameter where the segment, translated by -distance * outward, crosses the edge farthest along `outward`."""
     across = j
     if wp.abs(axis[k]) > wp.abs(axis[j]):
         across = k

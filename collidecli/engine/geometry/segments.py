@@ -1,4 +1,4 @@
-"""Nearest points of segments, and what a capsule's features are called."""
+"""Closest points of two segments, and feature numbers of a capsule."""
 
 import warp as wp
 
@@ -7,15 +7,15 @@ from collidecli.engine.geometry.real import Real, Vec3
 END_LOW = wp.constant(0)
 END_HIGH = wp.constant(1)
 SIDE = wp.constant(2)
-"""Features of a capsule: its end at -z, at +z, and the side between."""
+"""Features of a capsule: its end at -z, its end at +z, and the side."""
 
 TOUCHING = wp.constant(Real(1e-9))
-"""Segments nearer than this share of their lengths have no direction between them that rounding leaves intact."""
+"""Distance of two segments relative to their lengths below which rounding dominates the direction between them."""
 
 
 @wp.func
 def away_from_axis(point: Vec3) -> Vec3:
-    """Unit direction from the z axis to `point`, perpendicular to it; +x for a point on the axis."""
+    """Unit direction from the z axis to `point`, perpendicular to the axis; +x for a point on the axis."""
     radial = wp.sqrt(point[0] * point[0] + point[1] * point[1])
     if radial > Real(0.0):
         return Vec3(point[0] / radial, point[1] / radial, Real(0.0))
@@ -34,9 +34,10 @@ def segment_end(at: Real, half_length: Real) -> int:
 
 @wp.struct
 class SegmentPair:
-    """Where two segments are nearest.
+    """Closest points of two segments.
 
-    on_a, on_b: lengths along each from its middle [m]. normal: unit, from a to b. distance: along normal [m].
+    on_a, on_b: signed lengths along each segment from its centre [m]. normal: unit, from a to b. distance: along normal
+    [m].
     """
 
     on_a: Real
@@ -47,12 +48,13 @@ class SegmentPair:
 
 @wp.func
 def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real) -> SegmentPair:
-    """Nearest points of two segments, the first along z and centred at the origin.
+    """Closest points of two segments, the first along z and centred at the origin.
 
     Args:
-        half_a, half_b: half lengths [m]. center_b: middle of b [m]. axis_b: its unit direction.
-    Degenerate: parallel segments are nearest at the middle of what they share. Segments that cross or touch have
-    distance 0 and their axes' common perpendicular for normal; parallel ones the way across from a's axis, else +x.
+        half_a, half_b: half lengths [m]. center_b: centre of b [m]. axis_b: unit direction of b.
+    Degenerate: parallel segments give the midpoint of their overlap. Segments that cross or touch have distance 0 and
+    the common perpendicular of their axes as normal; parallel ones the perpendicular from a's axis to b's centre, else
+    +x.
     Source: Ericson, Real-Time Collision Detection, 2005, 5.1.9, with z for the first direction.
     """
     result = SegmentPair()
@@ -60,7 +62,7 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     cross_y = axis_b[1]
     sine_square = cross_x * cross_x + cross_y * cross_y
     cosine = axis_b[2]
-    # Across the z axis the nearest point of the line b is that of a point to a line in the plane: no 1 - cosine^2.
+    # Projected along z, the closest point of the line b is that of a point to a line in the plane: avoids 1 - cosine^2.
     on_a = Real(0.0)
     if sine_square > Real(0.0):
         on_a = center_b[2] - cosine * (center_b[0] * cross_x + center_b[1] * cross_y) / sine_square
@@ -78,7 +80,8 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     between[2] = between[2] - on_a
     inside_a = wp.abs(on_a) < half_a
     inside_b = wp.abs(on_b) < half_b
-    # A direction from an inner point is perpendicular to its segment; rounding must not tilt it where the two are near.
+    # The normal at an inner point is perpendicular to its segment; this removes the tilt by rounding for close
+    # segments.
     perpendicular = Vec3(-cross_y, cross_x, Real(0.0))
     if inside_a and inside_b and sine_square > Real(0.0):
         between = wp.dot(between, perpendicular) / sine_square * perpendicular

@@ -1,4 +1,4 @@
-"""`ShapeType` as kernels read it."""
+"""`ShapeType` values as Warp constants."""
 
 import warp as wp
 

@@ -1,8 +1,8 @@
-"""Support functions of the convex shapes: each is a core, rounded by a radius.
+"""Support functions of the convex shapes: each shape is a core rounded by a radius.
 
 A shape is the Minkowski sum of its core and a ball. A sphere's core is its centre and a capsule's its inner segment; an
-ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of curvature. Distances and depths of
-cores differ from those of the shapes by the radii alone, and a smaller core overlaps less often and converges sooner.
+ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of curvature. Distances and depths of the
+cores differ from those of the shapes by the radii alone; smaller cores overlap less often and converge faster.
 """
 
 from typing import Any
@@ -15,19 +15,19 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, SPHERE
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
-"""Share of an ellipsoid's smallest radius of curvature that goes into its rounding; below 1, so that the core has
-volume and a curvature of its own."""
+"""Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so that the core has
+volume and curvature."""
 
-# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument.
+# Functions of a shape have one overload for each shape struct: Warp selects by argument type.
 # ruff: noqa: F811
 
 
 @wp.struct
 class Support:
-    """Point of a core farthest along a direction, and which smooth piece of its surface that is on.
+    """Support point of a core along a direction, and its smooth patch of the surface.
 
-    point: core's frame [m]. piece: one bit for each choice that the support function made (a box's signs x, y, z; the
-    upper end of a segment or cylinder; a cone's apex); ellipsoids and points make none.
+    point: in the core's frame [m]. patch: one bit for each branch of the support function (a box's signs x, y, z; the
+    upper end of a segment or cylinder; a cone's apex); none for ellipsoids and points.
     """
 
     point: Vec3
@@ -49,12 +49,12 @@ def core_radius(shape_type: int, size: Vec3) -> Real:
 
 @wp.func
 def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> Support:
-    """The core's farthest point along `direction`.
+    """Support point of the core along `direction`.
 
     Args:
         radius: `core_radius` of the shape [m].
-        direction: unit, core's frame.
-    Degenerate: where a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
+        direction: unit, in the core's frame.
+    Degenerate: if a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
     """
     result = Support()
     if shape_type == BOX:
@@ -106,9 +106,9 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
 def core_curvature(
     shape_type: int, size: Vec3, radius: Real, direction: Vec3, patch: int, first: Vec3, second: Vec3
 ) -> Vec3:
-    """The Hessian H of the core's support height at unit `direction`, on one piece, in two directions across it.
+    """Hessian H of the core's support function at unit `direction` on one patch, in two tangent directions.
 
-    H u is how the farthest point moves [m/rad] as the direction turns towards u.
+    H u is the derivative of the support point [m/rad] as the direction rotates towards u.
 
     Returns:
         first.H first, first.H second, second.H second.
@@ -139,9 +139,9 @@ def core_curvature(
 
 @wp.struct
 class SupportDiscontinuity:
-    """Directions at which a core's farthest point jumps between two pieces: the circle axis.direction = height.
+    """Directions at which a core's support point jumps between two patches: the circle axis.direction = height.
 
-    step: from the point on the lower piece to the one on the upper, at a given direction [m]. In the core's frame.
+    step: from the point on the lower patch to the one on the upper, at a given direction [m]. In the core's frame.
     """
 
     axis: Vec3
@@ -151,7 +151,7 @@ class SupportDiscontinuity:
 
 @wp.func
 def core_discontinuity(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> SupportDiscontinuity:
-    """The circle of directions where bit `bit` of the piece changes; the step is that at `direction`'s azimuth."""
+    """Circle of directions where bit `bit` of the patch changes; the step is evaluated at `direction`'s azimuth."""
     result = SupportDiscontinuity()
     result.axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
     if shape_type == BOX:
@@ -178,19 +178,19 @@ def core_is_flat(shape_type: int) -> bool:
 
 @wp.func
 def core_is_curved(shape_type: int) -> bool:
-    """Whether the core has a surface that bends, where GJK and EPA alone never end exactly."""
+    """Whether the core has a curved surface, on which GJK and EPA alone do not terminate exactly."""
     return shape_type >= CYLINDER and shape_type <= ELLIPSOID
 
 
 @wp.func
 def core_is_smooth(shape_type: int) -> bool:
-    """Whether the farthest point never jumps from piece to piece."""
+    """Whether the support function has no discontinuity."""
     return shape_type == SPHERE or shape_type == ELLIPSOID
 
 
 @wp.struct
 class Primitive:
-    """A shape that its type and size [m] describe, see `ShapeType`."""
+    """A shape defined by type and size [m], see `ShapeType`."""
 
     type: int
     size: Vec3
@@ -198,7 +198,7 @@ class Primitive:
 
 @wp.func
 def primitive(shape_type: int, size: Vec3) -> Primitive:
-    """A `Primitive` of these."""
+    """`Primitive` with a type and size."""
     shape = Primitive()
     shape.type = shape_type
     shape.size = size
@@ -207,13 +207,13 @@ def primitive(shape_type: int, size: Vec3) -> Primitive:
 
 @wp.func
 def farthest_of_core(shape: Primitive, radius: Real, direction: Vec3) -> Support:
-    """`core_support` of a shape: Warp picks by its kind."""
+    """Support point of a shape's core; Warp selects the overload by the shape's struct."""
     return core_support(shape.type, shape.size, radius, direction)
 
 
 @wp.func
 def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support:
-    """A hull's farthest vertex; it has no pieces."""
+    """Support vertex of a hull, without patches."""
     result = Support()
     result.point = shape.point[shape.vertex + farthest_vertex(shape, direction)]
     return result
@@ -221,7 +221,7 @@ def farthest_of_core(shape: HullShape, radius: Real, direction: Vec3) -> Support
 
 @wp.func
 def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Support:
-    """A triangle's farthest corner; of several, the first. It has no pieces."""
+    """Support vertex of a triangle, the first of equal ones, without patches."""
     result = Support()
     result.point = shape.p
     height = wp.dot(shape.p, direction)
@@ -235,14 +235,15 @@ def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Sup
 
 @wp.func
 def support_point(shape: Any, direction: Vec3) -> Vec3:
-    """The shape's own farthest point along unit `direction`, in its frame [m]; ties as in `core_support`."""
+    """Support point of the shape itself along unit `direction`, in its frame [m]; ties as in `core_support`."""
     radius = core_radius(shape.type, shape.size)
     return farthest_of_core(shape, radius, direction).point + radius * direction
 
 
 @wp.struct
 class MinkowskiDifference:
-    """Two cores and where they lie: what GJK, EPA and MPR ask for farthest points.
+    """Two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and MPR
+    evaluate.
 
     rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
     """
@@ -305,9 +306,9 @@ class DifferenceOfHullAndTriangle:
 
 @wp.struct
 class Vertex:
-    """A point of the difference a - b of two cores, farthest along some direction.
+    """Support point of the Minkowski difference a - b of two cores.
 
-    point: a's frame [m]. on_a: the point of core a it comes from. piece: pieces of a (low 3 bits) and b (next 3).
+    point: in a's frame [m]. on_a: the contributing point of core a. patch: patches of a (low 3 bits) and b (next 3).
     """
 
     point: Vec3
@@ -317,7 +318,7 @@ class Vertex:
 
 @wp.func
 def difference_support(difference: Any, direction: Vec3) -> Vertex:
-    """The farthest point of core a - core b along unit `direction`, a's frame."""
+    """Support point of core a - core b along unit `direction`, in a's frame."""
     a = farthest_of_core(difference.a, difference.radius_a, direction)
     b = farthest_of_core(difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction))
     result = Vertex()

@@ -1,4 +1,4 @@
-"""What is said of the point of a shape's surface that is nearest to another point."""
+"""Result record of the closest-point functions `nearest_on_<shape>`."""
 
 import warp as wp
 
@@ -7,10 +7,10 @@ from collidecli.engine.geometry.real import Real, Vec3
 
 @wp.struct
 class SurfacePoint:
-    """Where a point stands to a shape; the nearest point of the surface is point - distance * outward.
+    """Signed distance of a query point and its closest point on a shape's surface, which is point - distance * outward.
 
-    outward: unit normal of the surface there, shape's frame. distance: signed, negative inside [m]. feature: the
-    shape's own.
+    outward: unit surface normal there, in the shape's frame. distance: negative inside [m]. feature: feature number of
+    the shape.
     """
 
     outward: Vec3

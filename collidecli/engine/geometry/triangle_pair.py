@@ -1,28 +1,28 @@
-"""Two triangles, one of which moves along a line: when they overlap, where they cross, and where they are nearest.
+"""Two triangles, one of them translated: overlap interval, intersection segment and closest points.
 
 Two triangles are disjoint if and only if their projections onto one of a few axes are: both normals, the nine cross
-products of their edges and, of parallel triangles, the normals of the edges within the plane (separating axis theorem;
+products of their edges and, for parallel triangles, the normals of the edges within the plane (separating axis theorem;
 Gottschalk, Lin and Manocha 1996). A translation shifts each projection at a constant rate, so each axis gives an
-interval of translations, and the triangles overlap in the intersection of all of them.
+interval of translations, and the triangles overlap in the intersection of all intervals.
 """
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, place_among
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART, nearest_triangle_point
 from collidecli.engine.geometry.real import Real, Vec3
 
 PARALLEL_SINE = wp.constant(Real(1.0e-3))
-"""Sine of the angle of two planes below which the edges' normals within the planes are tested as well. Of planes that
-are not exactly parallel they are not needed, but the other axes lose digits at the inverse of this sine."""
+"""Sine of the angle between two planes below which the edge normals within the planes are also tested. Planes that are
+not exactly parallel do not need them, but the other axes lose digits in proportion to the inverse of this sine."""
 NO_RATE = wp.constant(Real(1.0e-13))
-"""Cosine of the angle of an axis with the direction below which a translation does not move the projection."""
+"""Cosine of the angle between an axis and the direction below which a translation does not move the projection."""
 AXES = wp.constant(11)
 PARALLEL_AXES = wp.constant(17)
 
 
 @wp.struct
 class TrianglePair:
-    """Corners p, q, r of the fixed triangle and a, b, c of the moving one, their unit normals; one frame [m]."""
+    """Corners p, q, r of the fixed triangle and a, b, c of the moving one, with unit normals; all in one frame [m]."""
 
     p: Vec3
     q: Vec3
@@ -36,9 +36,9 @@ class TrianglePair:
 
 @wp.struct
 class SweepInterval:
-    """Translations of the moving triangle at which the two overlap: from start to end [m]; start >= end for none.
+    """Translations of the moving triangle at which the two overlap: from start to end [m]; empty if start >= end.
 
-    axis: unit normal of the plane that separates them at `end`, along the direction.
+    axis: unit normal of the plane that separates the triangles at `end`, on the side of the direction.
     """
 
     start: Real
@@ -73,15 +73,15 @@ def axis_of_pair(pair: TrianglePair, k: int) -> Vec3:
 
 @wp.func
 def axis_count(pair: TrianglePair) -> int:
-    """How many axes decide whether the triangles are disjoint."""
+    """Number of axes that decide whether the triangles are disjoint."""
     return wp.where(wp.length(wp.cross(pair.normal_pqr, pair.normal_abc)) < PARALLEL_SINE, PARALLEL_AXES, AXES)
 
 
 @wp.func(inline=False)
 def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInterval:
-    """When the triangles overlap while abc moves along a unit direction; an empty interval if not later than `after`.
+    """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
 
-    Degenerate: triangles that only touch have an empty interval, or one of rounding error.
+    Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
     """
     result = SweepInterval()
     result.start = -Real(wp.inf)
@@ -119,7 +119,9 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
 
 @wp.func(inline=False)
 def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
-    """The least overlap of the projections over all axes [m], 0 or less if disjoint; stops at `least` or less."""
+    """Least overlap of the projections over all axes [m], 0 or less if disjoint; stops at a value of at most
+    `least`.
+    """
     result = Real(wp.inf)
     count = axis_count(pair)
     for k in range(count):
@@ -139,7 +141,7 @@ def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
 
 @wp.struct
 class Segment:
-    """Two points of the pair's frame [m]."""
+    """Segment between two points in the pair's frame [m]."""
 
     start: Vec3
     end: Vec3
@@ -147,7 +149,7 @@ class Segment:
 
 @wp.func
 def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segment:
-    """The part of a plane through `corner` that is within triangle pqr, which the plane crosses."""
+    """Intersection of triangle pqr with a plane through `corner` that crosses it."""
     hp = wp.dot(normal, p - corner)
     hq = wp.dot(normal, q - corner)
     hr = wp.dot(normal, r - corner)
@@ -178,9 +180,9 @@ def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segm
 
 @wp.func(inline=False)
 def crossing_segment(pair: TrianglePair) -> Segment:
-    """The segment that two triangles that overlap have in common.
+    """Intersection segment of two overlapping triangles.
 
-    Degenerate: of nearly parallel triangles, two corners of the common part of their boxes.
+    Degenerate: nearly parallel triangles give two opposite corners of the intersection of their bounding boxes.
     """
     along = wp.cross(pair.normal_pqr, pair.normal_abc)
     if wp.length(along) < PARALLEL_SINE:
@@ -191,13 +193,13 @@ def crossing_segment(pair: TrianglePair) -> Segment:
     fixed = _cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a)
     moving = _cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p)
     if wp.dot(along, fixed.end - fixed.start) < Real(0.0):
-        held = fixed.start
+        swap = fixed.start
         fixed.start = fixed.end
-        fixed.end = held
+        fixed.end = swap
     if wp.dot(along, moving.end - moving.start) < Real(0.0):
-        held = moving.start
+        swap = moving.start
         moving.start = moving.end
-        moving.end = held
+        moving.end = swap
     if wp.dot(along, moving.start - fixed.start) > Real(0.0):
         fixed.start = moving.start
     if wp.dot(along, fixed.end - moving.end) > Real(0.0):
@@ -207,8 +209,8 @@ def crossing_segment(pair: TrianglePair) -> Segment:
 
 @wp.struct
 class ClosestPoints:
-    """Where two triangles are nearest. fixed, moving: points on pqr and abc [m]; part_fixed, part_moving: the corner k,
-    EDGE_PLACE + k the edge from corner k, or FACE_PLACE, that each is on. square: squared distance [m^2].
+    """Closest points of two triangles. fixed, moving: points on pqr and abc [m]; part_fixed, part_moving: feature of
+    each: corner k, EDGE_PART + k for the edge from corner k, or FACE_PART. square: squared distance [m^2].
     """
 
     fixed: Vec3
@@ -230,7 +232,9 @@ def _corner(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
 
 @wp.func
 def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -> ClosestPoints:
-    """`best`, or the closest points inside edge i of pqr and edge j of abc, if those are nearer; none if parallel."""
+    """Closest points inside edge i of pqr and edge j of abc if closer than `best`, else `best`; parallel edges give
+    `best`.
+    """
     start = _corner(pair.p, pair.q, pair.r, i)
     u = _edge(pair.p, pair.q, pair.r, i)
     other = _corner(pair.a, pair.b, pair.c, j)
@@ -247,15 +251,15 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
             if gap < best.square:
                 result.fixed = start + s * u
                 result.moving = other + t * v
-                result.part_fixed = EDGE_PLACE + i
-                result.part_moving = EDGE_PLACE + j
+                result.part_fixed = EDGE_PART + i
+                result.part_moving = EDGE_PART + j
                 result.square = gap
     return result
 
 
 @wp.func(inline=False)
 def closest_points(pair: TrianglePair) -> ClosestPoints:
-    """The closest points of two triangles that do not cross; of equals the first: corners, then edges.
+    """Closest points of two triangles that do not intersect; ties go to the first: corners, then edges.
 
     Source: Ericson 2005, section 5.1.10.
     """
@@ -263,22 +267,22 @@ def closest_points(pair: TrianglePair) -> ClosestPoints:
     best.square = Real(wp.inf)
     for k in range(3):
         corner = _corner(pair.a, pair.b, pair.c, k)
-        place = place_among(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
-        if place.square < best.square:
-            best.fixed = place.point
+        nearest = nearest_triangle_point(pair.p, pair.q, pair.r, pair.normal_pqr, corner)
+        if nearest.square < best.square:
+            best.fixed = nearest.point
             best.moving = corner
-            best.part_fixed = place.part
+            best.part_fixed = nearest.part
             best.part_moving = k
-            best.square = place.square
+            best.square = nearest.square
     for k in range(3):
         corner = _corner(pair.p, pair.q, pair.r, k)
-        place = place_among(pair.a, pair.b, pair.c, pair.normal_abc, corner)
-        if place.square < best.square:
+        nearest = nearest_triangle_point(pair.a, pair.b, pair.c, pair.normal_abc, corner)
+        if nearest.square < best.square:
             best.fixed = corner
-            best.moving = place.point
+            best.moving = nearest.point
             best.part_fixed = k
-            best.part_moving = place.part
-            best.square = place.square
+            best.part_moving = nearest.part
+            best.square = nearest.square
     for i in range(3):
         for j in range(3):
             best = _closest_of_edges(pair, i, j, best)

@@ -1,4 +1,4 @@
-"""The contract of a pair collider: its kernel, its contacts, and the candidates that it is launched on."""
+"""Interface of pair colliders: kernels, contact records of candidates, and batches of candidates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
+INEXACT = wp.constant(1 << 16)
+"""Added to a contact count if a depth is an upper bound, as a limit ended the search for it. Counts are below it."""
+
 
 @wp.struct
 class Bucket:
-    """Candidates of one pair of types: order[start:] are their numbers. limit: contacts that each may keep, 0 all.
+    """Candidates of one collider: order[start:] are their indices. limit: maximum number of contacts kept for each, 0
+    for all.
 
-    inexact: how many pairs hit a limit of the search for the depth; of one element, for rooms that may.
+    inexact: count of pairs whose penetration search hit a limit; one element, for colliders that may be inexact.
     """
 
     order: wp.array[wp.int32]
@@ -30,8 +34,8 @@ class Bucket:
 
 
 @wp.func
-def note(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
-    """Notes how many contacts a candidate has, how many of them stay, and where they stand."""
+def record_counts(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, found: int):
+    """Records a candidate's number of contacts found, number kept, and the rows that contain them."""
     candidates.found[candidate] = found
     candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(found, bucket.limit), found)
     candidates.first[candidate] = memory_row(out, row)
@@ -39,7 +43,7 @@ def note(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: 
 
 
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of a room `collide_<a>_<b>`, a module of its own so that only what a scene needs is compiled."""
+    """Kernel of a collider `collide_<a>_<b>`, in a module of its own so that a scene compiles only what it needs."""
 
     @kernel
     def narrow_phase(
@@ -57,17 +61,15 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         found = collide(
             rows.size[query.row_a], rows.size[query.row_b], query.pose_b_to_a, query.max_separation, out, row
         )
-        note(candidates, bucket, out, candidate, row, found)
+        record_counts(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 
 
-def convex_kernel(
-    collide: Callable[..., Any], inexact: int, shape_a: Callable[..., Any], shape_b: Callable[..., Any]
-) -> wp.Kernel:
-    """The one kernel of all pairs without a room of their own: the shape types are read at run time.
+def convex_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any], shape_b: Callable[..., Any]) -> wp.Kernel:
+    """Kernel of the general convex collider, which reads shape types at run time.
 
-    shape_a, shape_b: `primitive_of` or `hull_of`. inexact: what `collide` adds to its count where the depth is an upper
+    shape_a, shape_b: `primitive_of` or `hull_of`. `collide` adds INEXACT to its contact count if a depth is an upper
     bound.
     """
 
@@ -87,16 +89,16 @@ def convex_kernel(
         a = shape_a(rows, query.row_a)
         b = shape_b(rows, query.row_b)
         found = collide(a, b, query.pose_b_to_a, query.max_separation, out, row)
-        if found >= wp.static(inexact):
-            found -= wp.static(inexact)
+        if found >= INEXACT:
+            found -= INEXACT
             wp.atomic_add(bucket.inexact, 0, 1)
-        note(candidates, bucket, out, candidate, row, found)
+        record_counts(candidates, bucket, out, candidate, row, found)
 
     return narrow_phase
 
 
 class SubPairMethod(Protocol):
-    """How pairs that are split into sub-pairs are collided; implemented by `sub_pairs.SubPairKernels`."""
+    """Collision of pairs by sub-pairs; implemented by `sub_pairs.SubPairKernels`."""
 
     @property
     def surfaces(self) -> str:
@@ -105,34 +107,35 @@ class SubPairMethod(Protocol):
 
     @property
     def kernels(self) -> list[wp.Kernel]:
-        """The kernels that are launched besides the collider's own."""
+        """Kernels launched in addition to the collider's own."""
         ...
 
     def find(self, bucket: ColliderBatch, workspace: Workspace) -> Any:
-        """The sub-pairs of a batch."""
+        """Sub-pairs of a batch."""
         ...
 
     def collide(
         self,
         bucket: ColliderBatch,
         sub_pairs: Any,
-        staged: tuple[wp.array, int],
+        contact_rows: tuple[wp.array, int],
         limit: int,
         inexact: wp.array,
         workspace: Workspace,
     ) -> None:
-        """Emits the contacts of a batch's sub-pairs, merged to those of its pairs."""
+        """Emits the contacts of a batch's sub-pairs, merged by pair."""
         ...
 
 
 @dataclass(frozen=True)
 class Collider:
-    """A bucket's name, the most contacts that its pairs can have, and its kernel, which may count inexact pairs.
+    """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and kernel.
 
-    kind: of colliders whose pairs are split into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel are
-    then of a sub-pair, 0 where contacts are counted. naming: where a mesh meets as its hull, what gives the features
-    their names, see
-    `mesh.as_hull`. settle: what gives joined contacts the depths of their regions, see `mesh.least_translation`.
+    may_be_inexact: whether the kernel counts pairs whose depth is an upper bound. kind: method of colliders that split
+    pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel then refer to a sub-pair, 0 if contacts
+    are counted first. naming: kernel that remaps feature ids where a mesh is collided as its hull, see
+    `triangles.convex_mesh`.
+    settle: kernel that gives merged contacts the depths of their regions, see `triangles.convex_least_translation`.
     """
 
     name: str
@@ -146,7 +149,7 @@ class Collider:
 
 @dataclass(frozen=True)
 class ColliderBatch:
-    """The candidates order[start:start + size] of a room.
+    """The candidates order[start:start + size] of a collider.
 
     shared: rows, margins, instances, candidates. surfaces: by name.
     """
@@ -161,7 +164,9 @@ class ColliderBatch:
 
 @dataclass(frozen=True)
 class ColliderTable:
-    """The rooms that a model needs. of_kinds: on the device, int32[K * K], the room of each ordered pair of kinds."""
+    """The colliders of a model. of_kinds: int32[K * K] on the device, the collider index of each ordered pair of
+    kinds.
+    """
 
     colliders: tuple[Collider, ...]
     of_kinds: wp.array

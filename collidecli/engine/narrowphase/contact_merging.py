@@ -1,4 +1,4 @@
-"""What the pieces of a pair found as the contacts of the pair: each feature once, in order."""
+"""Merging of sub-pair contacts into the contacts of a pair: unique features or points, sorted by feature."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from collidecli.engine.runtime.kernel import kernel
 
 
 @wp.func
-def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """Whether x precedes y: by features, then by lower priority value, then by smaller separation."""
+def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
+    """Order by features; of equal features the lower priority value, then the smaller separation."""
     if features_before(x, y, swapped):
         return True
     if features_before(y, x, swapped):
@@ -27,14 +27,14 @@ def stands_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 
 @wp.func
-def sink(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
-    """Restores a heap, the last on top, below one place."""
+def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
+    """Restores the max-heap property below one index."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
-        if child + 1 < count and stands_before(contact[first + child], contact[first + child + 1], swapped):
+        if child + 1 < count and precedes(contact[first + child], contact[first + child + 1], swapped):
             child += 1
-        if not stands_before(contact[first + at], contact[first + child], swapped):
+        if not precedes(contact[first + at], contact[first + child], swapped):
             return
         swap_contacts(contact, first + at, first + child)
         at = child
@@ -42,18 +42,18 @@ def sink(contact: wp.array[ContactRecord], first: int, root: int, count: int, sw
 
 @wp.func
 def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
-    """Heap sort: a pair may have thousands."""
+    """Heap sort, as a pair may have thousands of contacts."""
     for i in range(count / 2):
-        sink(contact, first, count / 2 - 1 - i, count, swapped)
+        sift_down(contact, first, count / 2 - 1 - i, count, swapped)
     for i in range(count - 1):
         last = count - 1 - i
         swap_contacts(contact, first, first + last)
-        sink(contact, first, 0, last, swapped)
+        sift_down(contact, first, 0, last, swapped)
 
 
 @wp.func(inline=False)
-def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
-    """Sorts contacts and keeps the best of those with equal features; returns the number kept."""
+def unique_by_feature(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
+    """Sorts contacts and keeps the best of those with equal features; returns the count."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
@@ -67,32 +67,32 @@ def each_feature_once(contact: wp.array[ContactRecord], first: int, count: int, 
 
 
 SAME_POINT = wp.constant(Real(1.0e-9))
-"""Share of the smaller shape's size: contacts both of whose points are this near to another's are one."""
+"""Distance relative to the smaller shape's size below which both points of two contacts coincide."""
 SAME_NORMAL = wp.constant(Real(1.0e-12))
-"""Squared distance of two unit normals up to which they are one: 1e-6 rad."""
+"""Squared distance of two unit normals below which they are equal: 1e-6 rad."""
 ACROSS = wp.constant(Vec3(0.5773, 0.6029, 0.5506))
-"""A direction that no row of a grid is perpendicular to: along it few contacts of a pair stand beside each other."""
+"""A direction that no row of a grid is perpendicular to: few contacts of a pair have close coordinates along it."""
 FEW_CONTACTS = wp.constant(32)
-"""Contacts of a pair that are compared each with each; more are put in order along ACROSS first."""
+"""Maximum count of contacts compared pairwise; more are sorted along ACROSS first."""
 
 
 @wp.func
-def are_one(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
-    """Whether two contacts of a pair have the same points, to `near` [m], and normals."""
+def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
+    """Whether two contacts of a pair have equal normals and equal points, to `near` [m]."""
     if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
         return False
     return wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal) <= near * near
 
 
 @wp.func
-def sink_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
-    """Restores a heap along ACROSS, the last on top, below one place."""
+def sift_down_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
+    """Restores the max-heap property of the coordinates along ACROSS below one index."""
     at = root
     while 2 * at + 1 < count:
         child = 2 * at + 1
-        beside = wp.min(child + 1, count - 1)
-        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + beside].point, ACROSS):
-            child = beside
+        other = wp.min(child + 1, count - 1)
+        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + other].point, ACROSS):
+            child = other
         if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
             return
         swap_contacts(contact, first + at, first + child)
@@ -100,20 +100,20 @@ def sink_along(contact: wp.array[ContactRecord], first: int, root: int, count: i
 
 
 @wp.func(inline=False)
-def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
-    """Keeps one of contacts with the same points and normals: the deepest, and of equals that with the lowest features.
+def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
+    """Keeps one of contacts with equal points and normals: the deepest, and of equals the one with the lowest features.
 
-    near: how far apart points may be that are one [m]. Returns how many are left, in order of their features.
+    near: maximum distance of equal points [m]. Returns the remaining count, sorted by feature.
     """
     count = before
     along = count > FEW_CONTACTS
     if along:
         for i in range(count / 2):
-            sink_along(contact, first, count / 2 - 1 - i, count)
+            sift_down_along(contact, first, count / 2 - 1 - i, count)
         for i in range(count - 1):
             last = count - 1 - i
             swap_contacts(contact, first, first + last)
-            sink_along(contact, first, 0, last)
+            sift_down_along(contact, first, 0, last)
     kept = int(0)
     for i in range(count):
         here = contact[first + i]
@@ -123,7 +123,7 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
         while k >= 0:
             if along and wp.dot(contact[first + k].point, ACROSS) < level:
                 break
-            if are_one(contact[first + k], here, near):
+            if coincide(contact[first + k], here, near):
                 found = k
                 break
             k -= 1
@@ -137,12 +137,12 @@ def each_place_once(contact: wp.array[ContactRecord], first: int, before: int, n
     return kept
 
 
-def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> wp.Kernel:
-    """The kernel that makes the contacts of pieces those of their pairs.
+def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
+    """Kernel that merges the contacts of sub-pairs into those of their pairs.
 
-    those_that_count(rows, row, swapped, contact, first, count) -> int: moves the contacts that count, by their
-    priorities, to the front; returns their number. row: of the two shapes; swapped: where the second is the pair's a.
-    merges: whether contacts that coincide are one.
+    select_contacts(rows, row, swapped, contact, first, count) -> int: moves the contacts that their priorities keep to
+    the front and returns their count. row: of the two shapes; swapped: whether the second is the pair's a. merges:
+    whether to merge coincident contacts.
     """
 
     @kernel
@@ -159,13 +159,12 @@ def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> 
         first_row: int,
         most: int,
     ):
-        """One thread a candidate of a bucket: its pieces' contacts at the front of their rows.
+        """Compacts the contacts of a pair's sub-pairs to the front of their rows; one thread a candidate.
 
-        limit: contacts that a pair may keep, 0 all. sub_pair_end: where the sub-pairs of each of its `parts` end.
-        found:
-        how         many contacts a piece has in its `most` rows from first_row on; where `most` is 0 they stand
-        together, and it is
-        where those of each piece end.
+        limit: maximum number of contacts of a pair, 0 for all. sub_pair_end: end of the sub-pairs of each of its
+            `parts`.
+        found: number of contacts of a sub-pair in its `most` rows from first_row on; if `most` is 0 the contacts are
+        contiguous, and `found` is the end of those of each sub-pair.
         """
         thread = wp.tid()
         candidate = order[start + thread]
@@ -188,11 +187,11 @@ def merge_kernel(those_that_count: Callable[..., Any], merges: bool = False) -> 
         if count > 0:
             row = candidates.row[candidate]
             swapped = rows.type[row[0]] > rows.type[row[1]]
-            count = those_that_count(rows, row, swapped, contact, first, count)
-            count = each_feature_once(contact, first, count, swapped)
+            count = select_contacts(rows, row, swapped, contact, first, count)
+            count = unique_by_feature(contact, first, count, swapped)
             if wp.static(merges):
                 near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
-                count = each_place_once(contact, first, count, near, swapped)
+                count = unique_by_point(contact, first, count, near, swapped)
         candidates.found[candidate] = count
         candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
         candidates.first[candidate] = first

@@ -1,4 +1,4 @@
-"""From a pair of shape types to the room that answers for it, and the kernel of each bucket."""
+"""Selection of the collider of a pair of shape types, and its kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLOSED_FORM = (
     ("capsule", "box"),
     ("box", "box"),
 )
-"""Pairs that have a room of their own; every other convex pair goes through GJK and EPA, or MPR."""
+"""Pairs with a closed-form collider; every other convex pair uses GJK with EPA or MPR."""
 
 SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.mesh_colliders",
@@ -40,14 +40,16 @@ SUB_PAIR_COLLIDERS = {
     "ground": "triangles.heightfield_mesh",
     "sdf": "sdf.colliders",
 }
-"""Kinds of rooms whose pairs are tested in pieces, and the module whose `collider_for` has them, see `in_pieces`."""
+"""Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
 
 METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr"}
 
 
 def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
-    """The key of SUB_PAIR_COLLIDERS of a pair of types, type_a <= type_b; "" for none. has_field: of at least one."""
-    # Planes and heightfields meet the surface itself, not its field.
+    """Key of SUB_PAIR_COLLIDERS for a pair of types, type_a <= type_b; "" for none. has_field: whether either has an
+    SDF.
+    """
+    # Planes and heightfields collide with the surface itself, not with its field.
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
         return "sdf"
     if type_b == ShapeType.HEIGHTFIELD:
@@ -59,7 +61,7 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
 
 @cache
 def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Collider:
-    """The room of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `sub_pair_kind`."""
+    """Collider of a pair of types, type_a <= type_b. method: "gjk" or "mpr". has_field: as in `sub_pair_kind`."""
     kind = sub_pair_kind(type_a, type_b, has_field)
     if kind:
         return importlib.import_module(f"collidecli.engine.narrowphase.{SUB_PAIR_COLLIDERS[kind]}").collider_for(type_a)
@@ -71,25 +73,25 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrowphase.primitive import plane_convex_mesh as plane_collider
 
-        kernel = convex_kernel(plane_collider.collide_plane_convex_mesh, 1 << 30, primitive_of, hull_of)
+        kernel = convex_kernel(plane_collider.collide_plane_convex_mesh, primitive_of, hull_of)
         return Collider(name, plane_collider.MAX_CONTACTS, kernel)
     return _convex_collider(method, *is_hull)
 
 
 @cache
 def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
-    """Rooms of hulls are their own: scenes without one do not compile them."""
+    """General convex collider; one for each combination of hulls, so that scenes without hulls do not compile them."""
     from collidecli.engine.narrowphase.primitive import convex_convex
 
     kinds = [hull_of if is_hull else primitive_of for is_hull in (a_is_hull, b_is_hull)]
-    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), int(convex_convex.INEXACT), *kinds)
+    kernel = convex_kernel(getattr(convex_convex, METHODS[method]), *kinds)
     name = "_".join("hull" if is_hull else "convex" for is_hull in (a_is_hull, b_is_hull))
     return Collider(f"{name}_{method}", convex_convex.MAX_CONTACTS, kernel, may_be_inexact=True)
 
 
 @cache
 def _convex_mesh_collider(type_a: ShapeType) -> Collider:
-    """A convex shape and a mesh that is convex meet as two hulls would."""
+    """Collider of a convex shape and a convex mesh, which is collided as a hull."""
     from collidecli.engine.narrowphase.triangles.convex_mesh import name_features
 
     collider = _convex_collider("gjk", type_a >= ShapeType.CONVEX_MESH, True)
@@ -97,16 +99,16 @@ def _convex_mesh_collider(type_a: ShapeType) -> Collider:
 
 
 def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:
-    """The rooms of some pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
+    """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: "gjk" or "mpr"."""
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):
         type_a, type_b = sorted(type_of_kind(kind) for kind in (low, high))
         if type_a == type_b == ShapeType.HEIGHTFIELD:
-            continue  # those that the filter left have been refused
+            continue  # the filter rejects these pairs
         has_field = any(KINDS_WITH_FIELD <= kind < CONVEX_SURFACE for kind in (low, high))
-        meets_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
-        if high == CONVEX_SURFACE and not meets_triangles and not has_field:
+        is_against_triangles = low in (ShapeType.PLANE, ShapeType.MESH, ShapeType.HEIGHTFIELD)
+        if high == CONVEX_SURFACE and not is_against_triangles and not has_field:
             here = _convex_mesh_collider(type_a)
         else:
             here = collider(type_a, type_b, method, has_field)

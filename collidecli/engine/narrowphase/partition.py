@@ -1,4 +1,4 @@
-"""A stable partition of the candidates into one bucket per pair of shape types: count, scan, write."""
+"""Stable partition of the candidates by collider: count, scan, write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
 BLOCK = wp.constant(128)
-"""Candidates that one thread counts and then places."""
+"""Candidates of one thread."""
 
 
 @kernel
@@ -29,7 +29,7 @@ def count_buckets(
     bucket: wp.array[wp.uint8],
     end: wp.array[wp.int32],
 ):
-    """One thread a block: its candidates' rows and buckets, and how many of each bucket."""
+    """Rows and buckets of a block's candidates, and the count of each bucket; one thread a block."""
     block = wp.tid()
     for b in range(bucket_count):
         end[b * block_count + block] = 0
@@ -52,7 +52,9 @@ def write_buckets(
     end: wp.array[wp.int32],
     order: wp.array[wp.int32],
 ):
-    """One thread a block: candidate numbers, last first, each before the end of its bucket's share of the block."""
+    """Writes candidate indices from last to first, each before the end of its bucket's range in the block; one thread a
+    block.
+    """
     block = wp.tid()
     last = wp.min((block + 1) * BLOCK, candidate_count) - 1
     for back in range(last - block * BLOCK + 1):
@@ -70,7 +72,9 @@ def partition(
     table: ColliderTable,
     workspace: Workspace,
 ) -> tuple[wp.array, list[int]]:
-    """Candidate numbers ordered by room, ascending within one; and where each room's start, rooms + 1 of them."""
+    """Candidate indices ordered by collider, ascending within one; and the start of each collider's range, colliders +
+    1.
+    """
     collider_count = len(table.colliders)
     block_count = -(-count // int(BLOCK))
     bucket = workspace.array("bucket", count, wp.uint8)
@@ -87,7 +91,7 @@ def partition(
     ]
     workspace.launch(count_buckets, block_count, [*arguments, collider_count, block_count, bucket, end])
     workspace.scan(end, collider_count * block_count)
-    # The scan's last block of each bucket is the bucket's end; read before the write pass moves it.
+    # The scan's last block of each bucket is the bucket's end; it is read before the write pass decrements it.
     starts = [0, *workspace.host(end, collider_count * block_count)[block_count - 1 :: block_count].tolist()]
     workspace.launch(write_buckets, block_count, [count, collider_count, block_count, bucket, end, order])
     return order, starts

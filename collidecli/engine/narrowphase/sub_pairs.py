@@ -1,9 +1,10 @@
-"""Pairs that are tested in pieces, as the triangles of a mesh: pieces counted and written, each collided, and joined.
+"""Pairs tested as sub-pairs, such as the triangles of a mesh: sub-pairs are counted, written, collided and merged.
 
-A kind of rooms says which pieces a pair has and which of their contacts count; its rooms say what a piece gives. These
-functions are inlined: called, each would be handed copies of the rows and surfaces, 2.5 kilobytes and more.
+A collider's `SubPairKernels` defines the sub-pairs of a pair and which of their contacts are kept; the collider's
+kernel computes the contacts of a sub-pair. The functions are inlined: a call would copy the rows and surfaces, 2.5
+kilobytes and more.
 
-Scenes without such rooms do not import this: defining its kernels would take half of a short run's start.
+Scenes without such colliders do not import this module: defining its kernels takes half of a short run's start-up time.
 """
 
 from __future__ import annotations
@@ -18,23 +19,22 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, SPARE, Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.narrowphase.collider import ColliderBatch
+from collidecli.engine.narrowphase.collider import INEXACT, ColliderBatch
 from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
 FEW = wp.constant(8)
-"""Pieces that are kept when they are counted: many candidates have no more, and are then looked through once."""
-HELD = wp.constant(2)
-"""The same of the contacts of a piece, where these are counted."""
-INEXACT = wp.constant(1 << 16)
-"""On top of the count of a piece's contacts where a depth is an upper bound."""
+"""Sub-pairs stored in the counting pass: most candidates have no more and need only one search."""
+CACHED = wp.constant(2)
+"""Contacts of a sub-pair stored in the counting pass, for colliders that count contacts first."""
 
 
 @wp.struct
 class SubPairList:
-    """Where a candidate's pieces are noted: from `first` to before `end`; more are counted only. writes: 1 where they
-    have been counted, and this is where all of them go."""
+    """Slots of a candidate's sub-pairs: from `first` up to but excluding `end`; more are only counted. writes: 1 in the
+    second pass, when the count is known and the slots are final.
+    """
 
     sub_pair: wp.array[wp.vec2i]
     candidate: int
@@ -45,7 +45,7 @@ class SubPairList:
 
 @wp.struct
 class ContactRows:
-    """Where a piece's contacts go: rows from `first` to before `end`; more are counted only."""
+    """Rows of a sub-pair's contacts: from `first` up to but excluding `end`; more are only counted."""
 
     contact: wp.array[ContactRecord]
     first: int
@@ -54,7 +54,7 @@ class ContactRows:
 
 @wp.struct
 class PairRows:
-    """The contacts of a pair's pieces: rows from `first` to before `end`."""
+    """Contacts of a pair's sub-pairs: rows from `first` up to but excluding `end`."""
 
     contact: wp.array[ContactRecord]
     first: int
@@ -63,7 +63,7 @@ class PairRows:
 
 @wp.func
 def append_sub_pair(out: SubPairList, found: int, number: int) -> int:
-    """Notes piece `found` of a candidate where there is room; returns how many there are then."""
+    """Appends sub-pair `found` of a candidate if a slot is left; returns the new count."""
     if out.first + found < out.end:
         out.sub_pair[out.first + found] = wp.vec2i(out.candidate, number)
     return found + 1
@@ -71,15 +71,15 @@ def append_sub_pair(out: SubPairList, found: int, number: int) -> int:
 
 @wp.func
 def has_all(out: SubPairList, found: int) -> bool:
-    """Whether all pieces have been written: what is left need not be looked for."""
+    """Whether all sub-pairs are written, so that the search can end."""
     return out.writes == 1 and out.first + found == out.end
 
 
 def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Kernel:
-    """The kernel that finds pieces.
+    """Kernel that finds sub-pairs.
 
-    sub_pairs_of(rows, surfaces, query, part, parts, out) -> int: notes the pieces of a pair, or those of one of `parts`
-    shares of it, in an order that the pair alone determines; returns how many.
+    sub_pairs_of(rows, surfaces, query, part, parts, out) -> int: appends the sub-pairs of a pair, or of one of `parts`
+    parts of it, in an order determined by the pair alone; returns their count.
     """
 
     def find_sub_pairs(
@@ -95,8 +95,9 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
         sub_pair: wp.array[wp.vec2i],
         writes: int,
     ):
-        """`parts` threads a candidate of a bucket: how many pieces, the first FEW noted; or, once that is scanned, all
-        pieces of those with more."""
+        """Counts sub-pairs and stores the first FEW; after the scan of the counts, writes all sub-pairs of candidates
+        with more. `parts` threads a candidate.
+        """
         thread = wp.tid()
         out = SubPairList()
         out.sub_pair = sub_pair
@@ -120,10 +121,10 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
 
 
 def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of pieces that have a limited number of contacts each.
+    """Kernel of sub-pairs with a limited number of contacts.
 
     collide_sub_pair(rows, surfaces, query, number, out, row) -> int: writes the contacts of a sub-pair from `row` on;
-    returns how many, INEXACT on top where a depth is an upper bound.
+    returns their count, plus INEXACT if a depth is an upper bound.
     """
 
     def collide_sub_pairs(
@@ -138,7 +139,7 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
         out: ContactBuffer,
         sub_pair_found: wp.array[wp.int32],
     ):
-        """One thread a piece."""
+        """Contacts of one sub-pair a thread."""
         thread = wp.tid()
         candidate = sub_pair[thread][0]
         query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
@@ -152,10 +153,10 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
 
 
 def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of pieces that may have any number of contacts.
+    """Kernel of sub-pairs with any number of contacts.
 
-    contacts_of(rows, surfaces, query, number, out: ContactRows) -> int: writes the contacts of a piece as far as there
-    is room; returns how many there are.
+    contacts_of(rows, surfaces, query, number, out: ContactRows) -> int: writes the contacts of a sub-pair while rows
+    are left; returns their count.
     """
 
     def collide_sub_pairs(
@@ -166,27 +167,28 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         surfaces: Any,
         sub_pair: wp.array[wp.vec2i],
         end: wp.array[wp.int32],
-        held: wp.array[ContactRecord],
+        cached: wp.array[ContactRecord],
         contact: wp.array[ContactRecord],
         first_row: int,
         writes: int,
     ):
-        """One thread a piece: counts its contacts, or, once the counts are scanned, writes them from first_row on.
+        """Counts a sub-pair's contacts or, after the scan of the counts, writes them from first_row on; one thread a
+        sub-pair.
 
-        held: the first HELD of each piece, from the pass that counts.
+        cached: the first CACHED contacts of each sub-pair, from the counting pass.
         """
         thread = wp.tid()
         out = ContactRows()
-        out.contact = held
-        out.first = thread * HELD
-        out.end = out.first + HELD
+        out.contact = cached
+        out.first = thread * CACHED
+        out.end = out.first + CACHED
         if writes == 1:
             begin = int(0)
             if thread > 0:
                 begin = end[thread - 1]
-            if end[thread] - begin <= HELD:
+            if end[thread] - begin <= CACHED:
                 for i in range(end[thread] - begin):
-                    contact[first_row + begin + i] = held[thread * HELD + i]
+                    contact[first_row + begin + i] = cached[thread * CACHED + i]
                 return
             out.contact = contact
             out.first = first_row + begin
@@ -201,10 +203,10 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 
 
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
-    """The kernel that measures the depth of the pairs that overlap, once the contacts of their pieces are known.
+    """Kernel that computes the penetration depth of overlapping pairs from the contacts of their sub-pairs.
 
-    measure(rows, surfaces, query, out: PairRows) -> int: changes the contacts of a pair in place; 0 where a depth is an
-    upper bound.
+    measure(rows, surfaces, query, out: PairRows) -> int: changes the contacts of a pair in place; returns 0 if a depth
+    is an upper bound.
     """
 
     def measure_overlaps(
@@ -222,7 +224,9 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         first_row: int,
         inexact: wp.array[wp.int32],
     ):
-        """One thread a candidate of a bucket, whose contacts stand together from first_row on, as the join has them."""
+        """Depths of a candidate whose contacts are contiguous from first_row on, in the layout of the merge; one thread
+        a candidate.
+        """
         thread = wp.tid()
         candidate = order[start + thread]
         begin = int(0)
@@ -251,7 +255,7 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
 
 @wp.func
 def spare_rows(out: ContactRows, count: int, priority: int) -> int:
-    """Writes `count` rows that are no contacts, into which `overlap_kernel` may put some; returns `count`."""
+    """Appends `count` unused rows, which `overlap_kernel` may fill with contacts; returns `count`."""
     for i in range(count):
         if out.first + i < out.end:
             contact = ContactRecord()
@@ -271,7 +275,7 @@ def _kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kernel:
 def copy_sub_pairs(
     end: wp.array[wp.int32], few: wp.array[wp.vec2i], sub_pair: wp.array[wp.vec2i], most: wp.array[wp.int32]
 ):
-    """One thread as in the search: the pieces that were noted when they were counted; most: the largest count."""
+    """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the search."""
     thread = wp.tid()
     slot = int(0)
     if thread > 0:
@@ -286,10 +290,11 @@ def copy_sub_pairs(
 
 @dataclass(frozen=True)
 class SubPairs:
-    """Of a bucket's candidates. piece: vec2i, candidate and the number that the search gave the piece.
+    """Sub-pairs of a batch. sub_pair: vec2i, candidate and the number assigned by the search.
 
-    end: where those of each of the search's threads end, `parts` of them a candidate. rows: that their contacts take.
-    row_end, held: where the contacts are counted, the end of each piece's rows, and the first of each.
+    end: end of the sub-pairs of each search thread, `parts` threads a candidate. rows: number of rows of their
+    contacts.
+    row_end, cached: where contacts are counted first, the end of each sub-pair's rows, and the first contacts of each.
     """
 
     sub_pair: wp.array
@@ -298,16 +303,16 @@ class SubPairs:
     parts: int
     rows: int
     row_end: wp.array | None = None
-    held: wp.array | None = None
+    cached: wp.array | None = None
 
 
 @dataclass(frozen=True)
 class SubPairKernels:
-    """How the pairs of some rooms are tested in pieces.
+    """Kernels that collide the pairs of some colliders by sub-pairs.
 
-    surfaces: which surfaces of the model the kernels read, by name. search, join: kernels of `search_kernel` and
-    `merge_kernel`. parts_on_cuda: threads that share a candidate's search where there are many cores; a core of its own
-    goes through all of it in one. others: kernels that prepare the surfaces. overlap: one of `overlap_kernel`.
+    surfaces: name of the model's surfaces that the kernels read. search, join: kernels of `search_kernel` and
+    `merge_kernel`. parts_on_cuda: threads of one candidate's search on a GPU; a CPU uses one. others: kernels that
+    prepare the surfaces. overlap: kernel of `overlap_kernel`.
     """
 
     name: str
@@ -320,62 +325,58 @@ class SubPairKernels:
 
     @property
     def kernels(self) -> list[wp.Kernel]:
-        """What is launched besides a room's own."""
+        """Kernels launched in addition to the collider's own."""
         kernels = [self.search, copy_sub_pairs, self.join, *self.others]
         return [*kernels, self.overlap] if self.overlap else kernels
 
     def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
-        """The pieces of a bucket."""
+        """Sub-pairs of a batch."""
         collider, shared = bucket.collider, bucket.shared
         parts = 1 if workspace.device.is_cpu else self.parts_on_cuda
         threads = bucket.size * parts
         end = workspace.array(f"{collider.name}_end", threads, wp.int32)
-        few = workspace.array("few_pieces", threads * int(FEW), wp.vec2i)
+        few = workspace.array("few_sub_pairs", threads * int(FEW), wp.vec2i)
         arguments = [*shared, bucket.surfaces[self.surfaces], bucket.order, bucket.start, parts, end]
         workspace.launch(self.search, threads, [*arguments, few, 0])
         count = workspace.scan(end, threads)
-        sub_pair = workspace.array(f"{collider.name}_piece", count, wp.vec2i)
-        most = workspace.array("most_pieces", 1, wp.int32)
+        sub_pair = workspace.array(f"{collider.name}_sub_pair", count, wp.vec2i)
+        most = workspace.array("most_sub_pairs", 1, wp.int32)
         workspace.fill(most, 0)
         workspace.launch(copy_sub_pairs, threads, [end, few, sub_pair, most])
-        # Even to pass over all candidates would take a tenth of what counting takes on a heightfield.
+        # On a heightfield, a pass over all candidates would take a tenth of the counting pass's time.
         if workspace.last(most, 1) > int(FEW):
             workspace.launch(self.search, threads, [*arguments, sub_pair, 1])
         if collider.max_contacts > 0:
             return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
         row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
-        held = workspace.array(f"{collider.name}_held", count * int(HELD), ContactRecord)
+        cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
         contact = workspace.array("staged_contact", 1, ContactRecord)
-        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, held, contact, 0, 0]
+        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, cached, contact, 0, 0]
         workspace.launch(collider.kernel, count, arguments)
-        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, held)
+        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached)
 
     def collide(
         self,
         bucket: ColliderBatch,
         sub_pairs: SubPairs,
-        staged: tuple[wp.array, int],
+        contact_rows: tuple[wp.array, int],
         limit: int,
         inexact: wp.array,
         workspace: Workspace,
     ) -> None:
-        """Contacts of a bucket's pieces, joined to those of its candidates.
+        """Emits the contacts of a batch's sub-pairs, merged by candidate.
 
-        staged: where contacts go, and the first row. limit: contacts that a pair may keep, 0 all.
+        contact_rows: contact array and its first row. limit: maximum number of contacts of a pair, 0 for all.
         """
-        (contact, first_row), collider, shared, most = (
-            staged,
-            bucket.collider,
-            bucket.shared,
-            bucket.collider.max_contacts,
-        )
+        (contact, first_row), collider, shared = contact_rows, bucket.collider, bucket.shared
+        most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
             found = sub_pairs.row_end
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.held, contact, first_row, 1]
+            arguments = [*shared, surfaces, sub_pairs.sub_pair, found, sub_pairs.cached, contact, first_row, 1]
         else:
             found = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
-            # Rows one after another: those of a piece, and of a candidate's pieces, stand together.
+            # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each other.
             out = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
             arguments = [*shared, surfaces, sub_pairs.sub_pair, most, inexact, out, found]
         workspace.launch(collider.kernel, sub_pairs.count, arguments)

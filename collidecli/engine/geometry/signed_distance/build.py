@@ -1,4 +1,4 @@
-"""From a shape to its signed distance field: which blocks need voxels, and the values of all."""
+"""Construction of a shape's signed distance field: selection of the blocks with voxels, and all values."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from collidecli.numerics.matrices import length
 from collidecli.scene.signed_distance import SdfShape, box_of
 
 FIELD_VERSION = 2
-"""Of what a field's values are: it changes whenever equal shapes get other values."""
+"""Version of a field's values: incremented whenever equal shapes get different values."""
 LEAST_PADDING = 2.0
-"""Voxels around the shape's box at least."""
+"""Minimum number of voxels around the shape's box."""
 PADDING = 0.25
-"""Share of the longest side, around the shape's box, that the grid covers at most; beyond it distances are exact."""
+"""Maximum extent of the grid around the shape's box, relative to its longest side; distances beyond it are exact."""
 COARSE_ERROR = 0.25
-"""Voxels by which a block may be off, in its middle and those of its sides and edges, that is left coarse: a quarter
-of what is promised, as it may be off by more between."""
+"""Maximum error in voxels of a block without voxels at its centre and the centres of its sides and edges: a quarter of
+the guaranteed accuracy, as the error between those points may be larger."""
 MOST_BLOCKS = 1 << 24
 MOST_FINE = (1 << 31) // VALUES - 1
-"""Values are counted in 32 bits."""
+"""Limits of 32-bit indices of values."""
 
 
 def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
-    """The field of a shape, computed on `device`.
+    """Signed distance field of a shape, computed on `device`.
 
-    In the narrow band, blocks have voxels. Elsewhere those have that their corners alone do not describe to
-    COARSE_ERROR, so that distances are good to half a voxel deep inside too, but for the middle of thin parts.
-    Raises InputError, naming `where`, for more voxels than are counted in 32 bits.
+    Blocks in the narrow band have voxels. Blocks elsewhere have voxels if their corner values do not describe them to
+    COARSE_ERROR, so that distances are accurate to half a voxel deep inside too, except near the medial axis of thin
+    parts. Raises InputError, naming `where`, for more voxels than 32-bit indices allow.
     """
     voxel, (_, outer) = shape.voxel, shape.band
     half = box_of(shape.type, shape.size)
@@ -61,7 +61,7 @@ def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
 
 
 def _lattice(exact: Distances, origin: np.ndarray, counts: np.ndarray, step: float, bound: float) -> np.ndarray:
-    """float32[Z, Y, X] at a box of points."""
+    """float32[Z, Y, X]: exact values at a box of lattice points."""
     y, x = np.arange(counts[1]), np.arange(counts[2])
     rows = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     start = origin + step * np.column_stack([np.zeros(len(rows)), rows[:, 1], rows[:, 0]])
@@ -70,7 +70,7 @@ def _lattice(exact: Distances, origin: np.ndarray, counts: np.ndarray, step: flo
 
 
 def _corners(coarse: np.ndarray, blocks: np.ndarray) -> np.ndarray:
-    """float64[n, 2, 2, 2] of blocks [n, 3], z y x: the values at their corners."""
+    """float64[n, 2, 2, 2]: values at the corners of blocks [n, 3], z y x."""
     offsets = np.stack(np.meshgrid(*[np.arange(2)] * 3, indexing="ij"), axis=-1)
     at = blocks[:, None, None, None, :] + offsets
     return coarse[at[..., 0], at[..., 1], at[..., 2]].astype(np.float64)
@@ -79,25 +79,25 @@ def _corners(coarse: np.ndarray, blocks: np.ndarray) -> np.ndarray:
 def _block_values(
     exact: Distances, origin: np.ndarray, blocks: np.ndarray, coarse: np.ndarray, width: float, count: int
 ) -> np.ndarray:
-    """float32[n, count, count, count]: exact values at evenly spread points of blocks [n, 3], z y x."""
+    """float32[n, count, count, count]: exact values at evenly spaced points of blocks [n, 3], z y x."""
     if not len(blocks):
         return np.zeros((0, count, count, count), np.float32)
     step = width / (count - 1)
     rows = np.stack(np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1).reshape(-1, 2)
     start = origin + width * blocks[:, None, ::-1] + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
-    # No point of a block is farther from a corner than half a diagonal from the nearest of the eight: 0.87 widths.
+    # A point of a block is at most half a diagonal, 0.87 widths, from the closest of the eight corners.
     bound = np.abs(_corners(coarse, blocks)).reshape(len(blocks), -1).max(axis=1) + 0.9 * width
     values = exact.rows(start.reshape(-1, 3), count, step, np.repeat(bound, len(rows)))
     return values.reshape(-1, count, count, count)
 
 
 def _fine_blocks(exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape: SdfShape, closed: bool) -> np.ndarray:
-    """int64[n, 3], z y x: the blocks that have voxels, in order."""
+    """int64[n, 3], z y x: the blocks with voxels, in order."""
     width = BLOCK * shape.voxel
     inner, outer = shape.band
     all_blocks = np.argwhere(np.ones(np.array(coarse.shape) - 1, bool))
     corner = _corners(coarse, all_blocks).reshape(len(all_blocks), -1)
-    # Half of a diagonal is farther than any point of the block from its nearest corner.
+    # Half a diagonal bounds the distance of a point of the block to its closest corner.
     slack = 0.9 * width
     low, high = corner.min(axis=1) - slack, corner.max(axis=1) + slack
     if not closed:
@@ -116,7 +116,7 @@ def _fine_blocks(exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape
 
 
 def _worst_between(values: np.ndarray) -> np.ndarray:
-    """float64[n]: how far values [n, 3, 3, 3] are at most from the mean of the corners around them."""
+    """float64[n]: maximum difference of values [n, 3, 3, 3] from the trilinear interpolation of their corners."""
     guess = values[:, ::2, ::2, ::2]
     for axis in (1, 2, 3):
         low, high = np.take(guess, [0], axis=axis), np.take(guess, [1], axis=axis)

@@ -1,4 +1,4 @@
-"""Exact signed distances along rows of points: what the grids are filled with."""
+"""Exact signed distances along rows of points, which fill the grids."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.signed_distance import SdfShape, box_of
 
 ROWS_AT_ONCE = 1 << 15
-"""Rows of one launch: what is in memory besides the grid stays small, and the threads have equal shares."""
+"""Rows of one launch: limits the memory besides the grid, and gives the threads equal loads."""
 SURE = wp.constant(wp.float32(1.0 + 1.0e-4))
-"""Two points of a row have one sign where their distances together exceed their spacing by this share."""
+"""Two points of a row have equal signs if the sum of their distances exceeds their spacing by this factor."""
 ACCURACY = wp.constant(wp.float32(2.0))
-"""Of Warp's winding numbers: dipoles stand for triangles that are farther than so many times their size."""
+"""Accuracy of Warp's winding numbers: dipoles approximate triangles farther than this multiple of their size."""
 HALF = wp.constant(wp.float32(0.5))
 
 
 class Distances(Protocol):
-    """Distances of one surface."""
+    """Signed distances to one surface."""
 
     def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
         """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
 
-        bound: float64[R], what no unsigned distance of the row exceeds [m].
+        bound: float64[R], upper bound of the row's unsigned distances [m].
         """
         ...
 
 
 @wp.func
 def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
-    """The point of a primitive's surface nearest to a point of its frame; not of a plane."""
+    """Closest point of a primitive's surface to a point in its frame; not for planes."""
     if shape_type == BOX:
         return nearest_on_box(size, point)
     if shape_type == ELLIPSOID:
@@ -66,7 +66,7 @@ def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
 def fill_rows_of_primitive(
     shape_type: int, size: Vec3, start: wp.array[Vec3], count: int, step: Real, out: wp.array[wp.float32]
 ):
-    """One thread a row."""
+    """Signed distances of a primitive; one thread a row."""
     row = wp.tid()
     for k in range(count):
         point = start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0))
@@ -75,7 +75,7 @@ def fill_rows_of_primitive(
 
 @wp.func
 def sign_at(mesh: wp.uint64, point: wp.vec3f, distance: wp.float32) -> wp.float32:
-    """-1 where triangles go around a point more than half, else 1. distance: of the point from them."""
+    """-1 if the winding number around a point is above a half, else 1. distance: unsigned distance of the point."""
     max_separation = distance * SURE + wp.float32(1.0e-6)
     return wp.mesh_query_point_sign_winding_number(mesh, point, max_separation, ACCURACY, HALF).sign
 
@@ -91,12 +91,12 @@ def fill_rows_of_mesh(
     step: Real,
     out: wp.array[wp.float32],
 ):
-    """One thread a row: unsigned distances, and signs by generalized winding numbers.
+    """Unsigned distances, and signs by generalized winding numbers; one thread a row.
 
-    mesh: the triangles that bound something, of which the distances are. solid: all triangles, of which the signs are.
-    The winding number of a closed mesh changes at its surface only: a point takes the sign of the one before where no
-    surface fits between them. That of an open mesh changes elsewhere too, but slowly: points take the sign of the one
-    before where the row's ends agree.
+    mesh: the boundary triangles, which give the distances. solid: all triangles, which give the signs.
+    The winding number of a closed mesh changes at its surface only: a point takes the sign of the previous point if the
+    surface cannot pass between them. That of an open mesh also changes elsewhere, but slowly: points take the sign of
+    the previous point if the signs at the row's ends agree.
     Source: Barill and others, Fast winding numbers for soups and clouds, 2018.
     """
     row = wp.tid()
@@ -125,7 +125,7 @@ def fill_rows_of_mesh(
 
 
 class PrimitiveDistances:
-    """Of a primitive, in closed form."""
+    """Distances of a primitive, in closed form."""
 
     def __init__(self, shape: SdfShape, device: wp.Device) -> None:
         self._shape, self._device = shape, device
@@ -140,7 +140,7 @@ class PrimitiveDistances:
 
 
 class MeshDistances:
-    """Of triangles, in float32 units of the mesh's own size: Warp's meshes know no other type."""
+    """Distances of a mesh, in float32 and in units of the mesh's size: `wp.Mesh` supports float32 only."""
 
     def __init__(self, shape: SdfShape, device: wp.Device) -> None:
         assert shape.surface is not None
@@ -160,7 +160,7 @@ class MeshDistances:
 
         def fill(begin: int, end: int, out: wp.array) -> None:
             points = wp.array(start[begin:end] / unit, dtype=Vec3, device=self._device)
-            # A little more than the bound, which rounding would else pass.
+            # Slightly above the bound, to allow for rounding.
             bounds = wp.array(bound[begin:end] / unit * 1.0001 + 1e-6, dtype=wp.float32, device=self._device)
             arguments = [self._seen.id, self._solid.id, self._closed, points, bounds, count, step / unit, out]
             wp.launch(fill_rows_of_mesh, end - begin, arguments, device=self._device)
@@ -169,14 +169,14 @@ class MeshDistances:
 
 
 def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
-    """The exact distances of a shape's surface; its kernel is compiled by then."""
+    """Exact distances of a shape's surface; loads the kernel's module."""
     kernel = fill_rows_of_primitive if shape.surface is None else fill_rows_of_mesh
     wp.load_module(kernel.module, device=device)
     return PrimitiveDistances(shape, device) if shape.surface is None else MeshDistances(shape, device)
 
 
 def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.ndarray:
-    """Rows filled part by part, on the CPU on every core: a kernel there runs on one."""
+    """Rows filled in batches; on the CPU with one thread a core, as a kernel launch there uses one core."""
     result = np.empty((row_count, count), np.float32)
 
     def one(begin: int) -> None:

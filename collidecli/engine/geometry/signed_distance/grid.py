@@ -1,7 +1,7 @@
-"""Signed distance fields on the device: a coarse grid of whole blocks, and the voxels of those blocks that need them.
+"""Signed distance fields on the device: a coarse grid of blocks, and voxels in some of the blocks.
 
-A block is BLOCK voxels wide. Every corner of a block has a value; blocks in the narrow band, and those that their
-corners' values do not describe well enough, have one at every corner of every voxel.
+A block is BLOCK voxels wide. Every corner of a block has a value. Blocks in the narrow band, and blocks that their
+corner values do not describe accurately enough, also have values at every corner of every voxel.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collidecli.engine.geometry.real import Real, Vec3
 BLOCK = 8
 SIDE = BLOCK + 1
 VALUES = SIDE**3
-"""Values of a block's voxels: neighbours each have those on the side between them."""
+"""Values of a block's voxels: adjacent blocks both store the values of their common side."""
 HEADER = 5
 TORN = wp.constant(Real(1.0 + 1.0e-4))
-"""Two neighbours whose values differ by more than this share of what lies between them have a change of sign between
-them that is no surface."""
+"""Ratio of value difference to distance of two adjacent points above which the sign changes between them without a
+surface, as a distance function has the Lipschitz constant 1."""
 WIDE = wp.constant(BLOCK)
 WIDTH = wp.constant(Real(float(BLOCK)))
 
@@ -30,9 +30,10 @@ WIDTH = wp.constant(Real(float(BLOCK)))
 class SdfGrid:
     """The field of one shape, on the host.
 
-    origin: float64[3], the lowest corner, the shape's frame [m]. voxel: its side [m]. blocks: how many along x, y, z.
-    coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m]. slot: int32[Z, Y, X], which of `fine` a
-    block has, or -1. fine: float32[N, SIDE, SIDE, SIDE], values at the corners of voxels, x last [m].
+    origin: float64[3], lowest corner in the shape's frame [m]. voxel: side of a voxel [m]. blocks: counts along x, y,
+    z.
+    coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m]. slot: int32[Z, Y, X], index of a block in
+    `fine`, or -1. fine: float32[N, SIDE, SIDE, SIDE], values at the corners of voxels, x last [m].
     """
 
     origin: np.ndarray
@@ -51,7 +52,7 @@ class SdfGrid:
 class SdfGrids:
     """Every field of a model.
 
-    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; first of `coarse`, first of `slot`.
+    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; start in `coarse`, start in `slot`.
     slot: counts through all fields.
     """
 
@@ -65,7 +66,7 @@ class SdfGrids:
 
 @wp.struct
 class FieldSample:
-    """value: signed distance [m]. gradient: of the value, not made unit. inside: 0 where the grid does not reach."""
+    """value: signed distance [m]. gradient: of the value, not normalised. inside: 0 outside the grid."""
 
     value: Real
     gradient: Vec3
@@ -77,7 +78,7 @@ Corners = wp.types.vector(length=8, dtype=wp.float64)
 
 @wp.func
 def tear(corner: Corners, spacing: Real) -> Real:
-    """By how much the values at two ends of a side differ at most, as a share of the side."""
+    """Maximum difference of the values at the ends of a cell's edges, relative to the edge length."""
     most = Real(0.0)
     for k in range(4):
         most = wp.max(most, wp.abs(corner[2 * k] - corner[2 * k + 1]))
@@ -88,15 +89,15 @@ def tear(corner: Corners, spacing: Real) -> Real:
 
 
 @wp.func(inline=False)
-def between_corners(corner: Corners, share: Vec3, spacing: Real) -> FieldSample:
-    """Trilinear value and gradient at shares 0 to 1 of a cell. corner: x changes first, then y, then z.
+def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSample:
+    """Trilinear value and gradient at fractions 0 to 1 of a cell. corner: x varies fastest, then y, then z.
 
-    Degenerate: where a change of sign that is no surface goes through the cell (the lid of an open mesh), the sign is
-    that of the trilinear value, and the distance that of the unsigned values.
+    Degenerate: where the sign changes without a surface in the cell (the lid of an open mesh), the sign is that of the
+    trilinear value, and the distance that of the unsigned values.
     """
-    x = share[0]
-    y = share[1]
-    z = share[2]
+    x = fraction[0]
+    y = fraction[1]
+    z = fraction[2]
     one = Real(1.0)
     if tear(corner, spacing) > TORN:
         mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
@@ -123,7 +124,7 @@ def between_corners(corner: Corners, share: Vec3, spacing: Real) -> FieldSample:
 
 @wp.func(inline=False)
 def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
-    """Value and gradient of field `number` at a point of the shape's frame [m]; `inside` 0 where it has none."""
+    """Value and gradient of field `number` at a point in the shape's frame [m]; `inside` is 0 outside the grid."""
     voxel = grids.voxel[number]
     head = number * wp.static(HEADER)
     local = (point - grids.origin[number]) / voxel
@@ -145,8 +146,8 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
         for k in range(8):
             at = base + (k & 1) + ((k >> 1) & 1) * (blocks_x + 1) + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
             corner[k] = Real(grids.coarse[at])
-        share = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
-        return between_corners(corner, share, WIDTH * voxel)
+        fraction = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
+        return between_corners(corner, fraction, WIDTH * voxel)
     base = slot * wp.static(VALUES)
     base += ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE) + cell[0] - bx * WIDE
     for k in range(8):
@@ -156,7 +157,7 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
 
 
 def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
-    """The fields' arrays on a device."""
+    """Device arrays of the fields."""
     coarse, slot, fine, header = [], [], [], []
     at_coarse = at_slot = at_fine = 0
     for grid in grids:
@@ -166,7 +167,7 @@ def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
         fine.append(grid.fine.ravel())
         at_coarse, at_slot, at_fine = at_coarse + grid.coarse.size, at_slot + grid.slot.size, at_fine + len(grid.fine)
     result = SdfGrids()
-    # A kernel takes no array of length zero: one unused element stands behind.
+    # Warp kernels take no array of length zero, so one unused element is appended.
     spare = np.zeros(1)
     for name, parts, dtype in (
         ("coarse", [*coarse, spare], np.float32),

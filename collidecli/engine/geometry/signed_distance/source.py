@@ -1,4 +1,4 @@
-"""Where a model's fields come from: a store that has them from before, else they are built."""
+"""Signed distance fields of a model: loaded from a store if present, else built and saved."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from collidecli.scene.signed_distance import SdfShape
 
 
 class FieldStore(Protocol):
-    """Keeps named arrays under a key."""
+    """Storage of named arrays under a key."""
 
     def load(self, key: str) -> Mapping[str, np.ndarray] | None:
-        """What was saved under `key`; None where there is nothing, or nothing sound."""
+        """Arrays saved under `key`; None if missing or corrupt."""
         ...
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray]) -> None: ...
 
 
 def field_key(shape: SdfShape, device: wp.Device) -> str:
-    """Names a field by all that its values depend on; the two kinds of device differ in rounding."""
+    """Key of a field: covers everything its values depend on, including the device type, as rounding differs between
+    types.
+    """
     kind = f"cuda{device.arch}" if device.is_cuda else "cpu"
     return f"{shape.field_key}-{kind}-{wp.config.version}-{FIELD_VERSION}"
 
 
 def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None, where: str = "") -> SdfGrid:
-    """The field of a shape, from `store` or built and put there. Raises InputError as `build_sdf`."""
+    """Field of a shape, loaded from `store`, or built and saved there. Raises InputError as `build_sdf`."""
     if store is None:
         return build_sdf(shape, device, where)
     key = field_key(shape, device)
-    held = store.load(key)
-    grid = None if held is None else grid_of(held)
+    stored = store.load(key)
+    grid = None if stored is None else grid_of(stored)
     if grid is None:
         grid = build_sdf(shape, device, where)
         store.save(key, arrays_of(grid))
@@ -43,22 +45,22 @@ def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None
 
 
 def arrays_of(grid: SdfGrid) -> dict[str, np.ndarray]:
-    """A field as named arrays."""
-    place = np.array([*grid.origin, grid.voxel])
-    return {"place": place, "coarse": grid.coarse, "slot": grid.slot, "fine": grid.fine}
+    """Named arrays of a field."""
+    origin_and_voxel = np.array([*grid.origin, grid.voxel])
+    return {"place": origin_and_voxel, "coarse": grid.coarse, "slot": grid.slot, "fine": grid.fine}
 
 
 def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
-    """The field of such arrays; None where they are none of a field."""
+    """Field of named arrays; None if they are not those of a field."""
     expected = {"place": (np.float64, 1), "coarse": (np.float32, 3), "slot": (np.int32, 3), "fine": (np.float32, 4)}
     for name, (dtype, rank) in expected.items():
         if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != rank:
             return None
-    place, coarse, slot, fine = (arrays[name] for name in expected)
+    origin_and_voxel, coarse, slot, fine = (arrays[name] for name in expected)
     sound = (
-        place.shape == (4,)
-        and bool(np.isfinite(place).all())
-        and place[3] > 0.0
+        origin_and_voxel.shape == (4,)
+        and bool(np.isfinite(origin_and_voxel).all())
+        and origin_and_voxel[3] > 0.0
         and slot.size > 0
         and coarse.shape == tuple(n + 1 for n in slot.shape)
         and fine.shape[1:] == (SIDE, SIDE, SIDE)
@@ -69,4 +71,4 @@ def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
     if not sound:
         return None
     x, y, z = slot.shape[::-1]
-    return SdfGrid(place[:3].copy(), float(place[3]), (x, y, z), coarse, slot, fine)
+    return SdfGrid(origin_and_voxel[:3].copy(), float(origin_and_voxel[3]), (x, y, z), coarse, slot, fine)

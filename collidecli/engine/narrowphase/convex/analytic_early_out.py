@@ -24,19 +24,19 @@ from collidecli.engine.narrowphase.convex.initial_guess import guess_nearest
 
 # ruff: noqa: F811
 
-OPEN = wp.constant(0)
+UNDECIDED = wp.constant(0)
 FAR = wp.constant(1)
-SETTLED = wp.constant(2)
-UNPROVED = wp.constant(3)
+DECIDED = wp.constant(2)
+CONDITIONAL = wp.constant(3)
 
 
 @wp.struct
-class Known:
+class EarlyOut:
     """What is known of two cores.
 
-    state: OPEN, `normal` is where GJK should begin; FAR, they are at least `distance` apart and that is beyond reach;
-    SETTLED, distance, normal and core a's witness are exact: points of the cores, and a plane of support, prove the
-    distance of those that are apart, a point in both the overlap of others; UNPROVED, distance and normal are exact if
+    state: UNDECIDED, `normal` is where GJK should begin; FAR, they are at least `distance` apart and that is beyond reach;
+    DECIDED, distance, normal and core a's witness are exact: points of the cores, and a plane of support, prove the
+    distance of those that are apart, a point in both the overlap of others; CONDITIONAL, distance and normal are exact if
     the cores overlap, which GJK must decide.
     distance: signed [m]. normal: unit, a to b, a's frame. on_a: core a's witness, a's frame.
     """
@@ -57,38 +57,38 @@ def toward(difference: Any) -> Vec3:
 
 
 @wp.func
-def nothing_known(difference: Any) -> Known:
+def undecided(difference: Any) -> EarlyOut:
     """GJK begins along the line of centres."""
-    result = Known()
+    result = EarlyOut()
     result.normal = toward(difference)
     return result
 
 
 @wp.func
-def along_axes(difference: MinkowskiDifference, max_separation: Real) -> Known:
+def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Of a box and a cylinder: their depth, or how far apart they are at least."""
     found = box_and_cylinder(difference, max_separation)
-    result = Known()
+    result = EarlyOut()
     result.distance = -found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     if found.depth > Real(0.0):
-        result.state = wp.where(found.is_proved == 1, SETTLED, UNPROVED)
+        result.state = wp.where(found.is_proved == 1, DECIDED, CONDITIONAL)
     elif found.depth < Real(0.0) and found.depth <= -max_separation:
         result.state = FAR
     return result
 
 
 @wp.func
-def by_newton(difference: MinkowskiDifference, max_separation: Real) -> Known:
+def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Of cores that a guess of their nearest points parts."""
     guess = guess_nearest(difference)
-    if guess.is_there == 0:
-        return nothing_known(difference)
+    if guess.is_valid == 0:
+        return undecided(difference)
     height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
     if height >= Real(0.0):
-        return nothing_known(difference)
-    result = Known()
+        return undecided(difference)
+    result = EarlyOut()
     result.normal = guess.normal
     result.distance = -height
     if result.distance >= max_separation:
@@ -98,7 +98,7 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> Known:
     largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
     minimum = newton_nearest(difference, guess.normal, guess.discontinuities, largest_a + largest_b)
     if minimum.found == 1:
-        result.state = SETTLED
+        result.state = DECIDED
         result.distance = -minimum.height
         result.normal = minimum.normal
         result.on_a = minimum.on_a
@@ -106,32 +106,32 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> Known:
 
 
 @wp.func
-def analytic_answer(difference: MinkowskiDifference, max_separation: Real) -> Known:
+def early_out(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """What is known of two cores. reach: nothing is asked once they are known to be at least this far apart [m]."""
     if difference.a.type == BOX and difference.b.type == CYLINDER:
-        return along_axes(difference, max_separation)
+        return by_separating_axes(difference, max_separation)
     return by_newton(difference, max_separation)
 
 
 @wp.func
-def analytic_answer(difference: DifferenceWithHull, max_separation: Real) -> Known:
+def early_out(difference: DifferenceWithHull, max_separation: Real) -> EarlyOut:
     """Nothing: a hull has too many directions, and too many pieces for Newton's method."""
-    return nothing_known(difference)
+    return undecided(difference)
 
 
 @wp.func
-def analytic_answer(difference: DifferenceOfHulls, max_separation: Real) -> Known:
+def early_out(difference: DifferenceOfHulls, max_separation: Real) -> EarlyOut:
     """Nothing, as above."""
-    return nothing_known(difference)
+    return undecided(difference)
 
 
 @wp.func
-def analytic_answer(difference: DifferenceWithTriangle, max_separation: Real) -> Known:
+def early_out(difference: DifferenceWithTriangle, max_separation: Real) -> EarlyOut:
     """Nothing, as above."""
-    return nothing_known(difference)
+    return undecided(difference)
 
 
 @wp.func
-def analytic_answer(difference: DifferenceOfHullAndTriangle, max_separation: Real) -> Known:
+def early_out(difference: DifferenceOfHullAndTriangle, max_separation: Real) -> EarlyOut:
     """Nothing, as above."""
-    return nothing_known(difference)
+    return undecided(difference)

@@ -235,7 +235,7 @@ def _least_across_edge(
     for _ in range(2):
         c = Vec2(side * center[0], side * mirror * center[1])
         corner = half + half_height * w - c
-        known = best[0]
+        previous = best[0]
         if _may_be_less(corner + at_x, corner + at_narrow, best[0]):
             best = _least_on_arc(rim, corner, rim.narrow, x, best)
         if _may_be_less(corner + at_narrow, corner + at_y, best[0]):
@@ -246,7 +246,7 @@ def _least_across_edge(
         corner = Vec2(-half[0] - half_height * w[0], half[1] - half_height * w[1]) - c
         if _may_be_less(corner + at_wide, corner - at_x, best[0]):
             best = _least_on_arc(rim, corner, -x, wide, best)
-        if best[0] < known:
+        if best[0] < previous:
             best = Vec3(best[0], side * best[1], side * mirror * best[2])
         side = Real(-1.0)
     return best

@@ -29,7 +29,7 @@ class Interval:
 
 
 @wp.func
-def _turn(polygon: wp.array[Vec3]) -> Real:
+def _orientation(polygon: wp.array[Vec3]) -> Real:
     """+1 when the polygon runs counterclockwise, else -1."""
     p = polygon[1] - polygon[0]
     q = polygon[2] - polygon[1]
@@ -37,12 +37,12 @@ def _turn(polygon: wp.array[Vec3]) -> Real:
 
 
 @wp.func
-def _inward(polygon: wp.array[Vec3], count: int, k: int, turn: Real) -> Vec3:
+def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> Vec3:
     """Line of edge k as (x, y, offset): x u + y v + offset is (u, v)'s depth, how far inside it is, times the edge."""
     p = polygon[k]
     q = polygon[(k + 1) % count]
-    x = turn * (p[1] - q[1])
-    y = turn * (q[0] - p[0])
+    x = orientation * (p[1] - q[1])
+    y = orientation * (q[0] - p[0])
     return Vec3(x, y, -(x * p[0] + y * p[1]))
 
 
@@ -59,23 +59,23 @@ def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, toleranc
     result.high = Real(1.0)
     result.low_edge = -1
     result.high_edge = -1
-    turn = _turn(polygon)
+    orientation = _orientation(polygon)
     for k in range(count):
-        line = _inward(polygon, count, k, turn)
+        line = _inward(polygon, count, k, orientation)
         at_p = line[0] * p[0] + line[1] * p[1] + line[2]
         at_q = line[0] * q[0] + line[1] * q[1] + line[2]
         outside = _outside(line, tolerance)
         if at_p < outside and at_q < outside:
             result.low = Real(2.0)
         elif at_p < outside:
-            share = wp.min(at_p / (at_p - at_q), Real(1.0))
-            if share > result.low:
-                result.low = share
+            t = wp.min(at_p / (at_p - at_q), Real(1.0))
+            if t > result.low:
+                result.low = t
                 result.low_edge = k
         elif at_q < outside:
-            share = wp.max(at_p / (at_p - at_q), Real(0.0))
-            if share < result.high:
-                result.high = share
+            t = wp.max(at_p / (at_p - at_q), Real(0.0))
+            if t < result.high:
+                result.high = t
                 result.high_edge = k
     return result
 
@@ -90,7 +90,7 @@ def clip_polygon(
     code_b: wp.array[int],
     tolerance: Real,
     corner: wp.array[Vec2],
-    name: wp.array[wp.vec2i],
+    ids: wp.array[wp.vec2i],
 ) -> int:
     """Common part of two convex faces' footprints, by clipping b's with each edge of a's.
 
@@ -107,22 +107,22 @@ def clip_polygon(
     count = feature_b.count
     for i in range(count):
         corner[i] = Vec2(footprint_b[i][0], footprint_b[i][1])
-        name[i] = wp.vec2i(-1, i)
+        ids[i] = wp.vec2i(-1, i)
         side[i] = i
-    turn = _turn(footprint_a)
+    orientation = _orientation(footprint_a)
     source = int(0)
     for k in range(feature_a.count):
-        line = _inward(footprint_a, feature_a.count, k, turn)
+        line = _inward(footprint_a, feature_a.count, k, orientation)
         outside = _outside(line, tolerance)
         lowest = Real(0.0)
         for i in range(source, source + count):
             lowest = wp.min(lowest, line[0] * corner[i][0] + line[1] * corner[i][1] + line[2])
         if lowest < outside:
-            count = _cut(line, outside, k, corner, name, side, source, count)
+            count = _cut(line, outside, k, corner, ids, side, source, count)
             source = HALF - source
     for i in range(count):
         corner[i] = corner[source + i]
-        name[i] = _named(name[source + i], feature_a, code_a, feature_b, code_b)
+        ids[i] = _feature_ids(ids[source + i], feature_a, code_a, feature_b, code_b)
     return count
 
 
@@ -132,7 +132,7 @@ def _cut(
     outside: Real,
     k: int,
     corner: wp.array[Vec2],
-    name: wp.array[wp.vec2i],
+    ids: wp.array[wp.vec2i],
     side: wp.array[int],
     source: int,
     count: int,
@@ -158,7 +158,7 @@ def _cut(
         inside_q = depth_q >= outside
         if inside_p and kept < HALF:
             corner[target + kept] = p
-            name[target + kept] = name[here]
+            ids[target + kept] = ids[here]
             side[target + kept] = side[here]
             if not inside_q and depth_p <= Real(0.0):
                 side[target + kept] = -1 - k
@@ -167,7 +167,7 @@ def _cut(
         enters = inside_q and not inside_p and depth_q > Real(0.0)
         if (leaves or enters) and kept < HALF:
             corner[target + kept] = p + (depth_p / (depth_p - depth_q)) * (q - p)
-            name[target + kept] = wp.vec2i(k, side[here])
+            ids[target + kept] = wp.vec2i(k, side[here])
             side[target + kept] = side[here]
             if leaves:
                 side[target + kept] = -1 - k
@@ -178,7 +178,7 @@ def _cut(
 
 
 @wp.func
-def _named(
+def _feature_ids(
     raw: wp.vec2i, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
 ) -> wp.vec2i:
     """Features of a and of b of a corner that `_cut` names."""
@@ -197,7 +197,7 @@ def _named(
 
 @wp.func
 def drop_flat_corners(
-    corner: wp.array[Vec2], name: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
+    corner: wp.array[Vec2], ids: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
 ) -> int:
     """Drops corners that lie within `tolerance` [m] of the line between their neighbours: they do not change the area.
 
@@ -218,15 +218,15 @@ def drop_flat_corners(
         chord = to_after - to_before
         # Distance from p to the segment between the neighbours.
         square = wp.dot(chord, chord)
-        share = Real(0.0)
+        t = Real(0.0)
         if square > Real(0.0):
-            share = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
-        offset = to_before + share * chord
+            t = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
+        offset = to_before + t * chord
         near = wp.dot(offset, offset) <= tolerance * tolerance
         # Separation at a neighbour less that at p.
         rise = wp.min(-wp.dot(slope, to_before), -wp.dot(slope, to_after))
         if not near or rise > level or count - i + kept <= 2:
             corner[kept] = p
-            name[kept] = name[i]
+            ids[kept] = ids[i]
             kept += 1
     return kept

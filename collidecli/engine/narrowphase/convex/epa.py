@@ -25,7 +25,7 @@ from collidecli.engine.geometry.support import (
     difference_support,
 )
 from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS, Depth, with_witness
-from collidecli.engine.narrowphase.convex.newton import KNOWN, Descent, descend, rest_on_disc
+from collidecli.engine.narrowphase.convex.newton import DUPLICATE, Descent, descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.polytope import NEVER, Face, add_vertex, start_polytope
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
@@ -148,14 +148,14 @@ def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
 
 
 @wp.func(inline=False)
-def settle_face(
+def minimum_below_face(
     difference: MinkowskiDifference,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
     tolerance: Real,
     scale: Real,
-    known: Vec3,
+    found_normal: Vec3,
 ) -> Descent:
     """The local minimum below a face that is close to the surface; found = 0 when the face must be opened instead.
 
@@ -163,67 +163,67 @@ def settle_face(
     """
     patch = vertices[face.corner[0]].patch
     discontinuities = (patch ^ vertices[face.corner[1]].patch) | (patch ^ vertices[face.corner[2]].patch)
-    minimum = descend(difference, face.normal, discontinuities, scale, known)
-    if minimum.found == KNOWN:
+    minimum = descend(difference, face.normal, discontinuities, scale, found_normal)
+    if minimum.found == DUPLICATE:
         return minimum
     if minimum.found == 0 or minimum.missed > MISS * scale:
-        minimum = rest_on_disc(difference, face.normal)
+        minimum = minimum_on_disc(difference, face.normal)
     if minimum.height > height + tolerance or minimum.missed > MISS * scale:
         minimum.found = 0
     return minimum
 
 
 @wp.func
-def settle_face(
+def minimum_below_face(
     difference: DifferenceWithHull,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
     tolerance: Real,
     scale: Real,
-    known: Vec3,
+    found_normal: Vec3,
 ) -> Descent:
     """None: faces of a difference with a hull are opened, see `gjk.newton_nearest`."""
     return Descent()
 
 
 @wp.func
-def settle_face(
+def minimum_below_face(
     difference: DifferenceOfHulls,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
     tolerance: Real,
     scale: Real,
-    known: Vec3,
+    found_normal: Vec3,
 ) -> Descent:
     """None, as above."""
     return Descent()
 
 
 @wp.func
-def settle_face(
+def minimum_below_face(
     difference: DifferenceWithTriangle,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
     tolerance: Real,
     scale: Real,
-    known: Vec3,
+    found_normal: Vec3,
 ) -> Descent:
     """None, as above."""
     return Descent()
 
 
 @wp.func
-def settle_face(
+def minimum_below_face(
     difference: DifferenceOfHullAndTriangle,
     vertices: wp.array[Vertex],
     face: Face,
     height: Real,
     tolerance: Real,
     scale: Real,
-    known: Vec3,
+    found_normal: Vec3,
 ) -> Descent:
     """None, as above."""
     return Descent()
@@ -241,12 +241,12 @@ def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
 
 
 @wp.func(inline=False)
-def grow(
+def expand_polytope(
     difference: Any,
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
-    seen: wp.array[int],
-    rim: wp.array[wp.vec3i],
+    visible: wp.array[int],
+    horizon: wp.array[wp.vec3i],
     fan: wp.array[int],
     limit: int,
 ) -> Depth:
@@ -260,8 +260,8 @@ def grow(
     )
     result = Depth()
     result.depth = NEVER
-    known = Vec3()
-    lowest_settled = NEVER + Real(0.0)
+    found_normal = Vec3()
+    lowest_closed = NEVER + Real(0.0)
     face_count = int(4)
     result.vertex_count = 4
     while True:
@@ -272,29 +272,29 @@ def grow(
             break
         w = difference_support(difference, face.normal)
         height = wp.dot(w.point, face.normal)
-        is_settled = height - face.key <= tolerance
+        is_closed = height - face.key <= tolerance
         if height < result.depth:
             result.depth = height
             result.normal = face.normal
             result.has_witness = 0
-        if is_curved and not is_settled and height - face.key <= close * (height + SHALLOW * scale):
-            minimum = settle_face(difference, vertices, face, height, tolerance, scale, known)
-            is_settled = minimum.found != 0
+        if is_curved and not is_closed and height - face.key <= close * (height + SHALLOW * scale):
+            minimum = minimum_below_face(difference, vertices, face, height, tolerance, scale, found_normal)
+            is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
                 result = at_minimum(result, minimum, scale)
-                known = minimum.normal
-        if is_settled:
+                found_normal = minimum.normal
+        if is_closed:
             faces[nearest].key = NEVER
-            lowest_settled = wp.min(lowest_settled, face.key)
+            lowest_closed = wp.min(lowest_closed, face.key)
             continue
         if result.vertex_count == limit:
             break
         if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
             close = Real(10.0) * close
         vertices[result.vertex_count] = w
-        least = wp.where(face.key > Real(0.0), wp.min(face.key, lowest_settled) - FLUSH * scale, -NEVER)
+        least = wp.where(face.key > Real(0.0), wp.min(face.key, lowest_closed) - FLUSH * scale, -NEVER)
         face_count = add_vertex(
-            vertices, faces, seen, rim, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
+            vertices, faces, visible, horizon, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
         )
         if face_count < 0:
             break
@@ -305,27 +305,27 @@ def grow(
 
 
 @wp.func
-def as_vertices(collider: wp.array[Vertex]) -> wp.array[Vertex]:
-    """A local array as one of any length: `grow` is then compiled once for both rooms."""
-    return collider
+def as_vertices(scratch: wp.array[Vertex]) -> wp.array[Vertex]:
+    """A local array as one of any length: `expand_polytope` is then compiled once for both rooms."""
+    return scratch
 
 
 @wp.func
-def as_faces(collider: wp.array[Face]) -> wp.array[Face]:
+def as_faces(scratch: wp.array[Face]) -> wp.array[Face]:
     """See `as_vertices`."""
-    return collider
+    return scratch
 
 
 @wp.func
-def as_numbers(collider: wp.array[int]) -> wp.array[int]:
+def as_numbers(scratch: wp.array[int]) -> wp.array[int]:
     """See `as_vertices`."""
-    return collider
+    return scratch
 
 
 @wp.func
-def as_triples(collider: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+def as_triples(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
     """See `as_vertices`."""
-    return collider
+    return scratch
 
 
 @wp.func
@@ -333,15 +333,21 @@ def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
     """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
     vertices = wp.zeros(shape=SMALL, dtype=Vertex)
     faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
-    seen = wp.zeros(shape=SMALL_FACES, dtype=int)
-    rim = wp.zeros(shape=SMALL, dtype=wp.vec3i)
+    visible = wp.zeros(shape=SMALL_FACES, dtype=int)
+    horizon = wp.zeros(shape=SMALL, dtype=wp.vec3i)
     fan = wp.zeros(shape=SMALL, dtype=int)
     i = int(0)
     while i < 4:
         vertices[i] = simplex[i]
         i += 1
-    return grow(
-        difference, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), SMALL
+    return expand_polytope(
+        difference,
+        as_vertices(vertices),
+        as_faces(faces),
+        as_numbers(visible),
+        as_triples(horizon),
+        as_numbers(fan),
+        SMALL,
     )
 
 
@@ -350,15 +356,21 @@ def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
     """EPA again, with room to spare."""
     vertices = wp.zeros(shape=LARGE, dtype=Vertex)
     faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
-    seen = wp.zeros(shape=LARGE_FACES, dtype=int)
-    rim = wp.zeros(shape=LARGE, dtype=wp.vec3i)
+    visible = wp.zeros(shape=LARGE_FACES, dtype=int)
+    horizon = wp.zeros(shape=LARGE, dtype=wp.vec3i)
     fan = wp.zeros(shape=LARGE, dtype=int)
     i = int(0)
     while i < 4:
         vertices[i] = simplex[i]
         i += 1
-    return grow(
-        difference, as_vertices(vertices), as_faces(faces), as_numbers(seen), as_triples(rim), as_numbers(fan), LARGE
+    return expand_polytope(
+        difference,
+        as_vertices(vertices),
+        as_faces(faces),
+        as_numbers(visible),
+        as_triples(horizon),
+        as_numbers(fan),
+        LARGE,
     )
 
 

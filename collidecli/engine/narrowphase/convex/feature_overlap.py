@@ -46,7 +46,7 @@ there. Half that far beside its line, a surface lies at most 3.2 times deeper (1
 by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
 ATTAINED = wp.constant(Real(1.0e-9))
 """Contacts attain the exact separation when they miss it by less than this share of the smaller shape's size."""
-SAME_PLACE = wp.constant(Real(2.0e-9))
+SAME_POINT = wp.constant(Real(2.0e-9))
 """Share of the larger shape's size within which two contacts of a pair are one: twice what their points may be off."""
 
 
@@ -54,7 +54,7 @@ SAME_PLACE = wp.constant(Real(2.0e-9))
 class ContactFrame:
     """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
 
-    level: `rounding_level`. same_place: contacts at most so far from each other are one.
+    level: `rounding_level`. merge_distance: contacts at most so far from each other are one.
     """
 
     pose_b_to_a: Pose
@@ -63,7 +63,7 @@ class ContactFrame:
     normal: Vec3
     max_separation: Real
     level: Real
-    same_place: Real
+    merge_distance: Real
 
 
 @wp.func
@@ -98,7 +98,7 @@ def feature_contacts(
     contact_frame.v = wp.cross(normal, contact_frame.u)
     contact_frame.max_separation = max_separation
     contact_frame.level = rounding_level(shape_a, shape_b)
-    contact_frame.same_place = same_place(shape_a, shape_b)
+    contact_frame.merge_distance = merge_distance(shape_a, shape_b)
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
         corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, normal)
@@ -126,11 +126,11 @@ def rounding_level(a: Any, b: Any) -> Real:
 
 
 @wp.func
-def same_place(a: Any, b: Any) -> Real:
+def merge_distance(a: Any, b: Any) -> Real:
     """Contacts of one pair at most this far from each other are one contact [m]."""
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
-    return SAME_PLACE * wp.max(largest_a, largest_b)
+    return SAME_POINT * wp.max(largest_a, largest_b)
 
 
 @wp.func
@@ -171,15 +171,15 @@ def _face_on_face(
     row: int,
 ) -> int:
     corner = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=Vec2)
-    name = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
+    ids = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=wp.vec2i)
     width = wp.min(a.half_width, b.half_width)
-    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, name)
+    count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, ON_BORDER * width, corner, ids)
     slope_a = _slope(contact_frame, a)
     slope_b = _slope(contact_frame, b)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
     count = drop_flat_corners(
-        corner, name, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * contact_frame.level
+        corner, ids, count, slope_b - slope_a, FLAT_CORNER * width, Real(0.1) * contact_frame.level
     )
     written = int(0)
     for k in range(count):
@@ -188,10 +188,10 @@ def _face_on_face(
         # Faces that share a corner or a part of an edge have that place twice, as a corner of either.
         is_new = bool(True)
         for other in range(k):
-            is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.same_place
+            is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.merge_distance
         if separation < contact_frame.max_separation and is_new and written < MAX_OVERLAP:
             point = _lifted(contact_frame, corner[k][0], corner[k][1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, separation, name[k][0], name[k][1], 2)
+            emit_contact(out, row + written, point, contact_frame.normal, separation, ids[k][0], ids[k][1], 2)
             written += 1
     return written
 
@@ -219,35 +219,35 @@ def _line_on_face(
     ends = int(2)
     kind = int(1)
     shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * wp.length(end[1] - end[0]))
-    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, contact_frame.same_place):
+    if (part.high - part.low) * wp.length(end[1] - end[0]) <= wp.max(shortest, contact_frame.merge_distance):
         ends = 1
         kind = 0
     for k in range(ends):
-        share = part.low
+        t = part.low
         edge = part.low_edge
         if k == 1:
-            share = part.high
+            t = part.high
             edge = part.high_edge
-        p = end[0] + share * (end[1] - end[0])
+        p = end[0] + t * (end[1] - end[0])
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
         height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, p[2], Real(0.0))
-        face_name = face.code
-        line_name = end_code[k]
+        face_id = face.code
+        line_id = end_code[k]
         if edge >= 0:
-            face_name = _border_at(face, face_corner, face_code, edge, p, AT_CORNER * shortest)
-            line_name = line.code
+            face_id = _border_at(face, face_corner, face_code, edge, p, AT_CORNER * shortest)
+            line_id = line.code
         separation = height_face - height_line
         height_a = height_line
-        name_a = line_name
-        name_b = face_name
+        id_a = line_id
+        id_b = face_id
         if face_is_a:
             separation = height_line - height_face
             height_a = height_face
-            name_a = face_name
-            name_b = line_name
+            id_a = face_id
+            id_b = line_id
         if separation < contact_frame.max_separation:
             point = _lifted(contact_frame, p[0], p[1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, separation, name_a, name_b, kind)
+            emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, kind)
             written += 1
     return written
 
@@ -307,7 +307,7 @@ def _line_on_line(
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
-    ends = wp.where(long <= contact_frame.same_place, 1, 2)
+    ends = wp.where(long <= contact_frame.merge_distance, 1, 2)
     for k in range(ends):
         s = low + margin_low
         ends_a = low == start_a
@@ -322,11 +322,11 @@ def _line_on_line(
         offset = Real(0.5) * _apart(end_a, end_b, (s - start_a) / rate_a, (s - start_b) / rate_b)
         height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], offset)
         height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], offset)
-        name_a = wp.where(ends_a, code_a[k], a.code)
-        name_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
+        id_a = wp.where(ends_a, code_a[k], a.code)
+        id_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
         if height_b - height_a < contact_frame.max_separation:
             point = _lifted(contact_frame, middle[0], middle[1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, height_b - height_a, name_a, name_b, 1)
+            emit_contact(out, row + written, point, contact_frame.normal, height_b - height_a, id_a, id_b, 1)
             written += 1
     return written
 
@@ -350,36 +350,36 @@ def _line_across_line(
     along_b = end_b[1] - end_b[0]
     gap = end_b[0] - end_a[0]
     turn = along_a[0] * along_b[1] - along_a[1] * along_b[0]
-    share_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
-    share_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
-    if wp.min(share_a, share_b) < -ON_BORDER or wp.max(share_a, share_b) > Real(1.0) + ON_BORDER:
+    t_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
+    t_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
+    if wp.min(t_a, t_b) < -ON_BORDER or wp.max(t_a, t_b) > Real(1.0) + ON_BORDER:
         return 0
-    on_a = end_a[0] + share_a * along_a
-    on_b = end_b[0] + share_b * along_b
+    on_a = end_a[0] + t_a * along_a
+    on_b = end_b[0] + t_b * along_b
     height_a = _line_height(contact_frame, shape_a, True, a, on_a, on_a[2], Real(0.0))
     height_b = _line_height(contact_frame, shape_b, False, b, on_b, on_b[2], Real(0.0))
     if height_b - height_a >= contact_frame.max_separation:
         return 0
     point = _lifted(contact_frame, on_a[0], on_a[1], height_a)
-    name_a = _crossed(a, code_a, share_a)
-    emit_contact(out, row, point, contact_frame.normal, height_b - height_a, name_a, _crossed(b, code_b, share_b), 0)
+    id_a = _crossed(a, code_a, t_a)
+    emit_contact(out, row, point, contact_frame.normal, height_b - height_a, id_a, _crossed(b, code_b, t_b), 0)
     return 1
 
 
 @wp.func
-def _crossed(line: Feature, code: wp.array[int], share: Real) -> int:
+def _crossed(line: Feature, code: wp.array[int], t: Real) -> int:
     """Number of the end that a line is crossed at, or of the line: as `feature_at` names a witness there."""
-    if share < AT_BORDER:
+    if t < AT_BORDER:
         return code[0]
-    if share > Real(1.0) - AT_BORDER:
+    if t > Real(1.0) - AT_BORDER:
         return code[1]
     return line.code
 
 
 @wp.func
-def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], share_a: Real, share_b: Real) -> Real:
+def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], t_a: Real, t_b: Real) -> Real:
     """Distance of the footprints of a point of each line [m]."""
-    return _beside(end_a[0] + share_a * (end_a[1] - end_a[0]), end_b[0] + share_b * (end_b[1] - end_b[0]))
+    return _beside(end_a[0] + t_a * (end_a[1] - end_a[0]), end_b[0] + t_b * (end_b[1] - end_b[0]))
 
 
 @wp.func(inline=False)

@@ -83,13 +83,13 @@ def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3
 
 
 @wp.func
-def faced(shape: Primitive, direction: Vec3) -> Primitive:
+def with_facing(shape: Primitive, direction: Vec3) -> Primitive:
     """The shape, to be asked of its features in this unit direction alone: a hull then looks for them once."""
     return shape
 
 
 @wp.func
-def faced(shape: HullShape, direction: Vec3) -> HullShape:
+def with_facing(shape: HullShape, direction: Vec3) -> HullShape:
     """The same of a hull."""
     result = shape
     result.facing = hull_facing(shape, direction)
@@ -97,7 +97,7 @@ def faced(shape: HullShape, direction: Vec3) -> HullShape:
 
 
 @wp.func
-def faced(shape: TriangleShape, direction: Vec3) -> TriangleShape:
+def with_facing(shape: TriangleShape, direction: Vec3) -> TriangleShape:
     """The same of a triangle."""
     return shape
 

@@ -18,7 +18,7 @@ from collidecli.engine.geometry.support import (
     core_is_curved,
     difference_support,
 )
-from collidecli.engine.narrowphase.convex.newton import Descent, descend, rest_on_disc
+from collidecli.engine.narrowphase.convex.newton import Descent, descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.simplex import segment_weights, tetrahedron_weights, triangle_weights
 
 # ruff: noqa: F811
@@ -101,7 +101,7 @@ def is_nearest(minimum: Descent, scale: Real) -> bool:
 
 
 @wp.struct
-class Hull:
+class ClosestPoint:
     """The point v of a simplex nearest to the origin [m], and core a's part of it.
 
     weights: of the vertices in both. carriers: how many weights are not 0.
@@ -110,32 +110,32 @@ class Hull:
     v: Vec3
     on_a: Vec3
     weights: wp.vec4d
-    carriers: int
+    vertex_count: int
 
 
 @wp.func
-def hull_of(simplex: wp.array[Vertex], count: int) -> Hull:
+def closest_to_origin(simplex: wp.array[Vertex], count: int) -> ClosestPoint:
     """The nearest point of the first `count` vertices' hull."""
-    hull = Hull()
-    hull.weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
+    closest = ClosestPoint()
+    closest.weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
     if count == 2:
         two = segment_weights(simplex[0].point, simplex[1].point)
-        hull.weights = wp.vec4d(two[0], two[1], Real(0.0), Real(0.0))
+        closest.weights = wp.vec4d(two[0], two[1], Real(0.0), Real(0.0))
     elif count == 3:
         three = triangle_weights(simplex[0].point, simplex[1].point, simplex[2].point)
-        hull.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
+        closest.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
     elif count == 4:
-        hull.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
+        closest.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
     # What is behind the first `count` is of earlier steps, or zero, and has no weight.
     for i in range(4):
-        hull.v += hull.weights[i] * simplex[i].point
-        hull.on_a += hull.weights[i] * simplex[i].on_a
-        hull.carriers += wp.where(hull.weights[i] > Real(0.0), 1, 0)
-    return hull
+        closest.v += closest.weights[i] * simplex[i].point
+        closest.on_a += closest.weights[i] * simplex[i].on_a
+        closest.vertex_count += wp.where(closest.weights[i] > Real(0.0), 1, 0)
+    return closest
 
 
 @wp.func
-def keep_carriers(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
+def reduce_simplex(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
     """Moves the vertices whose weight is not 0 to the front."""
     kept = int(0)
     i = int(0)
@@ -151,7 +151,7 @@ def keep_carriers(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real) -> Descent:
     """The distance of curved cores by Newton's method from a guess of the normal; found = 0 where it is not it."""
     # A flat end first: around its axis the farthest point jumps, and a descent would only find its way back to it.
-    minimum = rest_on_disc(difference, normal)
+    minimum = minimum_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
         minimum = descend(difference, normal, patches, scale, Vec3())
     if not is_nearest(minimum, scale):
@@ -214,7 +214,7 @@ def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
 
 
 @wp.func
-def turned(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
+def next_direction(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
     """Where to look next: along -v, which is `normal`, or with a radius as far as takes balls' v to the normal."""
     if radius > Real(0.0):
         return wp.normalize(radius * direction - v)
@@ -250,12 +250,12 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
             break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
         simplex[result.count] = w
-        hull = hull_of(simplex, result.count + 1)
-        next_square = wp.dot(hull.v, hull.v)
-        if hull.carriers == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
+        closest = closest_to_origin(simplex, result.count + 1)
+        next_square = wp.dot(closest.v, closest.v)
+        if closest.vertex_count == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
             result.state = OVERLAP
-            result.count = hull.carriers
-            result.on_a = hull.on_a
+            result.count = closest.vertex_count
+            result.on_a = closest.on_a
             break
         if step > 0 and next_square >= square:
             if radius > Real(0.0):
@@ -265,14 +265,14 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
                 continue
             result.state = wp.where(is_sliver(result.distance, along, wp.sqrt(scale_square)), OVERLAP, APART)
             break
-        keep_carriers(simplex, result.count + 1, hull.weights)
-        result.count = hull.carriers
+        reduce_simplex(simplex, result.count + 1, closest.weights)
+        result.count = closest.vertex_count
         square = next_square
-        result.on_a = hull.on_a
+        result.on_a = closest.on_a
         result.distance = wp.sqrt(square)
-        result.normal = -hull.v / result.distance
+        result.normal = -closest.v / result.distance
         radius = wp.where(step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius)
-        direction = turned(direction, radius, hull.v, result.normal)
+        direction = next_direction(direction, radius, closest.v, result.normal)
         if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
             patches = patches_that_differ(simplex, result.count)

@@ -14,11 +14,11 @@ from collidecli.engine.geometry.support import MinkowskiDifference, Support, cor
 
 @wp.struct
 class Guess:
-    """normal: unit, a to b, a's frame. creases: bits of those that it may be on. is_there: 0 where there is none."""
+    """normal: unit, a to b, a's frame. creases: bits of those that it may be on. is_valid: 0 where there is none."""
 
     normal: Vec3
     discontinuities: int
-    is_there: int
+    is_valid: int
 
 
 @wp.func
@@ -75,7 +75,7 @@ def guess_nearest(difference: MinkowskiDifference) -> Guess:
     normal = in_a - on_a.point
     square = wp.dot(normal, normal)
     if square > Real(0.0):
-        result.is_there = 1
+        result.is_valid = 1
         result.normal = normal / wp.sqrt(square)
         result.discontinuities = on_a.patch + 8 * on_b.patch
     return result

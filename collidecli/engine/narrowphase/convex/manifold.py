@@ -14,7 +14,7 @@ from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrowphase.convex.feature import FACE, MAX_CODES, POINT, RIM_COUNT, Feature
-from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, rounding_level, same_place
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, merge_distance, rounding_level
 from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
@@ -69,15 +69,15 @@ def witness_on_face(
     result.separation = along.separation
     result.normal = along.normal
     result.point = other
-    is_there = bool(False)
+    is_valid = bool(False)
     if of == 1:
         result.point = other - along.separation * along.normal
-        is_there = is_on_face(a, face_normal(a, along.normal), result.point, near)
+        is_valid = is_on_face(a, face_normal(a, along.normal), result.point, near)
     else:
         on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
         normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
-        is_there = is_on_face(b, face_normal(b, -normal_in_b), on_b, near)
-    if is_there:
+        is_valid = is_on_face(b, face_normal(b, -normal_in_b), on_b, near)
+    if is_valid:
         return result
     return searched
 
@@ -134,7 +134,7 @@ def manifold_along(
     nearest = nearest_emitted(out, row, count)
     level = rounding_level(a, b)
     if nearest < best.separation - level:
-        raise_to(out, row, count, best.separation)
+        raise_separations(out, row, count, best.separation)
     misses = nearest > best.separation + level
     # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
     lone = count == 0 or (misses and out.contact[memory_row(out, row)].kind == 0)
@@ -166,7 +166,7 @@ def manifold_along(
         added = int(count)
         for k in range(count):
             at = memory_row(out, row + k)
-            if wp.length(out.contact[at].point - witness.point) <= same_place(a, b):
+            if wp.length(out.contact[at].point - witness.point) <= merge_distance(a, b):
                 code_a = out.contact[at].feature_a
                 code_b = out.contact[at].feature_b
                 kind = out.contact[at].kind
@@ -197,7 +197,7 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 
 
 @wp.func(inline=False)
-def raise_to(out: ContactBuffer, row: int, count: int, separation: Real):
+def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
     """Raises separations to that of the shapes [m], the least there is: only the plane of a hull's face that was merged
     of triangles out of one plane gives less, by COPLANAR of its size.
     """

@@ -56,7 +56,7 @@ def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
 
 
 @wp.func
-def turn_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
+def orientation_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
     """Above 0 when second is counterclockwise of first around the ray."""
     return wp.dot(ray, wp.cross(first.point - inner, second.point - inner))
 
@@ -68,7 +68,7 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     beside = any_tangent(ray)
     portal.p = difference_support(difference, ray)
     portal.q = difference_support(difference, unit_or(wp.cross(portal.p.point - inner, ray), beside))
-    if turn_about(ray, inner, portal.p, portal.q) < Real(0.0):
+    if orientation_about(ray, inner, portal.p, portal.q) < Real(0.0):
         swap = portal.p
         portal.p = portal.q
         portal.q = swap
@@ -76,9 +76,9 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     while step < PORTAL_LIMIT:
         normal = unit_or(wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside))
         portal.r = difference_support(difference, normal)
-        if turn_about(ray, inner, portal.r, portal.p) < Real(0.0):
+        if orientation_about(ray, inner, portal.r, portal.p) < Real(0.0):
             portal.q = portal.r
-        elif turn_about(ray, inner, portal.q, portal.r) < Real(0.0):
+        elif orientation_about(ray, inner, portal.q, portal.r) < Real(0.0):
             portal.p = portal.r
         else:
             break
@@ -108,9 +108,9 @@ def depth_through_portal(difference: Any) -> PortalDepth:
             result.exact = 1
             break
         # Of the three portals that w makes with an edge of this one, that of the ray.
-        past_p = turn_about(ray, inner, portal.p, w)
-        past_q = turn_about(ray, inner, portal.q, w)
-        past_r = turn_about(ray, inner, portal.r, w)
+        past_p = orientation_about(ray, inner, portal.p, w)
+        past_q = orientation_about(ray, inner, portal.q, w)
+        past_r = orientation_about(ray, inner, portal.r, w)
         if past_p <= Real(0.0) and past_q >= Real(0.0):
             portal.r = w
         elif past_q <= Real(0.0) and past_r >= Real(0.0):

@@ -23,7 +23,7 @@ from collidecli.engine.narrowphase.convex.support_discontinuities import (
     lowest_bit,
     project_on_discontinuity,
     roles_of,
-    share_of_step,
+    step_fraction,
     where_discontinuities_cross,
 )
 
@@ -50,7 +50,7 @@ LEVEL = wp.constant(Real(1.0e-9))
 """Share of the size below which a curvature counts as none; a minimum's may be this negative."""
 
 
-KNOWN = wp.constant(2)
+DUPLICATE = wp.constant(2)
 
 SAME_MINIMUM = wp.constant(Real(1.0e-4))
 """Square of the angle [rad] between a descending normal and a known minimum within which it is taken to lead there."""
@@ -61,7 +61,7 @@ DISC_ANGLE = wp.constant(Real(0.999))
 
 @wp.struct
 class Descent:
-    """A local minimum of the support height. found: 1 when there is one, KNOWN when it is one already found.
+    """A local minimum of the support height. found: 1 when there is one, DUPLICATE when it is one already found.
 
     normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: length of v - h n [m].
     on_a: core a's point of v.
@@ -146,13 +146,13 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
             result.turn = size / determinant
         if size == Real(0.0):
             return result
-        share = result.turn / size
-        result.normal = wp.normalize(normal + share * (move0 * first + move1 * second))
+        t = result.turn / size
+        result.normal = wp.normalize(normal + t * (move0 * first + move1 * second))
     return result
 
 
 @wp.func(inline=False)
-def rest_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
+def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
     """The minimum where two creases cross near `start`, where there is one: a flat patch."""
     result = Descent()
     first = difference_discontinuity(difference, roles.first, start)
@@ -181,16 +181,16 @@ def rest_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: Discon
         result.on_a += t * second.step
     result.missed = wp.length(off + t * second.step)
     result.found = 1
-    return take_steps(difference, result, off + t * second.step, w.patch, roles)
+    return move_along_steps(difference, result, off + t * second.step, w.patch, roles)
 
 
 @wp.func(inline=False)
-def rest_on_discontinuities(
-    difference: MinkowskiDifference, start: Vec3, active: int, known_roles: DiscontinuityRoles
+def minimum_on_discontinuities(
+    difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: DiscontinuityRoles
 ) -> Descent:
     """The minimum where creases cross; of three, two of them perhaps all but parallel, the one that misses v least."""
-    if known_roles.too_many == 0:
-        return rest_on_crossing(difference, start, known_roles)
+    if roles_at_start.too_many == 0:
+        return minimum_on_crossing(difference, start, roles_at_start)
     best = Descent()
     roles = DiscontinuityRoles()
     roles.twin = NONE
@@ -201,7 +201,7 @@ def rest_on_discontinuities(
     while pair < 3:
         roles.first = wp.where(pair == 2, lowest_bit(others), first)
         roles.crossing = wp.where(pair == 0, lowest_bit(others), last)
-        minimum = rest_on_crossing(difference, start, roles)
+        minimum = minimum_on_crossing(difference, start, roles)
         if minimum.found == 1 and (best.found == 0 or minimum.missed < best.missed):
             best = minimum
         pair += 1
@@ -209,7 +209,7 @@ def rest_on_discontinuities(
 
 
 @wp.func
-def take_steps(
+def move_along_steps(
     difference: MinkowskiDifference, minimum: Descent, off: Vec3, patch: int, roles: DiscontinuityRoles
 ) -> Descent:
     """Moves core a's point along the creases that a minimum is on, for `off`, v's miss so far, to come nearest to 0."""
@@ -217,10 +217,10 @@ def take_steps(
     bit = roles.first
     while bit < NONE:
         step = difference_discontinuity(difference, bit, minimum.normal).step
-        share = share_of_step(step, off, (patch >> bit) & 1 == 1)
-        off += share * step
+        t = step_fraction(step, off, (patch >> bit) & 1 == 1)
+        off += t * step
         if bit < 3:
-            result.on_a += share * step
+            result.on_a += t * step
         if bit == roles.twin:
             bit = NONE
         else:
@@ -245,14 +245,16 @@ def step_from(
 
 
 @wp.func(inline=False)
-def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, known: Vec3) -> Descent:
+def descend(
+    difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3
+) -> Descent:
     """The local minimum of the support height that Newton's method reaches from `start`.
 
     Args:
         start: unit, a to b.
         creases: bits of the creases to stay on. One that is crossed on the way is stayed on from there.
         scale: size of the difference [m].
-        known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = KNOWN.
+        known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = DUPLICATE.
     """
     result = Descent()
     discontinuity = SupportDiscontinuity()
@@ -267,7 +269,7 @@ def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, 
     step = int(0)
     while step < DESCENT_LIMIT:
         if roles.too_many == 1 or roles.crossing < NONE:
-            return rest_on_discontinuities(difference, taken.normal, active, roles)
+            return minimum_on_discontinuities(difference, taken.normal, active, roles)
         normal = taken.normal
         if roles.first < NONE:
             discontinuity = difference_discontinuity(difference, roles.first, normal)
@@ -295,9 +297,9 @@ def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, 
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
-                return take_steps(difference, result, w.point - height * normal, w.patch, roles)
-            if step > 0 and wp.length_sq(normal - known) < SAME_MINIMUM:
-                result.found = KNOWN
+                return move_along_steps(difference, result, w.point - height * normal, w.patch, roles)
+            if step > 0 and wp.length_sq(normal - found_normal) < SAME_MINIMUM:
+                result.found = DUPLICATE
                 return result
             lowest = height
             lowest_normal = normal
@@ -307,7 +309,7 @@ def descend(difference: MinkowskiDifference, start: Vec3, discontinuities: int, 
 
 
 @wp.func(inline=False)
-def rest_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
+def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
     """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
     result = Descent()
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.support import (
     core_is_flat,
     core_radius,
 )
-from collidecli.engine.narrowphase.convex.analytic_early_out import FAR, OPEN, UNPROVED, analytic_answer
+from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
 from collidecli.engine.narrowphase.convex.depth import Depth
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
 from collidecli.engine.narrowphase.convex.gjk import (
@@ -36,11 +36,11 @@ from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLE
 
 # ruff: noqa: F811
 
-PARTING = wp.constant(Real(1.0e-3))
+GAP = wp.constant(Real(1.0e-3))
 """Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
 and b's point to 1e-6 of the gap."""
 
-LEAST_PARTING = wp.constant(Real(1.0e-6))
+LEAST_GAP = wp.constant(Real(1.0e-6))
 """And of the larger shape's: well above where cores count as touching."""
 
 
@@ -150,73 +150,73 @@ class CoreDepth:
 
 
 @wp.func
-def parted_nearest(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
+def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
     """The nearest points of cores once they are moved apart by a depth and a gap [m], which shows the depth's witness.
 
     For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
     t normal, which is largest along the normal if no h is below the depth: their nearest points are the witnesses, and
     their distance is the gap.
     """
-    parted = difference
-    parted.position = difference.position + (depth + gap) * normal
-    return nearest_of_difference(parted, normal, Real(wp.inf), simplex)
+    moved = difference
+    moved.position = difference.position + (depth + gap) * normal
+    return nearest_of_difference(moved, normal, Real(wp.inf), simplex)
 
 
 @wp.func
-def parting_gap(difference: Any) -> Real:
+def witness_gap(difference: Any) -> Real:
     """How far cores are moved apart to find the witnesses of their depth [m]."""
     largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
     largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
-    return PARTING * wp.min(largest_a, largest_b) + LEAST_PARTING * wp.max(largest_a, largest_b)
+    return GAP * wp.min(largest_a, largest_b) + LEAST_GAP * wp.max(largest_a, largest_b)
 
 
 @wp.func
-def common_point(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
+def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
     """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that."""
-    return parted_nearest(difference, depth, normal, parting_gap(difference), simplex).on_a
+    return nearest_of_separated(difference, depth, normal, witness_gap(difference), simplex).on_a
 
 
 @wp.func(inline=False)
 def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
     """A depth that was found for cores that overlap, with its witness; exact = 0 where the cores do not attain it."""
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    gap = parting_gap(difference)
-    nearest = parted_nearest(difference, depth, normal, gap, simplex)
+    gap = witness_gap(difference)
+    nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
     result = CoreDepth()
     result.depth = depth
     result.normal = normal
     result.on_a = nearest.on_a
     missed = wp.abs(nearest.distance - gap)
-    result.exact = wp.where(nearest.state == APART and missed <= PARTING * gap, 1, 0)
+    result.exact = wp.where(nearest.state == APART and missed <= GAP * gap, 1, 0)
     return result
 
 
 @wp.func
-def beyond_epa(difference: MinkowskiDifference, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: MinkowskiDifference, found: Depth) -> Depth:
     """What is left to do where EPA's room ends: nothing, its answer stays an upper bound."""
     return found
 
 
 @wp.func
-def beyond_epa(difference: DifferenceWithHull, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: DifferenceWithHull, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(difference: DifferenceWithTriangle, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: DifferenceWithTriangle, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(difference: DifferenceOfHullAndTriangle, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: DifferenceOfHullAndTriangle, found: Depth) -> Depth:
     """As above."""
     return found
 
 
 @wp.func
-def beyond_epa(difference: DifferenceOfHulls, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: DifferenceOfHulls, found: Depth) -> Depth:
     """Two hulls have as many directions as faces and pairs of edges: all are asked."""
     return depth_by_faces_and_edges(difference)
 
@@ -226,13 +226,13 @@ def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> Core
     """The least depth."""
     found = depth_of_difference(difference, simplex, count)
     if found.exact == 0:
-        found = beyond_epa(difference, found)
+        found = depth_beyond_capacity(difference, found)
     result = CoreDepth()
     result.depth = found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     if found.has_witness == 0:
-        result.on_a = common_point(difference, found.depth, found.normal, simplex)
+        result.on_a = witness_by_gjk(difference, found.depth, found.normal, simplex)
     result.exact = found.exact
     return result
 
@@ -256,15 +256,15 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
         difference = minkowski_difference(a, b, pose_b_to_a)
         radii = difference.radius_a + difference.radius_b
-        known = analytic_answer(difference, max_separation + radii)
-        distance = known.distance
+        early = early_out(difference, max_separation + radii)
+        distance = early.distance
         result = Separation()
-        result.normal = known.normal
-        result.point_a = known.on_a
-        result.exact = wp.where(known.state == FAR, 0, 1)
-        if known.state == OPEN or known.state == UNPROVED:
+        result.normal = early.normal
+        result.point_a = early.on_a
+        result.exact = wp.where(early.state == FAR, 0, 1)
+        if early.state == UNDECIDED or early.state == CONDITIONAL:
             simplex = wp.zeros(shape=4, dtype=Vertex)
-            nearest = nearest_of_difference(difference, known.normal, max_separation + radii, simplex)
+            nearest = nearest_of_difference(difference, early.normal, max_separation + radii, simplex)
             distance = nearest.distance
             result.normal = nearest.normal
             result.point_a = nearest.on_a
@@ -276,8 +276,8 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
                     result.normal = flat_normal(difference)
                 else:
                     overlap = CoreDepth()
-                    if known.state == UNPROVED:
-                        overlap = depth_if_attained(difference, -known.distance, known.normal)
+                    if early.state == CONDITIONAL:
+                        overlap = depth_if_attained(difference, -early.distance, early.normal)
                     if overlap.exact == 0:
                         overlap = depth_of_overlap(difference, simplex, nearest.count)
                     distance = -overlap.depth

@@ -28,7 +28,7 @@ class Face:
     normal: Vec3
     offset: Real
     key: Real
-    seen: int
+    visible: int
 
 
 @wp.func
@@ -44,7 +44,7 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
     normal = wp.cross(first, second)
     square = wp.dot(normal, normal)
     faces[face].corner = corner
-    faces[face].seen = 0
+    faces[face].visible = 0
     offset = least - Real(1.0)
     if square > SLIVER * SLIVER * wp.dot(first, first) * wp.dot(second, second):
         normal = normal / wp.sqrt(square)
@@ -89,59 +89,59 @@ def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
 
 
 @wp.func
-def find_seen(
+def find_visible_faces(
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
-    seen: wp.array[int],
-    rim: wp.array[wp.vec3i],
+    visible: wp.array[int],
+    horizon: wp.array[wp.vec3i],
     vertex: int,
     face: int,
     tolerance: Real,
 ) -> wp.vec2i:
     """Marks and lists the faces that `vertex` sees, `face` first, and the edges around them; how many of each."""
     p = vertices[vertex].point
-    faces[face].seen = vertex
-    seen[0] = face
-    seen_count = int(1)
-    rim_count = int(0)
+    faces[face].visible = vertex
+    visible[0] = face
+    visible_count = int(1)
+    horizon_count = int(0)
     i = int(0)
-    while i < seen_count:
-        inner = seen[i]
+    while i < visible_count:
+        inner = visible[i]
         corner = faces[inner].corner
         neighbour = faces[inner].neighbour
         k = int(0)
         while k < 3:
             other = neighbour[k]
-            if faces[other].seen != vertex:
+            if faces[other].visible != vertex:
                 if wp.dot(faces[other].normal, p) - faces[other].offset > tolerance:
-                    faces[other].seen = vertex
-                    seen[seen_count] = other
-                    seen_count += 1
+                    faces[other].visible = vertex
+                    visible[visible_count] = other
+                    visible_count += 1
                 else:
                     following = k + 1
                     if k == 2:
                         following = 0
-                    rim[rim_count] = wp.vec3i(corner[k], corner[following], other)
-                    rim_count += 1
+                    horizon[horizon_count] = wp.vec3i(corner[k], corner[following], other)
+                    horizon_count += 1
             k += 1
         i += 1
-    return wp.vec2i(seen_count, rim_count)
+    return wp.vec2i(visible_count, horizon_count)
 
 
 @wp.func
-def join_fan(
+def connect_fan(
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
-    rim: wp.array[wp.vec3i],
+    horizon: wp.array[wp.vec3i],
     fan: wp.array[int],
     vertex: int,
-    rim_count: int,
+    horizon_count: int,
     least: Real,
 ):
     """Writes the face on each rim edge, and who its neighbours are."""
     i = int(0)
-    while i < rim_count:
-        edge = rim[i]
+    while i < horizon_count:
+        edge = horizon[i]
         slot = fan[edge[0]]
         set_face(vertices, faces, slot, wp.vec3i(edge[0], edge[1], vertex), edge[2], least)
         following = fan[edge[1]]
@@ -162,8 +162,8 @@ def join_fan(
 def add_vertex(
     vertices: wp.array[Vertex],
     faces: wp.array[Face],
-    seen: wp.array[int],
-    rim: wp.array[wp.vec3i],
+    visible: wp.array[int],
+    horizon: wp.array[wp.vec3i],
     fan: wp.array[int],
     vertex: int,
     face: int,
@@ -182,17 +182,17 @@ def add_vertex(
         slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
         rounding can bring about.
     """
-    found = find_seen(vertices, faces, seen, rim, vertex, face, tolerance)
-    seen_count = found[0]
-    rim_count = found[1]
-    if rim_count != seen_count + 2:
+    found = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
+    visible_count = found[0]
+    horizon_count = found[1]
+    if horizon_count != visible_count + 2:
         return -1
     i = int(0)
-    while i < rim_count:
-        slot = face_count + i - seen_count
-        if i < seen_count:
-            slot = seen[i]
-        fan[rim[i][0]] = slot
+    while i < horizon_count:
+        slot = face_count + i - visible_count
+        if i < visible_count:
+            slot = visible[i]
+        fan[horizon[i][0]] = slot
         i += 1
-    join_fan(vertices, faces, rim, fan, vertex, rim_count, least)
+    connect_fan(vertices, faces, horizon, fan, vertex, horizon_count, least)
     return face_count + 2

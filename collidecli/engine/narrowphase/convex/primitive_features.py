@@ -68,18 +68,18 @@ def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.a
     support = Vec3()
     steep = int(0)
     flat = int(0)
-    place = int(1)
+    digit = int(1)
     for axis in range(3):
         support[axis] = size[axis]
         if direction[axis] < Real(0.0):
             support[axis] = -size[axis]
         else:
-            result.code += 2 * place
+            result.code += 2 * digit
         if wp.abs(direction[axis]) > wp.abs(direction[steep]):
             steep = axis
         if wp.abs(direction[axis]) < wp.abs(direction[flat]):
             flat = axis
-        place = 3 * place
+        digit = 3 * digit
     if wp.abs(direction[steep]) >= FACE_COSINE:
         u = (steep + 1) % 3
         v = (steep + 2) % 3
@@ -192,13 +192,13 @@ def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
     within = Real(1.0) - AT_BORDER
     if shape_type == BOX:
         code = int(0)
-        place = int(1)
+        digit = int(1)
         for axis in range(3):
             if point[axis] >= size[axis] * within:
-                code += 2 * place
+                code += 2 * digit
             elif point[axis] > -size[axis] * within:
-                code += place
-            place = 3 * place
+                code += digit
+            digit = 3 * digit
         return code
     if shape_type == CAPSULE:
         if wp.abs(point[2]) < size[1] * within:

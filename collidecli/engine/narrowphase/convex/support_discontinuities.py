@@ -93,12 +93,12 @@ def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) 
 
 
 @wp.func
-def share_of_step(step: Vec3, off: Vec3, is_upper: bool) -> Real:
+def step_fraction(step: Vec3, off: Vec3, is_upper: bool) -> Real:
     """How much of a crease's step takes `off` nearest to zero: 0..1 from the lower piece, -1..0 from the upper."""
-    share = -wp.dot(off, step) / wp.dot(step, step)
+    t = -wp.dot(off, step) / wp.dot(step, step)
     if is_upper:
-        return wp.clamp(share, Real(-1.0), Real(0.0))
-    return wp.clamp(share, Real(0.0), Real(1.0))
+        return wp.clamp(t, Real(-1.0), Real(0.0))
+    return wp.clamp(t, Real(0.0), Real(1.0))
 
 
 @wp.func

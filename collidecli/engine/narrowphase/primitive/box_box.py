@@ -86,10 +86,10 @@ def collide_box_box(
         on_b = _support(size_b, -(best.normal * rotation))
         on_a[i] = Real(0.0)
         on_b[j] = Real(0.0)
-        shares = _nearest_of_edges(rotation * on_b + position - on_a, rotation, i, j)
-        on_a[i] = wp.clamp(shares[0], -size_a[i], size_a[i])
+        along = _nearest_of_edges(rotation * on_b + position - on_a, rotation, i, j)
+        on_a[i] = wp.clamp(along[0], -size_a[i], size_a[i])
         point_a = on_a
-        within = wp.abs(shares[0]) <= size_a[i] and wp.abs(shares[1]) <= size_b[j]
+        within = wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
             return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
     if best.separation > Real(0.0):

@@ -19,7 +19,7 @@ PARALLEL_SINE = wp.constant(Real(1e-4))
 SLACK = wp.constant(Real(5e-10))
 """Share of a face's half extent that a point may lie beyond its border by rounding."""
 
-SAME_PLACE = wp.constant(Real(2e-9))
+SAME_POINT = wp.constant(Real(2e-9))
 """Share of the shapes' sizes within which two contacts are one, as where the capsule's end is over an edge."""
 
 
@@ -66,8 +66,8 @@ def collide_capsule_box(
     bound = size_a[0] + size_a[1] + max_separation + wp.length(size_b)
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
-    turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    capsule = _seen_from_box(size_a, size_b, center_b, turn)
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    capsule = _capsule_in_box_frame(size_a, size_b, center_b, rotation)
     for i in range(3):
         beyond = wp.abs(capsule.center[i]) - size_b[i] - size_a[1] * wp.abs(capsule.axis[i])
         if beyond - size_a[0] >= max_separation:
@@ -91,31 +91,31 @@ def collide_capsule_box(
         if is_parallel and outward[edge] == Real(0.0):
             first, second, two = _along_edge(capsule, edge, first)
     scale = size_a[0] + size_a[1] + wp.length(size_b)
-    if two and wp.length(first.point - second.point) <= SAME_PLACE * scale:
+    if two and wp.length(first.point - second.point) <= SAME_POINT * scale:
         two = False
         if second.separation < first.separation:
             first = second
-    normal = -(turn * outward)
+    normal = -(rotation * outward)
     kind = 0
     count = 0
     if two and first.separation < max_separation and second.separation < max_separation:
         kind = 1
     if first.separation < max_separation:
-        point = turn * first.point + center_b
+        point = rotation * first.point + center_b
         emit_contact(out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind)
         count = 1
     if two and second.separation < max_separation:
-        point = turn * second.point + center_b
+        point = rotation * second.point + center_b
         emit_contact(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
         count += 1
     return count
 
 
 @wp.func
-def _seen_from_box(size_a: Vec3, size_b: Vec3, center_b: Vec3, turn: Mat33) -> _CapsuleInBox:
+def _capsule_in_box_frame(size_a: Vec3, size_b: Vec3, center_b: Vec3, rotation: Mat33) -> _CapsuleInBox:
     capsule = _CapsuleInBox()
-    capsule.center = -(center_b * turn)
-    capsule.axis = Vec3(turn[2, 0], turn[2, 1], turn[2, 2])
+    capsule.center = -(center_b * rotation)
+    capsule.axis = Vec3(rotation[2, 0], rotation[2, 1], rotation[2, 2])
     capsule.radius = size_a[0]
     capsule.half_length = size_a[1]
     capsule.half = size_b
@@ -159,17 +159,17 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
             rate = capsule.axis[j] - capsule.axis[face] * lean
             half = capsule.half[j] * (Real(1.0) + SLACK)
             if wp.abs(rate) * capsule.half_length > SLACK * half:
-                enters = (-half - start) / rate
-                leaves = (half - start) / rate
+                t_in = (-half - start) / rate
+                t_out = (half - start) / rate
                 step = feature_step(j, _side(rate))
                 if rate < Real(0.0):
-                    enters = (half - start) / rate
-                    leaves = (-half - start) / rate
-                if enters > low:
-                    low = enters
+                    t_in = (half - start) / rate
+                    t_out = (-half - start) / rate
+                if t_in > low:
+                    low = t_in
                     low_border = face_feature - step
-                if leaves < high:
-                    high = leaves
+                if t_out < high:
+                    high = t_out
                     high_border = face_feature + step
             elif wp.abs(start) > half * (Real(1.0) + SLACK):
                 high = low

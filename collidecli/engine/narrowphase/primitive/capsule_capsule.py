@@ -12,7 +12,7 @@ PARALLEL_SINE = wp.constant(Real(1e-4))
 """Axes closer to parallel than this touch along a line. Over a length L its ends lie L * sine beside the true line,
 which puts a witness (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than thick."""
 
-SAME_PLACE = wp.constant(Real(2e-9))
+SAME_POINT = wp.constant(Real(2e-9))
 """Share of the shapes' sizes within which the two ends of what parallel capsules share are one contact."""
 
 
@@ -47,8 +47,8 @@ def collide_capsule_capsule(
         projected = half_b * wp.abs(axis_b[2])
         low = wp.max(-half_a, center_b[2] - projected)
         high = wp.min(half_a, center_b[2] + projected)
-        if high - low > SAME_PLACE * (radii + half_a + half_b):
-            return _stage_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, max_separation, out, row)
+        if high - low > SAME_POINT * (radii + half_a + half_b):
+            return _emit_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, max_separation, out, row)
     point = size_a[0] * normal + Vec3(Real(0.0), Real(0.0), nearest.on_a)
     feature_a = segment_end(nearest.on_a, half_a)
     emit_contact(out, row, point, normal, nearest.distance - radii, feature_a, segment_end(nearest.on_b, half_b), 0)
@@ -56,7 +56,7 @@ def collide_capsule_capsule(
 
 
 @wp.func
-def _stage_shared_ends(
+def _emit_shared_ends(
     size_a: Vec3,
     size_b: Vec3,
     center_b: Vec3,

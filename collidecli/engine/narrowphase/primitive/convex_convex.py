@@ -7,14 +7,12 @@ import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrowphase.convex.features import faced
+from collidecli.engine.narrowphase.collider import INEXACT
+from collidecli.engine.narrowphase.convex.features import with_facing
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 
 MAX_CONTACTS = MAX_MANIFOLD
-
-INEXACT = wp.constant(1 << 16)
-"""Added to the count of contacts where a limit ended the search for the depth: it is then an upper bound."""
 
 
 def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -28,16 +26,16 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
         if found.separation >= max_separation:
             return 0
         rotation = wp.transform_get_rotation(pose_b_to_a)
-        facing_a = faced(a, found.normal)
-        facing_b = faced(b, wp.quat_rotate_inv(rotation, -found.normal))
+        facing_a = with_facing(a, found.normal)
+        facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -found.normal))
         best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
         if best.separation >= max_separation:
             return 0
         # The face whose normal it is faces it still.
         if best.of == 1:
-            facing_b = faced(b, wp.quat_rotate_inv(rotation, -best.normal))
+            facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
-            facing_a = faced(a, best.normal)
+            facing_a = with_facing(a, best.normal)
         count = manifold_along(
             facing_a,
             facing_b,

@@ -24,10 +24,10 @@ def collide_plane_box(
         side of x, y, z. Kind: a point is one corner, an edge two, a face more.
     """
     center = wp.transform_get_translation(pose_b_to_a)
-    turn = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    x = size_b[0] * turn[2, 0]
-    y = size_b[1] * turn[2, 1]
-    z = size_b[2] * turn[2, 2]
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    x = size_b[0] * rotation[2, 0]
+    y = size_b[1] * rotation[2, 1]
+    z = size_b[2] * rotation[2, 2]
     if center[2] - wp.abs(x) - wp.abs(y) - wp.abs(z) >= max_separation:
         return 0
     near = 0
@@ -41,8 +41,10 @@ def collide_plane_box(
         separation = center[2] + _signed(corner, x, y, z)
         if separation < max_separation:
             point = Vec3(
-                center[0] + _signed(corner, size_b[0] * turn[0, 0], size_b[1] * turn[0, 1], size_b[2] * turn[0, 2]),
-                center[1] + _signed(corner, size_b[0] * turn[1, 0], size_b[1] * turn[1, 1], size_b[2] * turn[1, 2]),
+                center[0]
+                + _signed(corner, size_b[0] * rotation[0, 0], size_b[1] * rotation[0, 1], size_b[2] * rotation[0, 2]),
+                center[1]
+                + _signed(corner, size_b[0] * rotation[1, 0], size_b[1] * rotation[1, 1], size_b[2] * rotation[1, 2]),
                 Real(0.0),
             )
             emit_contact(out, row + count, point, up, separation, -1, corner, kind)

@@ -33,16 +33,16 @@ def collide_plane_convex_mesh(
     code = wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull, corner, code)
     written = int(0)
-    is_there = int(0)
+    has_deepest = int(0)
     for k in range(feature.count):
         p = wp.transform_point(pose_b_to_a, corner[k])
         if code[k] == 3 * deepest:
-            is_there = 1
+            has_deepest = 1
         if p[2] < max_separation:
             on_plane = Vec3(p[0], p[1], Real(0.0))
             emit_contact(out, row + written, on_plane, up, p[2], -1, code[k], 0)
             written += 1
-    if is_there == 0:
+    if has_deepest == 0:
         p = wp.transform_point(pose_b_to_a, hull.point[hull.vertex + deepest])
         if p[2] < max_separation:
             on_plane = Vec3(p[0], p[1], Real(0.0))

@@ -23,7 +23,7 @@ from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
 from collidecli.engine.geometry.support import Primitive, Vertex
-from collidecli.engine.narrowphase.contact_merging import each_feature_once
+from collidecli.engine.narrowphase.contact_merging import unique_by_feature
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import PARTING, minkowski_difference
@@ -362,7 +362,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             if written.changed == 1:
                 row = candidates.row[candidate]
                 swapped = rows.type[row[0]] > rows.type[row[1]]
-                count = each_feature_once(contact, first, written.count, swapped)
+                count = unique_by_feature(contact, first, written.count, swapped)
                 candidates.found[candidate] = count
                 candidates.count[candidate] = wp.where(limit > 0, wp.min(count, limit), count)
 

@@ -19,7 +19,7 @@ import warp as wp
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     TriangleShape,
-    shares_of,
+    barycentric_of,
 )
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
@@ -161,7 +161,7 @@ def contacts_above(
         point = support_point(a, normal)
         separation = separation_along(a, b, pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
-        shares = shares_of(b.p, b.q, b.r, foot)
+        shares = barycentric_of(b.p, b.q, b.r, foot)
         if separation < max_separation and wp.min(shares[0], wp.min(shares[1], shares[2])) >= WITHIN:
             emit_contact(
                 out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0

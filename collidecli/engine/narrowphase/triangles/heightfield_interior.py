@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field
-from collidecli.engine.geometry.mesh_nearest import Place
+from collidecli.engine.geometry.mesh_nearest import MeshPoint
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
@@ -51,7 +51,7 @@ def is_exit(heightfield_pair: HeightfieldPair, number: int) -> bool:
 
 
 @wp.func(inline=False)
-def exit_place(heightfield_pair: HeightfieldPair, point: Vec3) -> Place:
+def exit_place(heightfield_pair: HeightfieldPair, point: Vec3) -> MeshPoint:
     """The nearest place that lets a point inside out; of equals the first, walls before surface and base."""
     field = heightfield_pair.field
     number = int(-1)

@@ -6,7 +6,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import OUTWARD, bounding_box, quat_x, quat_y, quat_z
 from collidecli.engine.geometry.heightfields import Field, field_triangle, top_triangle
 from collidecli.engine.geometry.hulls import HullShape
-from collidecli.engine.geometry.meshes import TriangleShape, shares_of, square_to_segment, square_to_triangle
+from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of, square_to_segment, square_to_triangle
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE
 from collidecli.engine.geometry.support import Primitive, support_point
@@ -191,7 +191,7 @@ def capsule_meets(field: Field, near: Near, number: int) -> bool:
             return True
     if low * high >= Real(0.0):
         return False
-    shares = shares_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
+    shares = barycentric_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
     return wp.min(shares[0], wp.min(shares[1], shares[2])) >= Real(0.0)
 
 

@@ -15,7 +15,13 @@ from collidecli.engine.geometry.heightfields import (
     vertex_at,
     wall_normal,
 )
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE, Place, goes_left, place_among
+from collidecli.engine.geometry.mesh_nearest import (
+    EDGE_PART,
+    FACE_PART,
+    MeshPoint,
+    is_left_of_edge,
+    nearest_triangle_point,
+)
 from collidecli.engine.geometry.meshes import SALIENT, TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
@@ -284,12 +290,12 @@ def outward_of_face(field: Field, number: int, part: int) -> Vec3:
     if number >= base_begins(field):
         return DOWN
     shape = named_triangle(field, number)
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return normal_of(shape)
     is_wall = number >= walls_begin(field)
     segment = (number - walls_begin(field)) >> 1
-    if part >= EDGE_PLACE:
-        k = part - EDGE_PLACE
+    if part >= EDGE_PART:
+        k = part - EDGE_PART
         if is_wall:
             return outward_of_wall_edge(field, segment, 3 * (number & 1) + k)
         segment = segment_of(field, number, k)
@@ -342,18 +348,18 @@ def vertex_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> 
 def feature_of_face(field: Field, number: int, part: int) -> int:
     """The number of a place's feature."""
     shape = named_triangle(field, number)
-    if part == FACE_PLACE:
+    if part == FACE_PART:
         return shape.face
-    if part >= EDGE_PLACE:
-        return shape.edge[part - EDGE_PLACE]
+    if part >= EDGE_PART:
+        return shape.edge[part - EDGE_PART]
     return shape.vertex[part]
 
 
 @wp.func(inline=False)
-def place_on_face(field: Field, number: int, point: Vec3) -> Place:
-    """As `mesh_nearest.place_on_triangle`."""
+def place_on_face(field: Field, number: int, point: Vec3) -> MeshPoint:
+    """As `mesh_nearest.mesh_point_on_triangle`."""
     shape = named_triangle(field, number)
-    place = place_among(shape.p, shape.q, shape.r, normal_of(shape), point)
+    place = nearest_triangle_point(shape.p, shape.q, shape.r, normal_of(shape), point)
     place.face = number
     return place
 
@@ -364,13 +370,13 @@ def goes_left_of_side(shape: TriangleShape, k: int, start: Vec3, end: Vec3) -> b
     low = corner_of(shape, k)
     high = corner_of(shape, k + 1)
     if shape.vertex[k] < shape.vertex[(k + 1) % 3]:
-        return goes_left(start, end, low, high, True)
-    return goes_left(start, end, high, low, False)
+        return is_left_of_edge(start, end, low, high, True)
+    return is_left_of_edge(start, end, high, low, False)
 
 
 @wp.func(inline=False)
 def goes_through_face(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
-    """As `mesh_nearest.goes_through`."""
+    """As `mesh_nearest.segment_crosses_triangle`."""
     shape = named_triangle(field, number)
     normal = normal_of(shape)
     if (wp.dot(start - shape.p, normal) >= Real(0.0)) == (wp.dot(end - shape.p, normal) >= Real(0.0)):

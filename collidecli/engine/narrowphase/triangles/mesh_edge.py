@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
@@ -45,9 +45,9 @@ def edges_face(
     context: MeshPairContext, source: Any, face: int, k: int, target: int, side: int, direction: Vec3
 ) -> bool:
     """Whether a direction from own's edge to other's is in the normal cones of both, on their fronts."""
-    if not is_facing(context, source, face, EDGE_PLACE + k, direction):
+    if not is_facing(context, source, face, EDGE_PART + k, direction):
         return False
-    outward = outward_on(source, context.other, target, EDGE_PLACE + side)
+    outward = outward_on(source, context.other, target, EDGE_PART + side)
     if context.other_front == 1 and not is_front_facing(outward, -direction):
         return False
     return takes_on_edge(source, context.other, target, side, -direction) and takes_on_edge(
@@ -149,8 +149,8 @@ def edge_on_edge(
             return count
     elif not edges_are_apart(context, source, on_own, on_other):
         return count
-    code = feature_on(source, context.own, face, EDGE_PLACE + k)
-    code_other = feature_on(source, context.other, target, EDGE_PLACE + side)
+    code = feature_on(source, context.own, face, EDGE_PART + k)
+    code_other = feature_on(source, context.other, target, EDGE_PART + side)
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
     return append_contact(context, rows, count, on_own, direction, separation, code, code_other, priority, 0)
 
@@ -190,10 +190,10 @@ def chord_contact(
         return count
     direction = off / depth
     priority = int(FALLBACK)
-    if is_facing(context, source, face, EDGE_PLACE + k, direction) and takes_on_edge(
+    if is_facing(context, source, face, EDGE_PART + k, direction) and takes_on_edge(
         source, context.own, face, k, own_direction(context, direction)
     ):
         priority = 0
-    code = feature_on(source, context.own, face, EDGE_PLACE + k)
+    code = feature_on(source, context.own, face, EDGE_PART + k)
     code_other = feature_on(source, context.other, place.face, place.part)
     return append_contact(context, rows, count, middle, direction, -depth, code, code_other, priority, 1)

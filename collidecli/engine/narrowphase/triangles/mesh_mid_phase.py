@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place, square_to_box
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
@@ -77,7 +77,7 @@ def exit_place(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     root = meshes.header[mesh * wp.static(HEADER) + 3]
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
-    place = nearest_place(meshes, mesh, origin)
+    place = nearest_mesh_point(meshes, mesh, origin)
     if not is_inside_mesh(meshes, mesh, origin, place):
         return -1
     return place.face

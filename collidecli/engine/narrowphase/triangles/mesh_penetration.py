@@ -5,7 +5,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
-from collidecli.engine.geometry.mesh_nearest import feature_of_place, outward_at, place_on_triangle
+from collidecli.engine.geometry.mesh_nearest import feature_of_mesh_point, mesh_point_on_triangle, outward_at
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.support import support_point
@@ -23,7 +23,7 @@ def contact_origin_inside(
     pair. Degenerate: an origin on the surface leaves along the surface's normal.
     """
     origin = wp.transform_get_translation(wp.transform_inverse(pose_b_to_a))
-    place = place_on_triangle(meshes, face, origin)
+    place = mesh_point_on_triangle(meshes, face, origin)
     outward = place.point - origin
     if wp.length(outward) > Real(0.0):
         outward = wp.normalize(outward)
@@ -32,6 +32,6 @@ def contact_origin_inside(
     normal = -wp.transform_vector(pose_b_to_a, outward)
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, place.point) - point, normal)
-    code = feature_of_place(meshes, mesh, face, place.part)
+    code = feature_of_mesh_point(meshes, mesh, face, place.part)
     emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, ORIGIN_INSIDE)
     return 1

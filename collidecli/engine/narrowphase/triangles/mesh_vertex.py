@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, FACE_PLACE
+from collidecli.engine.geometry.mesh_nearest import EDGE_PART, FACE_PART
 from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
@@ -38,8 +38,8 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
 @wp.func
 def takes_on_part(source: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of a side or a corner of a triangle."""
-    if part >= EDGE_PLACE:
-        return takes_on_edge(source, surface, face, part - EDGE_PLACE, direction)
+    if part >= EDGE_PART:
+        return takes_on_edge(source, surface, face, part - EDGE_PART, direction)
     return takes_on_corner(source, surface, face, part, direction)
 
 
@@ -49,18 +49,18 @@ def part_snapped(source: Any, surface: int, face: int, part: int, point: Vec3, n
 
     All triangles around an edge or vertex then assign the point to one feature.
     """
-    if part < EDGE_PLACE:
+    if part < EDGE_PART:
         return part
     for k in range(3):
         if wp.length(point - corner_on(source, surface, face, k)) <= near:
             return k
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         return part
     for k in range(3):
         start = corner_on(source, surface, face, k)
         square = square_to_segment(start, corner_on(source, surface, face, k + 1), point)
         if square <= near * near:
-            return EDGE_PLACE + k
+            return EDGE_PART + k
     return part
 
 
@@ -87,7 +87,7 @@ def vertex_on_triangle(
     if place.square >= context.max_separation * context.max_separation:
         return count
     part = part_snapped(source, context.other, target, place.part, place.point, context.touch)
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         if not is_owned(source, context.other, target, part):
             return count
     normal = normal_on(source, context.other, target)
@@ -96,7 +96,7 @@ def vertex_on_triangle(
     side = side_toward(context, source, normal, place.point, height)
     direction = -side * normal
     is_level = bool(True)
-    if part < FACE_PLACE:
+    if part < FACE_PART:
         if distance > context.touch:
             direction = (place.point - point) / distance
             is_level = wp.length(wp.cross(direction, normal)) < RISE

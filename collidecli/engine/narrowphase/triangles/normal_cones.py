@@ -200,8 +200,7 @@ def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3) -
 
 @wp.func
 def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
-    """Normal cone of the interior of side k of a heightfield triangle; empty for the base, whose sides the walls own.
-    """
+    """Normal cone of the interior of side k of a heightfield triangle; empty for the base, whose sides the walls own."""
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
     if code < under:

@@ -21,7 +21,7 @@ from collidecli.engine.contact_buffer import (
     SPARE,
     ContactRecord,
 )
-from collidecli.engine.geometry.mesh_nearest import FACE_PLACE
+from collidecli.engine.geometry.mesh_nearest import FACE_PART
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import closest_points
@@ -90,7 +90,7 @@ def measured_crossing(
             place = nearest_on(source, pair.b, wp.transform_point(into_b, leaves))
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_b = feature_on(source, pair.b, place.face, FACE_PLACE)
+            result.feature_b = feature_on(source, pair.b, place.face, FACE_PART)
             result.priority = 0
             result.role = OF_REGION
     else:
@@ -101,7 +101,7 @@ def measured_crossing(
             result.point = leaves
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_a = feature_on(source, pair.a, place.face, FACE_PLACE)
+            result.feature_a = feature_on(source, pair.a, place.face, FACE_PART)
             result.priority = 0
             result.role = OF_REGION
     return result

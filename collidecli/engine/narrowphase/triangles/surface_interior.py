@@ -10,10 +10,10 @@ import warp as wp
 
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import (
-    Place,
-    goes_through,
+    MeshPoint,
     is_inside_mesh,
-    nearest_place_within,
+    nearest_mesh_point_within,
+    segment_crosses_triangle,
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -38,18 +38,18 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
 
 
 @wp.func
-def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> Place:
+def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> MeshPoint:
     """Closest point of a mesh."""
-    return nearest_place_within(meshes, surface, point, clearance_at(meshes, surface, point).square)
+    return nearest_mesh_point_within(meshes, surface, point, clearance_at(meshes, surface, point).square)
 
 
 @wp.func
-def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Place:
+def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> MeshPoint:
     """Closest point of the mesh; of the heightfield, closest exit point, with face -1 for a point outside."""
-    place = Place()
+    place = MeshPoint()
     place.face = -1
     if surface >= 0:
-        place = nearest_place_within(
+        place = nearest_mesh_point_within(
             heightfield_pair.meshes, surface, point, clearance_at(heightfield_pair.meshes, surface, point).square
         )
     elif is_inside(heightfield_pair.field, point):
@@ -109,13 +109,13 @@ def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> b
 
 
 @wp.func
-def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: Place) -> bool:
+def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: MeshPoint) -> bool:
     """Whether a point is inside a closed mesh, from its closest point."""
     return is_inside_mesh(meshes, surface, point, place)
 
 
 @wp.func
-def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: Place) -> bool:
+def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: MeshPoint) -> bool:
     """Whether a point is inside the mesh, from its closest point, or inside the heightfield, from its exit point."""
     if surface < 0:
         outward = outward_of_face(heightfield_pair.field, place.face, place.part)
@@ -144,7 +144,7 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
     clearance = clearance_at(meshes, mesh, point)
     if clearance.free > touch:
         return -Real(wp.inf)
-    place = nearest_place_within(meshes, mesh, point, clearance.square)
+    place = nearest_mesh_point_within(meshes, mesh, point, clearance.square)
     depth = wp.sqrt(place.square)
     if not is_inside_mesh(meshes, mesh, point, place):
         return -depth
@@ -160,27 +160,27 @@ def depth_inside(heightfield_pair: HeightfieldPair, mesh: int, point: Vec3, touc
 
 
 @wp.func
-def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> Place:
+def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> MeshPoint:
     """Closest point of a closed mesh to a point inside it by more than touch [m]; face -1 for any other point."""
-    result = Place()
+    result = MeshPoint()
     result.face = -1
     if closed_flag(meshes, surface) == 0:
         return result
     clearance = clearance_at(meshes, surface, point)
     if clearance.free > Real(0.0) or not is_in_box(meshes, surface, point):
         return result
-    place = nearest_place_within(meshes, surface, point, clearance.square)
+    place = nearest_mesh_point_within(meshes, surface, point, clearance.square)
     if wp.sqrt(place.square) <= touch or not is_inside_mesh(meshes, surface, point, place):
         return result
     return place
 
 
 @wp.func
-def exit_point_of(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, touch: Real) -> Place:
+def exit_point_of(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, touch: Real) -> MeshPoint:
     """Closest exit point of the mesh or the heightfield for a point deeper inside than touch [m]; else face -1."""
     if surface >= 0:
         return exit_point_of(heightfield_pair.meshes, surface, point, touch)
-    result = Place()
+    result = MeshPoint()
     result.face = -1
     if not is_inside(heightfield_pair.field, point):
         return result
@@ -232,7 +232,7 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
     ends = Real(2.0)
     cursor = begin_in_box(meshes, mesh, low, high)
     while cursor.number >= 0:
-        if goes_through(meshes, cursor.number, start, end):
+        if segment_crosses_triangle(meshes, cursor.number, start, end):
             t = wp.abs(crossing_parameter(meshes, mesh, cursor.number, start, end))
             if t <= at:
                 begins = wp.max(begins, t)

@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, field_triangle, named_triangle
-from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place, square_to_box
+from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
 from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
@@ -166,7 +166,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     root = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
     if square_to_box(surface.meshes, root, point) > Real(0.0):
         return Real(0.0)
-    place = nearest_place(surface.meshes, surface.mesh, point)
+    place = nearest_mesh_point(surface.meshes, surface.mesh, point)
     off = point - place.point
     if not is_inside_mesh(surface.meshes, surface.mesh, point, place):
         return Real(0.0)

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import TriangleShape, shares_of
+from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 
@@ -13,7 +13,7 @@ AT_SURFACE = wp.constant(Real(1.0e-9))
 @wp.func
 def nearest_on_triangle(shape: TriangleShape, point: Vec3) -> Vec3:
     """The point of a triangle nearest to another [m]."""
-    shares = shares_of(shape.p, shape.q, shape.r, point)
+    shares = barycentric_of(shape.p, shape.q, shape.r, point)
     if shares[0] >= Real(0.0) and shares[1] >= Real(0.0) and shares[2] >= Real(0.0):
         return point - wp.dot(point - shape.p, shape.normal) * shape.normal
     result = shape.p

@@ -3,7 +3,7 @@
 Contract `TriangleSource`: a source is a Warp struct that holds both surfaces of a pair. There are two: `Meshes` (two
 triangle meshes) and `HeightfieldPair` (a mesh and a heightfield). A surface is an integer: the number of a mesh, or a
 negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle, numbered as its surface numbers it;
-`part` is a part of a triangle as in `Place`: corner, side or interior. Collision functions declare their source as
+`part` is a part of a triangle as in `MeshPoint`: corner, side or interior. Collision functions declare their source as
 `Any`; Warp picks the overload by the type of the first argument. Every source has an overload of:
 
 - flags: `front_flag`, `closed_flag`;
@@ -19,13 +19,13 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 import warp as wp
 
 from collidecli.engine.geometry.mesh_nearest import (
-    Place,
-    feature_of_place,
-    goes_through,
+    MeshPoint,
+    feature_of_mesh_point,
     mesh_corner,
+    mesh_point_on_triangle,
+    nearest_triangle_point,
     outward_at,
-    place_among,
-    place_on_triangle,
+    segment_crosses_triangle,
 )
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
@@ -197,31 +197,31 @@ def takes_on_corner(heightfield_pair: HeightfieldPair, surface: int, face: int, 
 
 
 @wp.func(inline=False)
-def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Place:
+def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> MeshPoint:
     """Closest point of a triangle.
 
-    Without a call of `place_on_triangle`, which is not inlined and would copy the struct.
+    Without a call of `mesh_point_on_triangle`, which is not inlined and would copy the struct.
     """
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = place_among(p, q, r, meshes.face_normal[face], point)
+    place = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
     place.face = face
     return place
 
 
 @wp.func
-def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> Place:
+def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> MeshPoint:
     """Closest point of a triangle of the heightfield or the mesh."""
     if surface < 0:
         return place_on_face(heightfield_pair.field, face, point)
-    return place_on_triangle(heightfield_pair.meshes, face, point)
+    return mesh_point_on_triangle(heightfield_pair.meshes, face, point)
 
 
 @wp.func
 def feature_on(meshes: Meshes, surface: int, face: int, part: int) -> int:
     """Feature id of a part of a triangle."""
-    return feature_of_place(meshes, surface, face, part)
+    return feature_of_mesh_point(meshes, surface, face, part)
 
 
 @wp.func
@@ -229,13 +229,13 @@ def feature_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part:
     """Feature id of a part of a triangle of the heightfield or the mesh."""
     if surface < 0:
         return feature_of_face(heightfield_pair.field, face, part)
-    return feature_of_place(heightfield_pair.meshes, surface, face, part)
+    return feature_of_mesh_point(heightfield_pair.meshes, surface, face, part)
 
 
 @wp.func
 def is_gone_through(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment crosses a triangle."""
-    return goes_through(meshes, face, start, end)
+    return segment_crosses_triangle(meshes, face, start, end)
 
 
 @wp.func
@@ -243,7 +243,7 @@ def is_gone_through(heightfield_pair: HeightfieldPair, surface: int, face: int, 
     """Whether a segment crosses a triangle of the heightfield or the mesh."""
     if surface < 0:
         return goes_through_face(heightfield_pair.field, face, start, end)
-    return goes_through(heightfield_pair.meshes, face, start, end)
+    return segment_crosses_triangle(heightfield_pair.meshes, face, start, end)
 
 
 @wp.func
