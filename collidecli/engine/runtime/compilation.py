@@ -1,8 +1,8 @@
 """Parallel compilation and loading of kernels, by a pool with one thread per core.
 
-Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which takes
-seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the scene is
-being read.
+Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which
+takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the scene
+is being read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
 
 
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Loads the modules of these kernels on all cores, started in this order; the slowest to compile should be first."""
+    """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
 
 

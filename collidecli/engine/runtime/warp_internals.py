@@ -1,9 +1,9 @@
 """All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
 
-Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, and the folder of
-precompiled headers of a thread. Warp promises none of them. With another version of Warp `is_known_warp` returns False,
-and callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with Warp's
-checks, one folder of headers per thread. The contacts are equal to the bit in both cases.
+Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, and the folder
+of precompiled headers of a thread. Warp promises none of them. With another version of Warp `is_known_warp` returns
+False, and callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with
+Warp's checks, one folder of headers per thread. The contacts are equal to the bit in both cases.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
 
 @cache
 def _arguments_struct(names: tuple[str, ...], types: tuple[type, ...]) -> type[ctypes.Structure]:
-    """C struct of a kernel's arguments. Cached: its construction takes longer than packing, which growing arrays repeat."""
+    """C struct of a kernel's arguments; cached, since its construction takes longer than packing."""
     return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))})
 
 

@@ -1,7 +1,7 @@
 """Scratch memory of one worker: named arrays that grow on demand, and the structs and launches that refer to them.
 
-All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per chunk must be small:
-construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the kernels.
+All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per chunk must be
+small: construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the kernels.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Workspace:
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
-        """Sets an array field of a struct of this workspace to host values, one row per element; on the CPU without a copy."""
+        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
         instance, known = self._structs[kind]
         if self._rebinds_host_arrays and name in known:
             rebind_host_array(instance, name, values)
@@ -130,7 +130,7 @@ class Workspace:
             self._launches.launch(kernel, count, arguments)
 
     def scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> int:
-        """Inclusive scan of the first `count` int32 of an array of counts to `ends`, else in place; returns the total."""
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total."""
         if count == 0:
             return 0
         ends = counts if ends is None else ends
@@ -143,7 +143,7 @@ class Workspace:
         array.fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
-        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and permutes the values, int32, with them.
+        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values, int32, with them.
 
         Both arrays have at least 2 count elements; the second half is scratch.
         """
