@@ -13,9 +13,10 @@ from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.commands.memory import keep_to_limits, shared_out
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
-from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -93,7 +94,7 @@ def prepare_collision(
         native_loops.use_compiled()
     timing.move("compile", "load", pipeline.field_seconds)
     workers = worker_count(engine.threads, device.is_cuda)
-    cells = chunk_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     shares = None
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns)
@@ -104,7 +105,7 @@ def prepare_collision(
         choice=choice,
         workers=workers,
         chunk_cells=cells if shares is None else shares.chunk_cells,
-        memory_limit=free_memory_share() if shares is None else shares.engine_bytes,
+        memory_limit=default_memory_limit() if shares is None else shares.engine_bytes,
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
         notes=tuple(cache.notes),
@@ -125,7 +126,7 @@ def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingRep
     """
     cell_count = len(motion.time) * world_count
     held, poses = range(0), np.zeros(0)
-    in_first = min(cells // (4 * world_count) * world_count or cells, cell_count)
+    in_first = first_batch_cells(cells, cell_count, world_count)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)

@@ -13,9 +13,10 @@ from collidecli.commands.collision import pose_batches, sample_poses
 from collidecli.commands.run import Progress
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport
+from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
-from collidecli.engine.scheduler import Workers, chunk_size, free_memory_share, worker_count
+from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.importers.meshes.kept_parts import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.motion import Motion
@@ -118,7 +119,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
         pipelines = {m.name: build(**PHASES[m.name])[0] for m in measured if not m.skipped}
         threads = worker_count(request.engine.threads, device.is_cuda)
         first = next(iter(pipelines.values()))
-        cells = chunk_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
+        cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
         _measure(request, measured, pipelines, threads, cells, motion, progress)
         fastest, agrees, advice = advise(measured, choice)
         return Profile(
@@ -193,7 +194,7 @@ def _measure(
     running = [m for m in measured if not m.skipped]
     frames = len(motion.time)
     total, done = frames * len(running) * (request.repeats + 1), 0
-    share = (request.engine.memory_limit or free_memory_share()) // len(running)
+    share = (request.engine.memory_limit or default_memory_limit()) // len(running)
     with ExitStack() as stack:
         pools = {name: stack.enter_context(Workers(pipeline, threads, share)) for name, pipeline in pipelines.items()}
         for repeat in range(request.repeats + 1):

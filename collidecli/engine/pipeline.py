@@ -16,7 +16,7 @@ from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, cou
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
-from collidecli.engine.runtime.launch_queue import make_steps
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contacts import ContactBlock
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
 
 ALWAYS = (write_buckets, count_cells, count_buckets, place_shapes)
-"""Kernels that every pipeline launches; on the CPU `make_steps` besides."""
+"""Kernels that every pipeline launches; on the CPU `execute_steps` besides."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
@@ -136,7 +136,7 @@ class CollisionPipeline:
 
     def kernels(self) -> list[wp.Kernel]:
         """Every kernel that a run of this pipeline launches; the longer one takes to compile, the later it stands."""
-        shared = [make_steps] if self.device_model.device.is_cpu else []
+        shared = [execute_steps] if self.device_model.device.is_cpu else []
         shared += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
             shared += collider.kind.kernels if collider.kind else []

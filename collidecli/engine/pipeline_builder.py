@@ -22,7 +22,7 @@ from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
-from collidecli.engine.runtime.launch_queue import make_steps
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
@@ -65,7 +65,7 @@ def find_device(name: str) -> wp.Device:
 def load_ahead(device: wp.Device) -> None:
     """Begins to compile and load what every run needs, on a CPU: its cores are idle while a scene is read."""
     if device.is_cpu:
-        begin_loading([make_steps, *ALWAYS], device)
+        begin_loading([execute_steps, *ALWAYS], device)
 
 
 def quiet_warp() -> None:

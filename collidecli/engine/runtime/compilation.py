@@ -1,35 +1,39 @@
-"""Kernels compiled, where Warp's cache does not have them, and loaded: by threads that are kept, one a core.
+"""Parallel compilation and loading of kernels, by a pool with one thread per core.
 
-A thread that compiles anything first makes of Warp's C++ headers what it reads before each kernel, for seconds. These
-threads do that once for all of them; and what every run needs they begin while the scene is still being read.
+Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which
+takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the scene
+is being read.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 
 import warp as wp
-from warp._src import context
+
+from collidecli.engine.runtime.warp_internals import share_header_folder
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Has one thread load these modules in turn, behind what was begun before; `load_kernels` raises the errors."""
+    """Starts to load the modules of these kernels on one thread, in order, after earlier calls; returns immediately.
+
+    `load_kernels` raises the errors.
+    """
     _loader(os.getpid()).begin(kernels, device)
 
 
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Loads these kernels' modules on every core, begun in this order; what takes longest should come first."""
+    """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
 
 
 @cache
 def _loader(process: int) -> _Loader:
-    """The threads of a process: one that forked has none of its parent's."""
+    """The threads of a process; a forked process has none of its parent's."""
     return _Loader()
 
 
@@ -37,7 +41,7 @@ class _Loader:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="collide_headers_")
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "collide-compile", self._share_headers)
-        # One, so that what several begin at once waits for the first to have made the headers.
+        # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._share_headers)
         self._begun: dict[tuple[wp.Module, str], Future[None]] = {}
 
@@ -55,15 +59,12 @@ class _Loader:
             wait(loading)
         finally:
             for future in loading:
-                future.cancel()  # where waiting was interrupted
+                future.cancel()  # after an interrupt
         for future in loading:
             future.result()
 
     def _share_headers(self) -> None:
-        # Warp keeps a folder for each thread. A later Warp may keep them elsewhere: then each thread makes its own.
-        folders = getattr(context.runtime, "_pch_dirs", None)
-        if isinstance(folders, dict):
-            folders[threading.get_ident()] = self._folder
+        share_header_folder(self._folder)
 
 
 def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:

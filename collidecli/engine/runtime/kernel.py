@@ -1,4 +1,4 @@
-"""How kernels of the engine are declared: each in a module of its own, without a backward pass, quick to compile."""
+"""Declaration of the engine's kernels: each in a module of its own, without a backward pass, fast to compile."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import warp as wp
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
-"""For Warp's C++ headers, which each thread that compiles for the CPU reads first: without what bfloat16 needs, as the
-kernels themselves are, and with the templates known by then instantiated once, not for each kernel. What is compiled
-stays the same to the byte (docs/adr/0056-what-a-first-run-waits-for.md)."""
+"""Flags for Warp's C++ headers, which each thread that compiles for the CPU reads first: no bfloat16, which no kernel
+uses, and templates instantiated once in the precompiled headers, not once per kernel. The compiled code is the same to
+the byte (docs/adr/0056-what-a-first-run-waits-for.md)."""
 
 SEPARATE_OPERATIONS = ("-ffp-contract=off",)
 """Each product and each sum is rounded by itself. A fused multiply-add, which only some processors have, would give
-another last bit (docs/adr/0068-one-result-on-every-processor.md). Last, so that no flag before them undoes this."""
+another last bit (docs/adr/0068-one-result-on-every-processor.md). Last, so that no earlier flag overrides it."""
 ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
-"""Warp's own options for the same, on the CPU and on CUDA devices."""
+"""Warp's own options for separate rounding, on the CPU and on CUDA devices."""
 
 
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
-    """A kernel that is compiled where a scene needs it, and only then; for the CPU by Warp's flags and ours.
+    """A kernel in a module of its own, compiled only when a scene needs it; on the CPU with Warp's flags and the above.
 
-    module_options: of Warp's for its module, besides.
+    module_options: further options of Warp for the module.
     """
     flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
     options = {

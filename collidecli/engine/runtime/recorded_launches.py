@@ -1,4 +1,4 @@
-"""Launches recorded by Warp and made at once: on CUDA, where a stream is a queue, and by versions of Warp not known."""
+"""Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with an unknown Warp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INDEX_LIMIT = 2**31 - 1
 
 
 class RecordedLaunches:
-    """Launches of one worker: each kernel's is recorded, and later ones change what differs only."""
+    """Launches of one worker: Warp records the first launch of each kernel, later ones update the changed arguments."""
 
     def __init__(self, device: wp.Device) -> None:
         self._device = device
@@ -33,20 +33,19 @@ class RecordedLaunches:
         self._recorded[kernel] = (command, count, arguments)
         command.launch()
 
-    def scan(self, counts: wp.array, count: int) -> None:
-        """Scans the first `count` int32 in place, inclusively."""
-        view = counts[:count]
-        wp.utils.array_scan(view, view, inclusive=True)
+    def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same array."""
+        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)
 
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
-        """Fills a host array from the beginning of another."""
+        """Fills a host array from the beginning of `source`."""
         destination[...] = source[: len(destination)].numpy()
 
     def finish(self) -> None:
-        """Returns when everything that was launched is done."""
+        """Waits until all launches are complete."""
         if self._device.is_cuda:
             wp.synchronize_stream(self._device.stream)
 
     def forget(self) -> None:
-        """Drops what refers to arrays."""
+        """Drops references to arrays."""
         self._recorded.clear()

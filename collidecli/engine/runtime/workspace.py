@@ -1,7 +1,7 @@
-"""Scratch of one worker: arrays that grow to what is asked, and the structs and launches that refer to them.
+"""Scratch memory of one worker: named arrays that grow on demand, and the structs and launches that refer to them.
 
-All are used again for the next chunk. Chunks are small, to stay in a core's cache, so what Python does for each must be
-little: making Warp's arrays, filling structs and packing a launch's arguments would take longer than the kernels.
+All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per chunk must be
+small: construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the kernels.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.launch_queue import LaunchQueue, is_known_warp
+from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
+from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
 
 
 class ChunkTooLarge(Exception):
-    """The chunk at hand would need more scratch memory than this worker may have."""
+    """The chunk needs more scratch memory, `needed` bytes, than the worker's limit."""
 
     def __init__(self, needed: int) -> None:
         super().__init__(needed)
@@ -27,13 +28,13 @@ class ChunkTooLarge(Exception):
 
 
 class Workspace:
-    """Named scratch arrays on one device, with structs and recorded launches that are kept along with them.
+    """Named scratch arrays on one device, with the structs and recorded launches that refer to them.
 
     Args:
-        device: where the arrays live.
-        memory_limit: bytes that all arrays together may take.
+        device: device of the arrays.
+        memory_limit: limit of the arrays' total size [bytes].
 
-    cell_layout: how the last chunk's cells began, and arrays of them, for the next one like it (see cells).
+    cell_layout: key and arrays of the last chunk's cell layout, reused for the next chunk with this key (see cells).
     """
 
     def __init__(self, device: wp.Device, memory_limit: int) -> None:
@@ -45,18 +46,21 @@ class Workspace:
         self._arrays: dict[str, wp.array] = {}
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
-        self._launches = LaunchQueue() if self._on_cpu and is_known_warp() else RecordedLaunches(device)
+        known = is_known_warp()
+        self._launches = LaunchQueue() if self._on_cpu and known else RecordedLaunches(device)
+        self._set_field = set_field if known else setattr
+        self._rebinds_host_arrays = self._on_cpu and known
         self._host: dict[int, np.ndarray] = {}
 
     def check(self, needed: int) -> None:
-        """Raises ChunkTooLarge when `needed` bytes besides the scratch, such as a chunk's result, pass the limit."""
+        """Raises ChunkTooLarge when `needed` bytes outside the scratch, such as a chunk's result, exceed the limit."""
         if needed > self.memory_limit:
             raise ChunkTooLarge(needed)
 
     def array(self, name: str, count: int, dtype: Any) -> wp.array:
-        """At least `count` elements under `name`; what they held before is lost when the array grows.
+        """The array `name`, at least `count` elements long; its content is lost when it grows.
 
-        Raises ChunkTooLarge when the limit would be passed; nothing is allocated then.
+        Raises ChunkTooLarge, without allocation, when the limit would be exceeded.
         """
         held = self._arrays.get(name)
         if held is not None and held.shape[0] >= count:
@@ -81,9 +85,9 @@ class Workspace:
         return self._arrays[name]
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
-        """The one instance of a Warp struct that this workspace holds, its fields set to these.
+        """This workspace's only instance of a Warp struct, with these fields set.
 
-        Only those that changed are written: another chunk's may be in it until then.
+        Only changed fields are written; a field that is not given keeps the value of an earlier call.
         """
         held = self._structs.get(kind)
         if held is None:
@@ -91,26 +95,23 @@ class Workspace:
         instance, known = held
         for name, value in fields.items():
             if name not in known or known[name] is not value:
-                # Warp checks what is set: numbers, which change in every chunk, go straight to where kernels read them.
-                setattr(instance.__ctype__() if type(value) is int else instance, name, value)
+                self._set_field(instance, name, value)
                 known[name] = value
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
-        """Sets an array of a struct held here to host values, a row an element; on the CPU kernels read these."""
+        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
         instance, known = self._structs[kind]
-        if self._on_cpu and name in known:
-            # An array of Warp's takes longer to make than what a small chunk's kernels take.
-            array = getattr(instance.__ctype__(), name)
-            array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
+        if self._rebinds_host_arrays and name in known:
+            rebind_host_array(instance, name, values)
         else:
             setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
         known[name] = values
 
     def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
-        """The one instance of a Warp struct and its arrays by name, of these elements, `count` long at least.
+        """This workspace's only instance of a Warp struct, and its arrays by field, at least `count` elements long.
 
-        name: what the names of the arrays in this workspace begin with.
+        name: prefix of the arrays' names in this workspace. elements: element type of each field.
         """
         held = self._tables.get(kind)
         if held is None or held[0] < count:
@@ -122,38 +123,39 @@ class Workspace:
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Launches `count` threads of a kernel.
 
-        On the CPU it is made with others, by `finish` at the latest: before the host reads an array, and before one is
+        On the CPU the launch is queued and executed by `finish`: before the host reads an array and before an array is
         freed.
         """
         if count:
             self._launches.launch(kernel, count, arguments)
 
-    def scan(self, counts: wp.array, count: int) -> int:
-        """Scans the first `count` of one of the scratch arrays, int32, in place, inclusively; returns the total."""
+    def scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> int:
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total."""
         if count == 0:
             return 0
-        self._launches.scan(counts, count)
-        return self.last(counts, count)
+        ends = counts if ends is None else ends
+        self._launches.scan(counts, count, ends)
+        return self.last(ends, count)
 
     def fill(self, array: wp.array, value: Any) -> None:
-        """Sets every element of one of the scratch arrays."""
+        """Sets every element of a scratch array."""
         self.finish()
         array.fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
-        """Sorts the first `count` keys, int64, by their lowest `bits`, stably, and the values, int32, with them.
+        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values, int32, with them.
 
-        Both hold room for twice as many.
+        Both arrays have at least 2 count elements; the second half is scratch.
         """
         self.finish()
         wp.utils.radix_sort_pairs(key, value, count, 0, bits)
 
     def finish(self) -> None:
-        """Returns when everything that was launched is done."""
+        """Waits until all launches are complete."""
         self._launches.finish()
 
     def host(self, array: wp.array, count: int) -> np.ndarray:
-        """The first `count` elements of one of the scratch arrays on the host: on the CPU the memory itself."""
+        """The first `count` elements of a scratch array on the host: on the CPU the memory itself."""
         if not self._on_cpu:
             return array[:count].numpy()
         self._launches.finish()
@@ -167,7 +169,7 @@ class Workspace:
         return held
 
     def copied(self, array: wp.array, count: int) -> np.ndarray:
-        """A host array of its own of the first `count` elements; on the CPU it is filled when `finish` returns."""
+        """Copy of the first `count` elements on the host; on the CPU it is filled when `finish` returns."""
         if not self._on_cpu:
             return array[:count].numpy()
         source = self._view(array)[:count]
@@ -177,13 +179,13 @@ class Workspace:
         return copy
 
     def last(self, array: wp.array, count: int) -> int:
-        """Element `count - 1` of one of the scratch arrays, on the host."""
+        """Element `count - 1` of a scratch array, on the host."""
         if self._on_cpu:
             return int(self.host(array, count)[count - 1])
         return int(array[count - 1 : count].numpy()[0])
 
     def _forget(self) -> None:
-        """Drops what refers to arrays, so that one that is outgrown is freed."""
+        """Drops references to arrays, so that an outgrown array is freed."""
         self._structs.clear()
         self._tables.clear()
         self._launches.forget()

@@ -1,4 +1,4 @@
-"""Chunks on threads: order, halving, and what a memory limit refuses."""
+"""Scheduler: order of blocks, halving of chunks, refusal by the memory limit."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunking import MIN_SECONDS, PROBE_INSTANCES, WAITING_BLOCKS
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.scheduler import LEAST_SECONDS, PROBE_INSTANCES, WAITING_BLOCKS, Workers
+from collidecli.engine.scheduler import Workers
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 
 
 class Stub:
-    """A pipeline whose cell c has c contacts, or none, and needs `needs[c]`: array names and their bytes."""
+    """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array name."""
 
     def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
         self.device_model: Any = SimpleNamespace(device=find_device("cpu"), layout=SimpleNamespace(width=8))
@@ -36,10 +37,10 @@ class Stub:
         return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), report
 
 
-def answers(stub: Stub, share: int, step: int, threads: int = 1) -> list[ContactBlock]:
+def blocks_of(stub: Stub, part: int, step: int, threads: int = 1) -> list[ContactBlock]:
     cells = len(stub.needs)
     batches = [PoseBatch(first, min(step, cells - first), 0, np.zeros(0)) for first in range(0, cells, step)]
-    limit = share * (2 * threads + WAITING_BLOCKS)
+    limit = part * (2 * threads + WAITING_BLOCKS)
     with Workers(stub, threads, limit) as pool:  # pyright: ignore[reportArgumentType]
         return [block for block, _ in pool.collide(batches)]
 
@@ -48,32 +49,32 @@ def answers(stub: Stub, share: int, step: int, threads: int = 1) -> list[Contact
 def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     count = 200
     stub = Stub([{"x": 1000}] * count)
-    blocks = answers(stub, 2600, 8, threads)
+    blocks = blocks_of(stub, 2600, 8, threads)
     sizes = [len(block.cell_counts) for block in blocks]
     assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
     np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(count))
     found = np.concatenate([block.columns["shape0"] for block in blocks])
     np.testing.assert_array_equal(found, np.repeat(np.arange(count), np.arange(count)))
     assert max(stub.sizes) == 2
-    # Those on their way when the first was halved are joined again; those after them are cut to size at once.
+    # The halves of chunks in progress are concatenated; later chunks have the smaller size.
     assert max(sizes[threads + 2 :]) == 2
 
 
 @pytest.mark.parametrize("least", [1, 500, 2000])
-def test_the_last_pieces_of_several_workers_are_smaller(least):
-    """A piece takes no less than LEAST_SECONDS; its cells are of equal cost here."""
+def test_the_last_chunks_of_several_workers_are_smaller(least):
+    """A chunk takes at least MIN_SECONDS; all cells have equal cost here."""
     cells, step = 48000, 8000
     assert step > PROBE_INSTANCES // 8
     batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
     sizes = {}
     for known in (None, cells):
-        stub = Stub([{"x": 1}] * cells, contacts=False, seconds=LEAST_SECONDS / least)
+        stub = Stub([{"x": 1}] * cells, contacts=False, seconds=MIN_SECONDS / least)
         with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
             sizes[known] = [len(block.cell_counts) for block, _ in pool.collide(batches, known)]
         assert sum(sizes[known]) == cells
     assert sizes[None][-1] == step
     assert sizes[cells][-1] <= 1.5 * least
-    assert min(sizes[cells]) >= least / 2, "a crumb costs as much Python as a whole piece"
+    assert min(sizes[cells]) >= least / 2, "a small rest costs as much Python as a whole chunk"
 
 
 def test_reports_of_halves_add_up():
@@ -83,15 +84,15 @@ def test_reports_of_halves_add_up():
 
 def test_one_cell_too_large_is_refused_with_what_it_needs():
     with pytest.raises(
-        InputError, match="needs 2 MiB of scratch memory a worker, its share of the limit is 1 MiB"
+        InputError, match="needs 2 MiB of scratch memory a worker, its part of the limit is 1 MiB"
     ) as refusal:
-        answers(Stub([{"x": 1}, {"x": 2 << 20}, {"x": 1}]), 1 << 20, 2)
+        blocks_of(Stub([{"x": 1}, {"x": 2 << 20}, {"x": 1}]), 1 << 20, 2)
     assert refusal.value.where == "--memory-limit"
 
 
-def test_what_a_cell_leaves_behind_takes_no_room_from_the_next():
+def test_arrays_of_earlier_cells_are_freed_for_a_cell_that_needs_the_memory():
     stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
-    assert len(answers(stub, 1300, 1)) == 4
+    assert len(blocks_of(stub, 1300, 1)) == 4
 
 
 def test_stopping_early_leaves_no_thread_waiting():

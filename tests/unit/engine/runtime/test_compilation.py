@@ -13,7 +13,7 @@ from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime import compilation as compiling
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.launch_queue import make_steps
+from collidecli.engine.runtime.launch_queue import execute_steps
 
 PATIENCE = 60.0
 """[s] for what happens in a moment."""
@@ -62,7 +62,7 @@ def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
 def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded):
     device = find_device("cpu")
     load_ahead(device)
-    always = [make_steps, *ALWAYS]
+    always = [execute_steps, *ALWAYS]
     load_kernels(always, device)
     assert [module for module, _ in loaded] == [one.module for one in always]
 

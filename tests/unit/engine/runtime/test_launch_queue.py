@@ -1,4 +1,4 @@
-"""Launches on the CPU are made together, in their order, with what they were given."""
+"""The launch queue of the CPU, and recorded launches: order, arguments, growth of arrays, refusals."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 import warp as wp
 
 from collidecli.engine.pipeline_builder import find_device
-from collidecli.engine.runtime import launch_queue
+from collidecli.engine.runtime import launch_queue, warp_internals
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.launch_queue import MOST_STEPS
+from collidecli.engine.runtime.launch_queue import MAX_STEPS
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -35,7 +35,7 @@ def add_up(one: wp.array[wp.int32], other: wp.array[wp.int32]):
 @pytest.fixture(params=["known Warp", "another Warp"])
 def workspace(request, monkeypatch):
     if request.param == "another Warp":
-        monkeypatch.setattr(launch_queue, "KNOWN_WARP", ("0.",))
+        monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
     return Workspace(find_device("cpu"), 1 << 30)
 
 
@@ -57,21 +57,29 @@ def test_each_launch_has_what_a_struct_held_then(workspace):
             np.testing.assert_array_equal(found, start + slope * np.arange(4))
 
 
-@pytest.mark.parametrize("rounds", [1, 2, MOST_STEPS])
-def test_launches_scans_and_copies_come_in_order(workspace, rounds):
-    total, one = (workspace.array(name, 100, wp.int32) for name in ("total", "one"))
+@pytest.mark.parametrize("rounds", [1, 2, MAX_STEPS])
+def test_launches_scans_and_copies_execute_in_order(workspace, rounds):
+    total, one, end = (workspace.array(name, 100, wp.int32) for name in ("total", "one", "end"))
     workspace.fill(total, 0)
     expected, copies = np.zeros(100, np.int64), []
     for k in range(rounds):
         count = 100 - k % 7
         workspace.launch(fill_line, count, [k, line_of(workspace, "one", 100, 1)])
-        assert workspace.scan(one, count) == np.sum(k + np.arange(count))
-        workspace.launch(add_up, count, [one, total])
+        assert workspace.scan(one, count, end) == np.sum(k + np.arange(count))
+        np.testing.assert_array_equal(workspace.host(one, count), k + np.arange(count))
+        workspace.launch(add_up, count, [end, total])
         expected[:count] += np.cumsum(k + np.arange(count))
         copies.append((workspace.copied(total, 100), expected.copy()))
     workspace.finish()
     for copy, wanted in copies:
         np.testing.assert_array_equal(copy, wanted)
+
+
+def test_a_scan_in_place_gives_the_ends(workspace):
+    counts = workspace.array("counts", 10, wp.int32)
+    workspace.fill(counts, 3)
+    assert workspace.scan(counts, 10) == 30
+    np.testing.assert_array_equal(workspace.host(counts, 10), 3 * np.arange(1, 11))
 
 
 @pytest.mark.parametrize("workspace", ["known Warp"], indirect=True)

@@ -1,0 +1,109 @@
+"""All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
+
+Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, and the folder
+of precompiled headers of a thread. Warp promises none of them. With another version of Warp `is_known_warp` returns
+False, and callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with
+Warp's checks, one folder of headers per thread. The contacts are equal to the bit in both cases.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+
+KNOWN_WARP = ("1.19.",)
+"""Prefixes of the versions of Warp whose private names this module uses; the tests pass with these versions. An empty
+tuple disables every use of a private name."""
+
+
+def is_known_warp() -> bool:
+    """Whether the installed Warp is one of KNOWN_WARP; callers use this module only then."""
+    return wp.config.version.startswith(KNOWN_WARP)
+
+
+def share_header_folder(folder: Any) -> None:
+    """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`.
+
+    Warp has one folder per thread. Without this call, or with an unknown Warp, each thread precompiles its own headers.
+    """
+    if not is_known_warp():
+        return
+    from warp._src import context
+
+    context.runtime._pch_dirs[threading.get_ident()] = folder
+
+
+def set_field(struct: Any, name: str, value: Any) -> None:
+    """Sets a field of a Warp struct; an int directly in the C struct that kernels read, without Warp's checks."""
+    setattr(struct.__ctype__() if type(value) is int else struct, name, value)
+
+
+def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
+    """Sets address and length of an array field of a Warp struct, on the CPU, to a host array of one row per element.
+
+    The field already holds an array of this element type. Construction of a new `wp.array` takes longer than the
+    kernels of a small chunk.
+    """
+    array = getattr(struct.__ctype__(), name)
+    array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
+
+
+@cache
+def _arguments_struct(names: tuple[str, ...], types: tuple[type, ...]) -> type[ctypes.Structure]:
+    """C struct of a kernel's arguments; cached, since its construction takes longer than packing."""
+    return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))})
+
+
+class PackedLaunch:
+    """A kernel's launch on the CPU, its arguments in the memory layout that the compiled function reads.
+
+    command: as recorded by Warp with `arguments`. call: address of the compiled function, and of its two arguments.
+    """
+
+    def __init__(self, command: wp.Launch, arguments: list[Any]) -> None:
+        self._command, self._last = command, arguments
+        self._names = [argument.label for argument in command.kernel.adj.args]
+        packed = command.params[1:]
+        self.packed: Any = _arguments_struct(tuple(self._names), tuple(type(value) for value in packed))(*packed)
+        self._structs = {
+            self._names[index]: value
+            for index, value in enumerate(packed)
+            if isinstance(value, ctypes.Structure) and not isinstance(arguments[index], wp.array)
+        }
+        self._bounds = command.bounds
+        self._entry = command.hooks.forward
+        address = ctypes.cast(self._entry, ctypes.c_void_p).value
+        self.call = (address, ctypes.addressof(self._bounds), ctypes.addressof(self.packed))
+        self._addresses = (ctypes.byref(self._bounds), ctypes.byref(self.packed))
+
+    def pack(self, count: int, arguments: list[Any]) -> None:
+        """Packs the arguments that differ from the last call; structs always, since their fields may have changed."""
+        last, names, packed = self._last, self._names, self.packed
+        for index, value in enumerate(arguments):
+            if value is last[index]:
+                continue
+            if type(value) is int:
+                setattr(packed, names[index], value)
+                continue
+            self._command.set_param_at_index(index, value)
+            new = self._command.params[index + 1]
+            setattr(packed, names[index], new)
+            if names[index] in self._structs:
+                self._structs[names[index]] = new
+        for name, struct in self._structs.items():
+            setattr(packed, name, struct)
+        self._last = arguments
+        if count > INDEX_LIMIT:
+            self._command.set_dim(count)  # raises the error
+        self._bounds.shape[0] = self._bounds.size = count
+
+    def launch(self) -> None:
+        """Launches immediately."""
+        self._entry(*self._addresses)

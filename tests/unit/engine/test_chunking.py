@@ -1,0 +1,90 @@
+"""Sizes of batches and chunks: whole frames, bounds, equal parts, small chunks at the end of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from collidecli.engine.chunking import (
+    BLOCK_BYTES,
+    CHUNKS_PER_WORKER,
+    CPU_CHUNK_INSTANCES,
+    CUDA_CHUNK_INSTANCES,
+    MIN_SECONDS,
+    PROBE_INSTANCES,
+    UNLIMITED,
+    WAITING_BLOCKS,
+    batch_cells,
+    block_cells,
+    chunk_cells,
+    default_memory_limit,
+    first_batch_cells,
+    halves,
+    min_cells,
+    probe_cells,
+    worker_memory,
+)
+
+
+def test_memory_is_divided_among_workers_and_waiting_blocks():
+    assert worker_memory(1000 * (2 * 4 + WAITING_BLOCKS), 4) == 1000
+    assert default_memory_limit() > 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "worlds", "width", "workers", "is_cuda", "expected"),
+    [
+        (10**6, 1, 8, 4, False, CPU_CHUNK_INSTANCES // 8),
+        (10**6, 1, 8, 1, True, CUDA_CHUNK_INSTANCES // 8),
+        (80, 1, 8, 4, False, 80 // (CHUNKS_PER_WORKER * 4)),
+        (80, 1, 8, 1, True, 80),
+        (10**6, 1000, 8, 4, False, 6000),  # whole frames of 6144 cells
+        (10**6, 7000, 8, 4, False, CPU_CHUNK_INSTANCES // 8),  # part of a frame
+        (10, 1, 10**6, 1, False, 1),
+    ],
+)
+def test_cells_of_a_batch(cells, worlds, width, workers, is_cuda, expected):
+    assert batch_cells(cells, worlds, width, workers, is_cuda) == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "run", "worlds", "expected"), [(400, 10**4, 1, 100), (400, 10**4, 30, 90), (3, 100, 1, 3), (400, 5, 1, 5)]
+)
+def test_the_first_batch_is_a_quarter_in_whole_frames(cells, run, worlds, expected):
+    assert first_batch_cells(cells, run, worlds) == expected
+
+
+def test_cells_by_instances_bytes_and_seconds():
+    assert probe_cells(8) == PROBE_INSTANCES // 8
+    assert probe_cells(10 * PROBE_INSTANCES) == 1
+    assert block_cells(0.0) == UNLIMITED
+    assert block_cells(1000.0) == BLOCK_BYTES // 1000
+    assert block_cells(2.0 * BLOCK_BYTES) == 1
+    assert min_cells(0, 0.0, 8) == probe_cells(8)
+    assert min_cells(500, 500 * MIN_SECONDS / 20, 8) == 20
+    assert min_cells(1, 100.0, 8) == 1
+
+
+def test_a_batch_is_cut_into_equal_chunks():
+    for batch, most in ((1000, 300), (1000, 999), (1000, 1000), (1, 5), (7, 1)):
+        left, sizes = batch, []
+        while left:
+            sizes.append(chunk_cells(left, UNLIMITED, most, 1, 1))
+            left -= sizes[-1]
+        assert max(sizes) <= most
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) == -(-batch // most)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_last_chunks_of_a_run_are_smaller(workers):
+    left, sizes = 10**5, []
+    while left:
+        sizes.append(chunk_cells(left, left, 5000, 50, workers))
+        left -= sizes[-1]
+    assert max(sizes) <= 5000
+    assert sizes[-1] < 100
+    assert chunk_cells(10**4, 10**4, 5000, 50, 1) == 5000
+
+
+def test_halves_hold_all_cells():
+    assert [halves(count) for count in (2, 3, 8)] == [(1, 1), (1, 2), (4, 4)]
