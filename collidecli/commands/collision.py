@@ -131,8 +131,8 @@ def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingRep
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)
         if frames != held:
-            before = getattr(motion, "kinematics_seconds", 0.0)
+            before = motion.kinematics_seconds
             with timing.stage("read"), reading("motion"):
                 held, poses = frames, motion.read(frames)
-            timing.move("read", "kinematics", getattr(motion, "kinematics_seconds", 0.0) - before)
+            timing.move("read", "kinematics", motion.kinematics_seconds - before)
         yield PoseBatch(first, count, frames.start, poses)

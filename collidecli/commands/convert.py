@@ -13,10 +13,11 @@ import numpy as np
 from collidecli.commands.output_paths import check_output
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
-from collidecli.importers.recordings.kinds import kind_of
 from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
+from collidecli.scene.motion import Motion
 from collidecli.storage.process_activity import reading
+from collidecli.storage.trajectories.motion import TrajectoryMotion
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 CONVERT_SCHEMA = "collide.traj.convert/1"
@@ -72,11 +73,9 @@ def convert(
     source = request.trajectory
     assert source is not None
     check_output(output, force, (*request.scenes, source))
-    if not request.scenes:
-        _check_scene_within(source)
     scene, motion = scene_in_motion(request)
     assert scene.recording is not None
-    kind = scene.recording.kind
+    kind = scene.recording.NAME
     with closing(motion):
         bodies = _Bodies(scene, motion.world_count)
         frames = len(motion.time)
@@ -87,7 +86,7 @@ def convert(
             body_names=bodies.names,
             compression=compression,
             frames_expected=frames,
-            creator=f"collide traj convert ({kind.NAME})",
+            creator=f"collide traj convert ({kind})",
             force=force,
         ) as writer:
             for first in range(0, frames, block):
@@ -98,26 +97,16 @@ def convert(
                 writer.append(motion.time[rows], motion.step[rows], body_q=bodies.columns(poses))
                 if progress is not None:
                     progress(taken.stop, frames)
-        warnings = (*scene.warnings, *getattr(motion, "warnings", ()), *_left_out(motion))
+        warnings = (*scene.warnings, *motion.warnings, *_left_out(motion))
         return ConvertSummary(
             source=source,
             path=os.fspath(output),
-            kind=kind.NAME,
+            kind=kind,
             frame_count=frames,
             world_count=bodies.world_count,
             body_count=len(bodies.names),
             duration=float(motion.time[-1] - motion.time[0]),
             warnings=warnings,
-        )
-
-
-def _check_scene_within(source: str) -> None:
-    """Raises InputError for a recording that carries no scene."""
-    with reading("recording", source):
-        kind = kind_of(source)
-    if not hasattr(kind, "carried_scenes"):
-        raise InputError(
-            f"this is {kind.LABEL}: which bodies it moves, only a scene can say", source, "give it with --scene"
         )
 
 
@@ -169,16 +158,15 @@ def _welded(scene: LoadedScene) -> set[str]:
     still: set[str] = set()
     moving: set[str] = set()
     for held in scene.imports:
-        kinematics = getattr(held, "kinematics", None)
+        kinematics = held.kinematics
         if kinematics is not None:
             for name, welded in zip(kinematics.body_path, kinematics.welded, strict=True):
                 (still if welded else moving).add(name)
     return still - moving
 
 
-def _left_out(motion: Any) -> tuple[str, ...]:
+def _left_out(motion: Motion) -> tuple[str, ...]:
     """What a trajectory of ours could hold, and the converted one does not."""
-    header = getattr(motion, "header", None)
-    if header is not None and header.particle_count > 0:
-        return (f"{header.particle_count} particles are not carried over",)
+    if isinstance(motion, TrajectoryMotion) and motion.header.particle_count > 0:
+        return (f"{motion.header.particle_count} particles are not carried over",)
     return ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from collidecli.commands.scenes import MUJOCO_ENDINGS
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, NPY, NPZ, USD, storage_of
-from collidecli.importers.recordings.kinds import kind_of
+from collidecli.importers.recordings.kinds import open_recording
 
 RECORDING_SCHEMA = "collide.inspect.recording/1"
 
@@ -40,13 +41,13 @@ def recording_facts(path: str) -> dict[str, Any]:
 
     Raises InputError for a content that is of no known kind, or malformed.
     """
-    kind = kind_of(path)
-    found = kind.describe(path)
+    with closing(open_recording(path)) as recording:
+        found = recording.describe()
     return {
         "schema": RECORDING_SCHEMA,
         "file": path,
-        "kind": kind.NAME,
-        "label": kind.LABEL,
+        "kind": recording.NAME,
+        "label": recording.LABEL,
         "frames": found.frames,
         "worlds": found.worlds,
         "start": found.start,

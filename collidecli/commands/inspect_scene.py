@@ -60,7 +60,7 @@ def scene_facts(
         paths = model.shapes.path
         facts["pairs"] = [[paths[a], paths[b]] for a, b in _together(listed)]
     if why is not None:
-        left_out = {name for imported in scene.imports for name in getattr(imported, "left_out", ())}
+        left_out = {name for imported in scene.imports for name in imported.left_out}
         facts["why"] = why_facts(model, *why, left_out)
     return facts
 
@@ -100,8 +100,7 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
 
 def _kept_attributes(scene: LoadedScene) -> dict[str, int]:
     """How many colliders have each attribute that is read, checked and changes no contact yet."""
-    kept = (held for door in scene.imports for held in getattr(door, "kept", {}).values())
-    return dict(Counter(name for held in kept for name in held))
+    return dict(Counter(name for imported in scene.imports for kept in imported.kept.values() for name in kept))
 
 
 def _together(listed: list[np.ndarray]) -> np.ndarray:

@@ -53,11 +53,11 @@ class SlicedMotion:
 
     @property
     def kinematics_seconds(self) -> float:
-        return getattr(self._motion, "kinematics_seconds", 0.0)
+        return self._motion.kinematics_seconds
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return getattr(self._motion, "warnings", ())
+        return self._motion.warnings
 
     def close(self) -> None:
         self._motion.close()
@@ -70,12 +70,17 @@ class MergedMotion:
         self._motions, self._model = motions, model
         first = next(motion for motion in motions if motion is not None)
         self.time, self.step = first.time, first.step
+        self.warnings = tuple(dict.fromkeys(w for motion in motions if motion is not None for w in motion.warnings))
         self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
 
     def read(self, frames: range) -> np.ndarray:
         rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))
         parts = [rest if motion is None else motion.read(frames) for motion in self._motions]
         return np.concatenate(parts, axis=1)
+
+    @property
+    def kinematics_seconds(self) -> float:
+        return sum(motion.kinematics_seconds for motion in self._motions if motion is not None)
 
     def close(self) -> None:
         for motion in self._motions:

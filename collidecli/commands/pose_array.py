@@ -33,6 +33,8 @@ class PoseArray:
         self.time = np.arange(len(poses), dtype=np.float64)
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], poses.dtype, ""
+        self.warnings: tuple[str, ...] = ()
+        self.kinematics_seconds = 0.0
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), worlds, bodies, 7], every quaternion normalized; see `Motion.read`."""

@@ -135,7 +135,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
             fastest=fastest,
             agrees=agrees,
             advice=advice,
-            warnings=(*scene.warnings, *getattr(motion, "warnings", ()), *cache.notes),
+            warnings=(*scene.warnings, *motion.warnings, *cache.notes),
         )
     finally:
         motion.close()

@@ -1,4 +1,4 @@
-"""The scene that a recording brings along, where none is given."""
+"""Models of the scenes that are embedded in a recording."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 
 from collidecli.commands.scenes import LoadedScene, scene_hash
 from collidecli.errors import InputError
-from collidecli.importers.recordings.kinds import Recording
-from collidecli.importers.recordings.robosuite import CarriedScene
+from collidecli.importers.recordings.recording import EmbeddedScene, Recording
+from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.run_options import RecordingOptions, SceneOptions
 
 
-def load_carried_scene(
+def load_embedded_scene(
     recording: Recording,
     worlds: int | None,
     static_pairs: bool,
@@ -21,23 +21,24 @@ def load_carried_scene(
 ) -> LoadedScene:
     """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
 
-    worlds: None is as many as are recorded; another number must fit.
-    Raises InputError: a recording that carries no scene, or one that MuJoCo cannot compile.
+    worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
+    Raises InputError: a recording without a scene, or with one that MuJoCo cannot compile.
     """
-    path, kind = recording.path, recording.kind
-    find = getattr(kind, "carried_scenes", None)
-    if find is None:
+    path = recording.content.path
+    embedded = recording.embedded_scenes(recording_options)
+    if embedded is None:
         raise InputError(
-            f"this is {kind.LABEL}, which carries no scene", path, "give the scene that it was recorded in"
+            f"this is {recording.LABEL}: it contains no scene",
+            path,
+            "give the scene in which it was recorded (for collide traj convert with --scene)",
         )
-    carried = find(path, recording_options)
     builders, imports = [], []
-    for scene in carried.scenes:
+    for scene in embedded.scenes:
         builder = ModelBuilder()
         builder.source.append(os.path.basename(path))
-        imports.append(add_carried_scene(builder, scene, options))
+        imports.append(add_embedded_scene(builder, scene, options))
         builders.append(builder)
-    world_import = carried.world_scene
+    world_import = embedded.world_scene
     if len(builders) == 1:
         model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
         world_import = (0,) * model.world_count
@@ -46,14 +47,14 @@ def load_carried_scene(
             raise InputError(
                 f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
                 path,
-                "each demonstration is one world: leave --worlds out, or choose some with --demos",
+                "each demonstration is one world: remove --worlds, or select some with --demos",
             )
-        together = ModelBuilder()
-        together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
-        together.material_rule = builders[0].material_rule
+        joined = ModelBuilder()
+        joined.gap_rule, joined.up_axis = builders[0].gap_rule, builders[0].up_axis
+        joined.material_rule = builders[0].material_rule
         for index in world_import:
-            together.add_world(builders[index])
-        model = together.finalize(static_pairs=static_pairs)
+            joined.add_world(builders[index])
+        model = joined.finalize(static_pairs=static_pairs)
     return LoadedScene(
         model=model,
         name=os.path.basename(path),
@@ -65,11 +66,11 @@ def load_carried_scene(
     )
 
 
-def add_carried_scene(builder: ModelBuilder, scene: CarriedScene, options: SceneOptions):
-    """Adds a carried MJCF scene to a builder; returns what the door says. Its assets are looked for by --asset-map."""
+def add_embedded_scene(builder: ModelBuilder, scene: EmbeddedScene, options: SceneOptions) -> SceneImport:
+    """Adds an embedded MJCF scene to a builder; returns the importer's result. --asset-map locates its assets."""
     if options.variants:
-        raise InputError("--variants is for USD scenes", scene.place, "leave it out")
+        raise InputError("--variants is for USD scenes", scene.location, "remove it")
     from collidecli.importers.mujoco.compile import compile_mjcf
     from collidecli.importers.mujoco.scene import add_compiled
 
-    return add_compiled(builder, compile_mjcf(scene.place, scene.text, options), options)
+    return add_compiled(builder, compile_mjcf(scene.location, scene.text, options), options)

@@ -138,7 +138,7 @@ def _run(
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
         timing=timing,
-        warnings=(*scene.warnings, *getattr(motion, "warnings", ()), *collision.notes, *inexact_warnings(timing)),
+        warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
         pair_contacts=tally.pairs(),
         deepest=tally.deepest,
     )

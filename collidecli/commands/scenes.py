@@ -1,4 +1,4 @@
-"""Scene files to a model and its motion: which door a file goes through, and which recording moves it."""
+"""Loads scene files and recordings: selects the importer, builds the model and opens the motion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
-    from collidecli.importers.recordings.kinds import Recording
+    from collidecli.importers.recordings.recording import Recording
     from collidecli.importers.scene_import import SceneImport
     from collidecli.importers.usd.scene import UsdImport
 
@@ -29,7 +29,7 @@ MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 
 @dataclass(frozen=True, kw_only=True)
 class SceneRequest:
-    """Which scene in which motion. frames: a slice A:B:S; empty is all."""
+    """A scene and its motion. scenes: files. trajectory: a recording. frames: a slice A:B:S; empty is all."""
 
     scenes: Sequence[str]
     trajectory: str | None = None
@@ -44,9 +44,9 @@ class SceneRequest:
 class LoadedScene:
     """One or several scene files as a model.
 
-    name: file names, joined with a space. sha256: of every file that the scene is made of, in order.
-    imports: what each door brought in, one a scene. world_import: of each world, the index of its scene.
-    recording: what moves it; None where it moves by itself or rests.
+    name: file names, joined with a space. sha256: of every file of the scene, in order.
+    imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
+    recording: open recording, which the motion closes; None for the scene's own animation or resting pose.
     """
 
     model: Model
@@ -59,7 +59,7 @@ class LoadedScene:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Errors about a shape or body of the model say whose it is: the engine knows no files."""
+        """Adds the scene's name to errors about a shape or body of the model: the engine has no file names."""
         try:
             yield
         except InputError as error:
@@ -68,17 +68,18 @@ class LoadedScene:
             raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
 
     def motion(self, options: RecordingOptions | None = None) -> Motion:
-        """The recording, or else the scene's own animation or keyframes, or else its one resting pose.
+        """The recording, or else the scene's own animation or keyframes, or else its resting pose.
 
-        options: of the recording.
+        options: of the recording. A recording is opened as a motion once.
         """
         options = options or RecordingOptions()
         if self.recording is not None:
-            from collidecli.importers.recordings.target import Target
+            from collidecli.importers.recordings.kinds import open_motion
+            from collidecli.importers.recordings.recording import Target
 
             target = Target(self.model, self.imports, self.world_import or (0,) * self.model.world_count)
-            with reading("recording", self.recording.path):
-                return self.recording.motion(target, options)
+            with reading("recording", self.recording.content.path):
+                return open_motion(self.recording, target, options)
         if options != RecordingOptions():
             from collidecli.importers.recordings.kinds import refuse_options
 
@@ -94,7 +95,7 @@ class LoadedScene:
 
 
 def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
-    """The scene and its motion, its frames picked, its world count checked."""
+    """The scene and the selected frames of its motion, with a checked world count."""
     scene = load_scene(
         request.scenes,
         request.worlds,
@@ -119,20 +120,35 @@ def load_scene(
     options: SceneOptions | None = None,
     recording_options: RecordingOptions | None = None,
 ) -> LoadedScene:
-    """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself, or
-    has a world for each of its environments.
+    """The model of scene files: one world per file; of one file `worlds` copies, or one world per environment.
 
-    paths: none stands for the scene that `trajectory` carries. worlds: None is as many as `trajectory` has, 1 without.
+    paths: none for the scene that is embedded in `trajectory`. worlds: None for the number in `trajectory`, or 1.
 
-    Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
+    Raises InputError for a file that is missing, has an unknown ending, or has content that its ending does not match.
     """
     options, recording_options = options or SceneOptions(), recording_options or RecordingOptions()
-    recording = _find_recording(trajectory)
-    if not paths:
-        return _carried_scene(recording, worlds, static_pairs, options, recording_options)
-    if recording is not None and recording.kind.NAME == "usd-layer":
-        # The scene is composed with it.
-        options = replace(options, motion_layer=recording.path)
+    recording = _open_recording(trajectory)
+    try:
+        if not paths:
+            return _embedded_scene(recording, worlds, static_pairs, options, recording_options)
+        return _scene_of_files(paths, worlds, static_pairs, recording, options, recording_options)
+    except BaseException:
+        if recording is not None:
+            recording.close()
+        raise
+
+
+def _scene_of_files(
+    paths: Sequence[str | os.PathLike[str]],
+    worlds: int | None,
+    static_pairs: bool,
+    recording: Recording | None,
+    options: SceneOptions,
+    recording_options: RecordingOptions,
+) -> LoadedScene:
+    if recording is not None and recording.NAME == "usd-layer":
+        # The layer is composed with the stage when the stage is opened.
+        options = replace(options, motion_layer=recording.content.path)
     builders, imports = [], []
     for path in paths:
         builder = ModelBuilder()
@@ -154,13 +170,13 @@ def load_scene(
     )
 
 
-def _find_recording(trajectory: str | os.PathLike[str] | None) -> Recording | None:
+def _open_recording(trajectory: str | os.PathLike[str] | None) -> Recording | None:
     if trajectory is None:
         return None
-    from collidecli.importers.recordings.kinds import find_recording
+    from collidecli.importers.recordings.kinds import open_recording
 
     with reading("recording", trajectory):
-        return find_recording(trajectory)
+        return open_recording(trajectory)
 
 
 def _one_scene(
@@ -171,11 +187,11 @@ def _one_scene(
     recording_options: RecordingOptions,
 ) -> Model:
     if worlds is None and recording is not None:
-        with reading("recording", recording.path):
+        with reading("recording", recording.content.path):
             worlds = recording.world_count(recording_options)
         if worlds == 1:
-            worlds = None  # it serves however many the scene has
-        _check_environments(builder, worlds, "worlds of the recording", recording.path)
+            worlds = None  # one recorded world moves every world of the scene
+        _check_environments(builder, worlds, "worlds of the recording", recording.content.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
     return builder.finalize(world_count=worlds, static_pairs=static_pairs)
@@ -189,19 +205,19 @@ def _several_scenes(
 ) -> Model:
     if worlds not in (None, len(builders)):
         raise InputError(
-            f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: leave --worlds out"
+            f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: remove --worlds"
         )
-    first, together = builders[0], ModelBuilder()
-    together.gap_rule, together.material_rule, together.up_axis = first.gap_rule, first.material_rule, first.up_axis
+    first, joined = builders[0], ModelBuilder()
+    joined.gap_rule, joined.material_rule, joined.up_axis = first.gap_rule, first.material_rule, first.up_axis
     for builder, path in zip(builders, paths, strict=True):
         _check_environments(builder, len(builders), "scenes", os.fspath(path))
-        _check_like(builder, first, path, paths[0])
-        together.add_world(builder)
-    return together.finalize(static_pairs=static_pairs)
+        _check_same_rules(builder, first, path, paths[0])
+        joined.add_world(builder)
+    return joined.finalize(static_pairs=static_pairs)
 
 
-def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
-    """Raises InputError, naming both scenes, where a rule that holds for all worlds of a run differs."""
+def _check_same_rules(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
+    """Raises InputError with both scenes where a rule that applies to all worlds of a run differs."""
     for name in ("gap_rule", "material_rule", "up_axis"):
         ours, theirs = getattr(builder, name), getattr(first, name)
         if ours != theirs:
@@ -210,16 +226,16 @@ def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) ->
 
 
 def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str) -> None:
-    """Raises InputError where a scene's environments are not as many as the worlds that are asked of it."""
+    """Raises InputError where the number of a scene's environments differs from the number of worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
         raise InputError(
             f"there are {worlds} {what}, and the scene has {builder.world_count} environments, each a world",
             where,
-            "make them agree, or take the stage as one world with --environments none",
+            "give equal numbers, or import the stage as one world with --environments none",
         )
 
 
-def _carried_scene(
+def _embedded_scene(
     recording: Recording | None,
     worlds: int | None,
     static_pairs: bool,
@@ -227,15 +243,15 @@ def _carried_scene(
     recording_options: RecordingOptions,
 ) -> LoadedScene:
     if recording is None:
-        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
-    from collidecli.commands.recorded_scenes import load_carried_scene
+        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that contains its scene")
+    from collidecli.commands.recorded_scenes import load_embedded_scene
 
-    with reading("recording", recording.path):
-        return load_carried_scene(recording, worlds, static_pairs, options, recording_options)
+    with reading("recording", recording.content.path):
+        return load_embedded_scene(recording, worlds, static_pairs, options, recording_options)
 
 
 def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:
-    """Adds one scene file to a builder through the door of its ending; returns what the door says."""
+    """Adds one scene file to a builder with the importer of its ending; returns the importer's result."""
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):
         raise InputError(_no_file(path), os.fspath(path), "give a USD, MJCF or URDF file")
@@ -261,7 +277,7 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
 
 
 def _no_file(path: str | os.PathLike[str]) -> str:
-    """Why a path is no file that could be read."""
+    """Error text for a path that is not a regular file."""
     if os.path.isdir(path):
         return "is a folder, not a scene"
     return "is not a regular file" if os.path.exists(path) else "there is no such file"
@@ -269,7 +285,7 @@ def _no_file(path: str | os.PathLike[str]) -> str:
 
 def _refuse_option(name: str, value: Sequence[str] | str, formats: str, path: str | os.PathLike[str]) -> None:
     if value:
-        raise InputError(f"{name} is for {formats} scenes", os.fspath(path), "leave it out")
+        raise InputError(f"{name} is for {formats} scenes", os.fspath(path), "remove it")
 
 
 def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options: SceneOptions) -> UsdImport:
@@ -282,7 +298,7 @@ def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options:
 
 
 def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:
-    """SHA-256 of all that may decide a contact, in order: scenes that are text, files of scenes, disabled pairs."""
+    """SHA-256 of all content that may affect a contact, in order: scenes as text, scene files, disabled pairs."""
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
     files = (*(path for scene in imports for path in scene.files), *more)
     return files_sha256(files, [scene.text for scene in imports])

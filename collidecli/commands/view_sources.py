@@ -182,14 +182,14 @@ def _motion(
     motion = scene.motion(_options(contacts, RecordingOptions))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
-        return motion, list(getattr(motion, "warnings", ()))
+        return motion, list(motion.warnings)
     what = f"this is not the recording of {contacts.path}: the hashes differ"
     if not contacts.trajectory_sha256:
         what = f"{contacts.path} was made of the scene's own motion, not of a recording"
     if not allow_mismatch:
         motion.close()
         raise InputError(what, motion_file, f"give the recording of the run with -t, {ANYWAY}, {POINTS}")
-    return motion, [*getattr(motion, "warnings", ()), f"{motion_file}: {what}; what is drawn may be wrong"]
+    return motion, [*motion.warnings, f"{motion_file}: {what}; what is drawn may be wrong"]
 
 
 def _frames(contacts: ContactSet, motion: Motion, where: str) -> Sequence[int]:

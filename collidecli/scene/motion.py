@@ -1,4 +1,4 @@
-"""What a recorded motion is to the rest: frames that can be read in any chunk."""
+"""The interface of a motion: frames that can be read in chunks of any size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
     time: float64[F] [s], non-decreasing. step: int64[F], the recorder's own step numbers.
-    world_count: worlds in the recording; 1 serves however many the model has: a body then stands as in the first world
-        of its template, and in the others as far from their origins (`Model.world_shift`).
+    world_count: worlds in the recording. 1 applies to every world of the model: a body has the recorded pose in the
+        first world of its template, and that pose moved by `Model.world_shift` in the others.
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
+    warnings: for the user, one line each. kinematics_seconds: time spent in forward kinematics by `read` so far [s].
     sha256: of the recording's bytes; empty when the motion is part of the scene file.
     """
 
@@ -23,12 +24,18 @@ class Motion(Protocol):
     float_type: np.dtype
 
     @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+    @property
+    def kinematics_seconds(self) -> float: ...
+
+    @property
     def sha256(self) -> str: ...
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
 
-        Raises InputError naming dataset, frame, world and body of a pose that is not finite or not a rotation.
+        Raises InputError with dataset, frame, world and body of a pose that is not finite or not a rotation.
         """
         ...
 
@@ -36,9 +43,9 @@ class Motion(Protocol):
 
 
 class RestingMotion:
-    """The scene's one resting pose, as a motion of one frame at time 0.
+    """The scene's resting pose, as a motion of one frame at time 0.
 
-    poses: float64[1 or W, B, 7], of each world, or of one that serves all.
+    poses: float64[1 or W, B, 7], of all worlds or of each world.
     """
 
     def __init__(self, poses: np.ndarray) -> None:
@@ -46,7 +53,8 @@ class RestingMotion:
         self.step = np.zeros(1, np.int64)
         self.world_count = len(poses)
         self.float_type = np.dtype(np.float64)
-        self.sha256 = ""
+        self.warnings: tuple[str, ...] = ()
+        self.kinematics_seconds, self.sha256 = 0.0, ""
         self._pose = np.ascontiguousarray(poses)[None]
 
     def read(self, frames: range) -> np.ndarray:

@@ -240,7 +240,7 @@ def test_without_a_scene(recordings, collide):
     assert "SCENE" in collide("run").err
     answer = collide("run", "-t", "states.npy")
     assert answer.code == 2
-    assert "carries no scene" in answer.err
+    assert "contains no scene" in answer.err
     write_demos(recordings / "demos.hdf5", {"demo_0": falling()}, scenes={})
     answer = collide("run", "-t", "demos.hdf5")
     assert "model_file" in answer.err
@@ -290,8 +290,8 @@ def test_unknown_and_hostile_content(recordings, collide):
     (recordings / "empty.npz").write_bytes(b"")
     for name, words in {
         "foreign.h5": ("attribute maker", "/observations", "known kinds"),
-        "pickled.npy": ("pickled", "run whatever code"),
-        "pickled.npz": ("pickled", "run whatever code", "states"),
+        "pickled.npy": ("pickled", "would run code"),
+        "pickled.npz": ("pickled", "would run code", "states"),
         "cut.npy": ("declares",),
         "cut.npz": ("damaged",),
         "other.npz": ("known kinds",),
@@ -354,10 +354,10 @@ def test_demos_of_different_scenes_convert_to_one_trajectory(recordings, collide
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("-t", "motion.h5", "--fps", "10"), "--fps says nothing of a trajectory"),
-        (("-t", "states.npy", "--demos", "demo_0"), "--demos says nothing of MuJoCo states"),
-        (("-t", "states.npy", "--quaternion-order", "xyzw"), "what helps here: --state-spec, --fps"),
-        (("--joint-names", "a,b"), "--joint-names says nothing without a recording"),
+        (("-t", "motion.h5", "--fps", "10"), "--fps has no effect on a trajectory"),
+        (("-t", "states.npy", "--demos", "demo_0"), "--demos has no effect on MuJoCo states"),
+        (("-t", "states.npy", "--quaternion-order", "xyzw"), "options with an effect: --state-spec, --fps"),
+        (("--joint-names", "a,b"), "--joint-names has no effect without a recording"),
     ],
 )
 def test_options_without_effect_are_refused(recordings, collide, args, words):

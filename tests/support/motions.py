@@ -6,7 +6,7 @@ import numpy as np
 
 
 class ArrayMotion:
-    """Poses already in memory, as a motion (see `model.motion.Motion`): reading costs nothing.
+    """Poses already in memory, as a motion (see `scene.motion.Motion`): reading costs nothing.
 
     poses: float64[frames, worlds, B, 7], xyzw.
     """
@@ -16,6 +16,7 @@ class ArrayMotion:
         self.time = np.arange(len(poses), dtype=float)
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], np.dtype(np.float64), ""
+        self.warnings, self.kinematics_seconds = (), 0.0
 
     def read(self, frames: range) -> np.ndarray:
         return self.poses[frames.start : frames.stop]

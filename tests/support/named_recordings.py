@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.importers.recordings.target import Target
+from collidecli.importers.recordings.recording import Target
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 from tests.support.twin_robots import Link, Twins

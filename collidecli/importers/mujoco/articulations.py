@@ -17,10 +17,10 @@ WORLD_BODY = 0
 
 
 class MujocoArticulation:
-    """Forward kinematics of all below one of the world's children; see `ArticulationKinematics`.
+    """Forward kinematics of one child of the world body and its descendants; see `ArticulationKinematics`.
 
-    The root is that child. A root with a free joint, a mocap body, and one welded to the world stand where the root's
-    pose says, the welded one with everything that it carries.
+    The root is that child. The root pose positions a root with a free joint, a mocap body, and a root welded to the
+    world with all its descendants.
     """
 
     def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics, root: int, rest: np.ndarray) -> None:
@@ -29,7 +29,7 @@ class MujocoArticulation:
         self.body_path = tuple(kinematics.body_path[body - 1] for body in self._bodies)
         self.path = self.body_path[0]
         self.aliases: tuple[str, ...] = (last_element(self.path),)
-        self.joints, self._places, self._free = _joints(mj_model, root)
+        self.joints, self._qpos_start, self._free = _joints(mj_model, root)
         self._initial = np.array(mj_model.qpos0, np.float64)
         self.root_is_jointed = self._free < 0 and int(mj_model.body_jntnum[root]) > 0
         self._rest = rest[self._bodies - 1]
@@ -38,11 +38,11 @@ class MujocoArticulation:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
         qpos = np.tile(self._initial, (len(joint_position), 1))
         moving = False
-        for joint, place, found in zip(self.joints, self._places, columns.of_joint, strict=True):
+        for joint, start, found in zip(self.joints, self._qpos_start, columns.of_joint, strict=True):
             if found is not None:
                 moving = True
                 order = found[XYZW_TO_WXYZ] if joint.is_quaternion else found
-                qpos[:, place : place + len(order)] = joint_position[:, order]
+                qpos[:, start : start + len(order)] = joint_position[:, order]
         if self._free >= 0 and root_pose is not None:
             qpos[:, self._free : self._free + 3] = root_pose[:, :3]
             qpos[:, self._free + 3 : self._free + 7] = root_pose[:, 3:][:, XYZW_TO_WXYZ]
@@ -59,9 +59,9 @@ class MujocoArticulation:
 
 
 class MujocoArticulations:
-    """Every child of the world; see `ArticulatedScene`. Worked out when first asked for.
+    """Every child of the world body; see `ArticulatedScene`. Computed on first use.
 
-    The only one with joints answers to the model's name too.
+    Where one child alone has joints, the model's name is an alias of it.
     """
 
     warnings: tuple[str, ...] = ()
@@ -69,8 +69,12 @@ class MujocoArticulations:
     def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics) -> None:
         self._model, self._kinematics = mj_model, kinematics
 
-    @cached_property
+    @property
     def articulations(self) -> tuple[MujocoArticulation, ...]:
+        return self._articulations
+
+    @cached_property
+    def _articulations(self) -> tuple[MujocoArticulation, ...]:
         model = self._model
         rest = self._kinematics.poses(np.array(model.qpos0, np.float64)[None])[0]
         roots = np.flatnonzero(model.body_parentid == WORLD_BODY)
@@ -82,15 +86,15 @@ class MujocoArticulations:
 
 
 def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...], list[int], int]:
-    """The joints, where in qpos each has its first number, and where the root's free joint has; -1 without one."""
+    """The joints, the first index of each in qpos, and that of the root's free joint; -1 without one."""
     kinds = mujoco.mjtJoint
-    joints, places, free = [], [], -1
+    joints, starts, free = [], [], -1
     for joint in np.flatnonzero(mj_model.body_rootid[mj_model.jnt_bodyid] == root):
-        place, kind = int(mj_model.jnt_qposadr[joint]), int(mj_model.jnt_type[joint])
+        start, kind = int(mj_model.jnt_qposadr[joint]), int(mj_model.jnt_type[joint])
         if kind == int(kinds.mjJNT_FREE):
-            free = place
+            free = start
             continue
         axes = QUATERNION_AXES if kind == int(kinds.mjJNT_BALL) else ("",)
         joints.append(NamedJoint(mj_model.joint(joint).name or f"joint#{joint}", axes))
-        places.append(place)
-    return tuple(joints), places, free
+        starts.append(start)
+    return tuple(joints), starts, free

@@ -18,14 +18,16 @@ What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.articulations import MujocoArticulations
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.geoms import LEFT_OUT, add_geoms, body_name
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
@@ -44,11 +46,11 @@ from collidecli.storage.trajectories.bodies import BodyMatch
 class MjcfImport:
     """What a scene file became.
 
-    path: the file. mj_model: compiled by MuJoCo.
+    path: the file. mj_model: compiled by MuJoCo. kinematics: of qpos and mocap poses.
     body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
     shape_row: int32[ngeom], the builder's shape of each geom; -1 for one left out.
-    left_out: names of geoms that are only seen. warnings: what MuJoCo or this door has to say.
-    files: every file that may decide a contact, the scene's first. text: of a scene that is no file.
+    left_out: names of geoms that cannot collide. warnings: of MuJoCo or of this importer. kept: empty.
+    files: every file whose content may affect a contact; the scene file first. text: of a scene that is not a file.
     """
 
     path: str
@@ -60,6 +62,11 @@ class MjcfImport:
     warnings: tuple[str, ...]
     files: tuple[str, ...] = ()
     text: str = ""
+    kept: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def articulated(self) -> MujocoArticulations:
+        return self.kinematics.articulated
 
     def motion(self, model: Model) -> KeyframeMotion | None:
         """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
@@ -191,7 +198,7 @@ class KeyframeMotion:
         self.step = np.arange(count, dtype=np.int64)
         self.world_count = 1
         self.float_type = np.dtype(np.float64)
-        self.sha256 = ""
+        self.kinematics_seconds, self.sha256 = 0.0, ""
         qpos = np.array(mj_model.key_qpos, np.float64).reshape(count, mj_model.nq)
         bad = scene.kinematics.first_bad_coordinate(qpos)
         if bad is not None:

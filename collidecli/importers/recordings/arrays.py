@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: their headers, and their rows, read without unpickling anything."""
+"""Headers and rows of the arrays in .npy and .npz files; pickled objects are never loaded."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _DAMAGE = (
     SyntaxError,
     tokenize.TokenError,
 )
-"""What zipfile and NumPy raise where a file is cut short, damaged, encrypted or of another make.
+"""Exceptions of zipfile and NumPy for a file that is truncated, damaged, encrypted or of another format.
 
-The last four come of headers, which NumPy parses as Python literals.
+The last four are raised for headers, which NumPy parses as Python literals.
 """
 
-_PICKLED = "make it an array of numbers: reading pickled objects would run whatever code the file brings"
+_PICKLED = "save it as an array of numbers: loading pickled objects would run code from the file"
 
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What an array is, without its values."""
+    """Shape and type of an array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -53,7 +53,7 @@ class ArrayHeader:
 
 
 def npy_header(path: str) -> ArrayHeader:
-    """Header of a .npy file. Raises InputError: damaged, cut short, or pickled objects."""
+    """Header of a .npy file. Raises InputError: damaged, truncated, or pickled objects."""
     try:
         with open(path, "rb") as file:
             return _header(file, os.path.getsize(path), path)
@@ -78,7 +78,7 @@ def npz_headers(path: str) -> dict[str, ArrayHeader]:
 
 
 def read_npy(path: str) -> np.ndarray:
-    """The array of a .npy file, mapped: only the rows that are used are read. Raises InputError as `npy_header`."""
+    """The array of a .npy file, memory-mapped: only used rows are read. Raises InputError as `npy_header`."""
     npy_header(path)
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -87,13 +87,13 @@ def read_npy(path: str) -> np.ndarray:
 
 
 def read_npz(path: str, name: str) -> np.ndarray:
-    """One array of a .npz file, whole, in memory.
+    """One array of a .npz file, loaded completely.
 
-    Raises InputError: no such array, damaged, pickled objects, or more than there is memory for.
+    Raises InputError: no such array, damaged, pickled objects, or larger than the free memory.
     """
     headers = npz_headers(path)
     if name not in headers:
-        raise InputError(f"there is no array '{name}'", path, f"its arrays are {', '.join(headers) or 'none'}")
+        raise InputError(f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}")
     header = headers[name]
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
     free = psutil.virtual_memory().available
@@ -101,7 +101,7 @@ def read_npz(path: str, name: str) -> np.ndarray:
         raise InputError(
             f"the array needs {memory(size)}, and {memory(free)} are free",
             f"{path}: {name}",
-            "save it as .npy, which is read piece by piece",
+            "save it as .npy, which is read in parts",
         )
     try:
         with np.load(path, allow_pickle=False) as arrays:
@@ -111,14 +111,14 @@ def read_npz(path: str, name: str) -> np.ndarray:
 
 
 def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
-    """Reads an array's header. size: bytes of header and data that the file says it has."""
+    """Reads an array's header. size: stored bytes of header and data."""
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise InputError(f"the array format is {version[0]}.{version[1]}", where, "save it again with NumPy")
     shape, _, dtype = readers[version](file)
     if dtype.hasobject:
-        raise InputError("the array holds pickled objects, which are not read", where, _PICKLED)
+        raise InputError("the array contains pickled objects, which are not read", where, _PICKLED)
     if any(extent < 0 for extent in shape):
         raise InputError(f"the shape is {list(shape)}", where, "save it again with NumPy")
     declared = int(np.prod(shape, dtype=object)) * dtype.itemsize
@@ -132,9 +132,9 @@ def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
 
 
 def _damaged(where: str, error: Exception) -> InputError:
-    words = str(error).strip().splitlines()
+    lines = str(error).strip().splitlines()
     return InputError(
-        f"the arrays cannot be read: {words[0] if words else type(error).__name__}",
+        f"the arrays cannot be read: {lines[0] if lines else type(error).__name__}",
         where,
         "copy it again, or save it again with NumPy",
     )

@@ -1,4 +1,4 @@
-"""What a file's content looks like, told from its first bytes and its names: enough to say which kind it is."""
+"""Storage format and names in a recording file: the data by which its kind is recognised."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ import h5py
 from collidecli.errors import InputError
 from collidecli.importers.recordings.arrays import ArrayHeader, npy_header, npz_headers
 from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
-from collidecli.storage.process_activity import structure
 
 HDF5, NPZ, NPY, USD, CSV, UNKNOWN = "HDF5", "npz", "npy", "USD", "csv", ""
 
 _HEADER_LINE = 1 << 16
-"""A csv file's first line is looked for in so many bytes."""
+"""Maximum length of the first line of a csv file [bytes]."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file as the kinds look at it.
+    """An open file by its storage format.
 
     storage: one of HDF5, NPZ, NPY, USD, CSV, or UNKNOWN. h5: the open file, of HDF5 only.
-    arrays: of npz by name, of npy under the name ""; their shapes and types, no values.
+    arrays: headers (shape and type) of the arrays in npz by name, in npy under the name "".
     columns: names in a csv file's first line.
     """
 
@@ -37,8 +36,17 @@ class Content:
     arrays: dict[str, ArrayHeader] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
 
-    def seen(self) -> str:
-        """What is in the file, in a few words, for a person whose file no kind recognises."""
+    @property
+    def h5_file(self) -> h5py.File:
+        assert self.h5 is not None
+        return self.h5
+
+    def close(self) -> None:
+        if self.h5 is not None:
+            self.h5.close()
+
+    def summary(self) -> str:
+        """A short description of the content, for the error about a file that no kind recognises."""
         if self.h5 is not None:
             named = [f"attribute {name}" for name in list(self.h5.attrs)[:4]] + [
                 f"/{name}" for name in list(self.h5)[:6]
@@ -52,9 +60,8 @@ class Content:
         return "a USD file" if self.storage == USD else "neither HDF5, npz, npy, USD nor csv"
 
 
-@contextmanager
-def opened_content(path: str | os.PathLike[str]) -> Iterator[Content]:
-    """The content of a file; what it holds open is closed at the end.
+def open_content(path: str | os.PathLike[str]) -> Content:
+    """The content of a file, which the caller closes.
 
     Raises InputError: a file that is missing, a folder or empty; HDF5 that is damaged or has data outside the file;
     npz or npy whose headers are damaged, or that holds pickled objects.
@@ -62,21 +69,19 @@ def opened_content(path: str | os.PathLike[str]) -> Iterator[Content]:
     name = os.fspath(path)
     storage = storage_of(name)
     if storage == HDF5:
-        with open_h5(name) as file, structure():
-            yield Content(name, HDF5, h5=file)
-    elif storage == NPZ:
-        yield Content(name, NPZ, arrays=npz_headers(name))
-    elif storage == NPY:
-        yield Content(name, NPY, arrays={"": npy_header(name)})
-    elif storage == CSV:
-        yield Content(name, CSV, columns=_first_line(name))
-    else:
-        yield Content(name, storage)
+        return Content(name, HDF5, h5=open_h5(name))
+    if storage == NPZ:
+        return Content(name, NPZ, arrays=npz_headers(name))
+    if storage == NPY:
+        return Content(name, NPY, arrays={"": npy_header(name)})
+    if storage == CSV:
+        return Content(name, CSV, columns=_first_line(name))
+    return Content(name, storage)
 
 
 @contextmanager
 def h5_damage(path: str) -> Iterator[None]:
-    """Turns what h5py raises within, where a file's structure is damaged, into an InputError."""
+    """Converts the exceptions of h5py for a damaged file structure to an InputError."""
     try:
         yield
     except DAMAGE as error:
@@ -84,7 +89,7 @@ def h5_damage(path: str) -> Iterator[None]:
 
 
 def storage_of(path: str) -> str:
-    """How a file is stored, by its first bytes. Raises InputError: missing, a folder, empty, or not to be read."""
+    """The storage format of a file, by its first bytes. Raises InputError: missing, a folder, empty, unreadable."""
     if not os.path.isfile(path):
         what = "is a folder, not a recording" if os.path.isdir(path) else "there is no such file"
         raise InputError(what, path, "give the path of a recording")
@@ -116,14 +121,14 @@ def _zip_storage(path: str) -> str:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise InputError(f"the zip archive is damaged: {error}", path, "copy it again, or make it again") from error
+        raise InputError(f"the zip archive is damaged: {error}", path, "copy or create the file again") from error
     if any(name.endswith(".npy") for name in names):
         return NPZ
     return USD if any(name.endswith((".usd", ".usda", ".usdc")) for name in names) else UNKNOWN
 
 
 def _is_text(start: bytes) -> bool:
-    """A csv file's first line is text in several columns; markup and other text have no commas there."""
+    """Whether the first line has several columns, as in csv; markup and other text have no commas there."""
     line = start.split(b"\n")[0]
     try:
         text = line.decode("utf-8")

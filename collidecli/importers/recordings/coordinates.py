@@ -1,19 +1,23 @@
-"""A motion of MuJoCo's generalized coordinates, each world through its own scene's forward kinematics."""
+"""Motions of MuJoCo's generalized coordinates; each world uses the forward kinematics of its own scene."""
 
 from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.target import Target
+from collidecli.importers.recordings.recording import Target
+from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.kinematics import Kinematics
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.bodies import BodyMatch
+
+if TYPE_CHECKING:
+    from collidecli.importers.mujoco.scene import MjcfImport
 
 RECORDED_FROM = "run it with the scene that it was recorded from"
 
@@ -24,8 +28,8 @@ class RecordedCoordinates(Protocol):
     @property
     def world_count(self) -> int: ...
 
-    def place(self, world: int) -> str:
-        """Where a world's coordinates are in the file, for messages."""
+    def location(self, world: int) -> str:
+        """File and dataset of a world's coordinates, for messages."""
         ...
 
     def has_mocap(self, world: int) -> bool:
@@ -33,7 +37,7 @@ class RecordedCoordinates(Protocol):
         ...
 
     def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        """qpos float64[n, worlds, nq], and where they are recorded poses of mocap bodies [n, worlds, nmocap, 7] xyzw.
+        """qpos float64[n, worlds, nq], and poses of mocap bodies [n, worlds, nmocap, 7] xyzw, or None without them.
 
         The worlds have one scene. Raises InputError for frames that cannot be read.
         """
@@ -42,7 +46,7 @@ class RecordedCoordinates(Protocol):
 
 @dataclass(frozen=True)
 class _Scene:
-    """The worlds that share one scene. worlds: their indices in the recording. rows: of its bodies among all names."""
+    """The worlds of one scene. worlds: their indices in the recording. rows: indices of its bodies among all names."""
 
     kinematics: Kinematics
     worlds: list[int]
@@ -50,17 +54,16 @@ class _Scene:
 
 
 class CoordinateMotion(RecordedInFile):
-    """A motion (see `model.motion.Motion`) of generalized coordinates.
+    """A motion (see `scene.motion.Motion`) of generalized coordinates.
 
-    Worlds of one scene go through its kinematics together. warnings: for a person, in the order found.
-    kinematics_seconds: how much of the reading so far that took.
+    The worlds of one scene are evaluated together.
 
     Args:
-        recorded: what was recorded; one world alone is played in every world of the scene.
-        time: float64[F] [s]. warnings: for a person. close: what to do at the end.
+        recorded: the coordinates; a single recorded world moves every world of the scene.
+        time: float64[F] [s]. warnings: for the user. close: releases the file.
     Raises:
-        InputError: as many worlds as neither 1 nor the model's, one world for different scenes, a scene without
-            kinematics.
+        InputError: the number of worlds is neither 1 nor the model's, one world for different scenes, a scene that is
+            not MuJoCo's.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class CoordinateMotion(RecordedInFile):
         names: dict[str, int] = {}
         self._scenes = []
         for index, held in _by_scene(target, recorded.world_count, path).items():
-            kinematics = scene_kinematics(target.imports[index], recorded.place(held[0]))
+            kinematics = mujoco_scene(target.imports[index], recorded.location(held[0])).kinematics
             rows = [names.setdefault(name, len(names)) for name in kinematics.body_path]
             self._scenes.append(_Scene(kinematics, held, np.array(rows, np.intp)))
         self._names = list(names)
@@ -92,7 +95,7 @@ class CoordinateMotion(RecordedInFile):
         if len(self._scenes) == 1:
             recorded = self._forward(self._scenes[0], frames)
         else:
-            # A body of another scene's is put back to rest where poses are matched.
+            # The matching of poses sets the bodies of other scenes to their resting poses.
             recorded = np.zeros((len(frames), self.world_count, len(self._names), 7))
             recorded[..., 6] = 1.0
             for scene in self._scenes:
@@ -123,8 +126,8 @@ class CoordinateMotion(RecordedInFile):
             if bad is not None:
                 row, body, what = bad
                 frame, world = divmod(row, counts[1])
-                place = self._recorded.place(scene.worlds[world])
-                raise InputError(what, f"{place}, frame {frames[frame]}, body '{body}'", "record this pose again")
+                where = self._recorded.location(scene.worlds[world])
+                raise InputError(what, f"{where}, frame {frames[frame]}, body '{body}'", "record this pose again")
         poses = scene.kinematics.poses(flat, mocap).reshape(*counts, len(scene.rows), 7)
         self.kinematics_seconds += clock.perf_counter() - start
         return poses
@@ -140,18 +143,19 @@ def check_world_count(count: int, target: Target, where: str) -> None:
         )
 
 
-def scene_kinematics(scene: Any, where: str) -> Kinematics:
-    """MuJoCo's kinematics of one imported scene. Raises InputError at `where`: the scene is not MuJoCo's."""
-    kinematics = getattr(scene, "kinematics", None)
-    if getattr(scene, "mj_model", None) is None or kinematics is None:
+def mujoco_scene(scene: SceneImport, where: str) -> MjcfImport:
+    """The imported scene, which must be MJCF or URDF. Raises InputError at `where` for another one."""
+    from collidecli.importers.mujoco.scene import MjcfImport
+
+    if not isinstance(scene, MjcfImport):
         raise InputError(
             "MuJoCo's coordinates need an MJCF or URDF scene", where, "run it with the .xml that it was recorded from"
         )
-    return kinematics
+    return scene
 
 
 def _by_scene(target: Target, world_count: int, where: str) -> dict[int, list[int]]:
-    """Recorded worlds by the index of their scene."""
+    """Recorded worlds by the index of their scene. Raises InputError: one world for different scenes."""
     if world_count == 1 and len(set(target.world_import)) > 1:
         raise InputError("one recorded world cannot move different scenes", where, "run it with one scene")
     found: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Demonstrations in one file: which are taken, and how many frames they share."""
+"""Selection of the demonstrations in one file, and their common number of frames."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
 
 
-def chosen_demos(held: Sequence[str], options: RecordingOptions, where: str) -> list[str]:
-    """The demonstrations that are asked for, in the order asked; all of `held` in numeric order where none are.
+def chosen_demos(stored: Sequence[str], options: RecordingOptions, where: str) -> list[str]:
+    """The demonstrations of --demos, in its order; without it all stored ones in numeric order.
 
-    Raises InputError: one that is not held, or that is asked for twice, or a file that holds none.
+    Raises InputError: one that is not stored, or that is given twice, or a file that has none.
     """
-    if not held:
-        raise InputError("the recording has no demonstrations", where, "record one at least")
+    if not stored:
+        raise InputError("the recording has no demonstrations", where, "record at least one")
     if not options.demos:
-        return in_order(held)
+        return in_order(stored)
     for name, count in Counter(options.demos).items():
-        if name not in held:
-            close = get_close_matches(name, held, n=_NAMED) or in_order(held)[:_NAMED]
-            more = f", of {len(held)}" if len(held) > len(close) else ""
+        if name not in stored:
+            close = get_close_matches(name, stored, n=_NAMED) or in_order(stored)[:_NAMED]
+            more = f", of {len(stored)}" if len(stored) > len(close) else ""
             raise InputError(f"there is no demonstration '{name}'", where, f"--demos takes {', '.join(close)}{more}")
         if count > 1:
-            raise InputError(f"demonstration '{name}' is asked for twice", "--demos", "name each once")
+            raise InputError(f"demonstration '{name}' is given twice", "--demos", "give each once")
     return list(options.demos)
 
 
 def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
-    """Frames of the motion that demonstrations of these lengths make together, a world each.
+    """Number of frames of a motion in which each demonstration is a world.
 
-    Raises InputError: one without a frame, or lengths that differ where no option says what to do about it.
+    Raises InputError: one without frames, or lengths that differ where --uneven-demos is not given.
     """
     empty = [name for name, length in lengths.items() if length == 0]
     if empty:
-        raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "leave it out with --demos")
+        raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos")
     least, most = min(lengths.values()), max(lengths.values())
     if least == most or options.uneven_demos == "hold":
         return most
@@ -53,8 +53,8 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
     shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:_NAMED])
     more = f" and {len(lengths) - _NAMED} more" if len(lengths) > _NAMED else ""
     raise InputError(
-        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equally many",
+        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers",
         where,
-        "choose some with --demos; or --uneven-demos cut ends all with the shortest, --uneven-demos hold keeps each "
-        "at its last pose until the longest ends",
+        "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold (each "
+        "keeps its last pose until the longest ends)",
     )

@@ -1,4 +1,4 @@
-"""What a humanoid's motion file holds: .npz files by the names of their arrays, .csv files by their columns."""
+"""Arrays of a humanoid motion file: .npz files by the names of their arrays, .csv files by their columns."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.arrays import ArrayHeader, npz_headers, read_npz
-from collidecli.importers.recordings.content import NPZ, Content, storage_of
+from collidecli.importers.recordings.arrays import ArrayHeader, read_npz
+from collidecli.importers.recordings.content import NPZ, Content
 from collidecli.storage.h5_input import text_of
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
@@ -29,12 +29,12 @@ _ROTATION = re.compile(r"(.*[_.\s])?(q|quat|quaternion|rot|rotation|orientation)
 
 @dataclass(frozen=True)
 class MotionTable:
-    """A motion file's content; None or () for what it does not have.
+    """The content of a motion file; None or () for what the file does not contain.
 
     body_position: float[F, B, 3], body_rotation: float[F, B, 4] of body_names, in the world.
     root_position: float[F, 3], root_rotation: float[F, 4]. joints: float[F, k] of joint_names.
-    order: of its quaternions, where the file says it. fps, time: float64[F] [s], likewise.
-    places: where each of the arrays is, for messages, by its field's name.
+    order: of the quaternions, "" where the file does not define it. fps: frames per second. time: float64[F] [s].
+    locations: file and array of each field, for messages.
     """
 
     path: str
@@ -49,32 +49,31 @@ class MotionTable:
     order: str = ""
     fps: float | None = None
     time: np.ndarray | None = None
-    places: dict[str, str] = field(default_factory=dict)
+    locations: dict[str, str] = field(default_factory=dict)
 
 
 def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
-    """Whether the names in a .npz file are those of a motion: poses of bodies, or of a root."""
+    """Whether a .npz file has the arrays of a motion: poses of bodies, or of a root."""
     bodies = any(position in arrays and rotation in arrays for position, rotation in BODY_KEYS)
     return bodies or (_first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None)
 
 
 def is_table(content: Content) -> bool:
-    """Whether a csv's first line is that of a root's pose and joints: as many numbers, or named so."""
+    """Whether a csv's first line has the columns of a root pose and joints: at least 7 numbers, or their names."""
     columns = content.columns
     return len(columns) >= ROOT_COLUMNS and (_numbers(columns) or _root_columns(columns) is not None)
 
 
-def read_table(path: str) -> MotionTable:
-    """The content of a motion file.
+def read_table(content: Content) -> MotionTable:
+    """The arrays of a motion file.
 
-    Raises InputError: arrays that are pickled, missing, of another type or shape, or of unequally many frames; rows
-    of a csv that are no numbers, or not as many as in the first line.
+    Raises InputError: arrays that are pickled, missing, of another type or shape, or of different frame counts; rows
+    of a csv that are not numbers, or not as many as in the first line.
     """
-    return _npz(path) if storage_of(path) == NPZ else _csv(path)
+    return _npz(content.path, content.arrays) if content.storage == NPZ else _csv(content.path)
 
 
-def _npz(path: str) -> MotionTable:
-    headers = npz_headers(path)
+def _npz(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     keys: dict[str, str | None] = {
         "root_position": _first(headers, ROOT_POSITION),
         "root_rotation": _rotation_key(headers),
@@ -86,33 +85,34 @@ def _npz(path: str) -> MotionTable:
             break
     sizes = {"body_position": 3, "body_rotation": 4, "root_position": 3, "root_rotation": 4, "joints": None}
     arrays: dict[str, np.ndarray] = {}
-    places = {}
+    locations = {}
     for name, key in keys.items():
         if key is not None:
-            places[name] = f"{path}: {key}"
+            locations[name] = f"{path}: {key}"
             arrays[name] = _floats(path, key, headers[key], sizes[name], 3 if name.startswith("body") else 2)
-    frames = {places[name]: len(array) for name, array in arrays.items()}
+    frames = {locations[name]: len(array) for name, array in arrays.items()}
     if len(set(frames.values())) > 1:
-        shown = ", ".join(f"{place.removeprefix(f'{path}: ')} {count}" for place, count in frames.items())
-        raise InputError(f"the arrays have unequally many frames: {shown}", path, "save them again")
+        shown = ", ".join(f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items())
+        raise InputError(f"the arrays have different numbers of frames: {shown}", path, "save them again")
     body = arrays.get("body_position")
     if body is not None and body.shape[1] != arrays["body_rotation"].shape[1]:
-        raise InputError("positions and rotations are of unequally many bodies", places["body_position"], "save again")
+        what = "positions and rotations are of different numbers of bodies"
+        raise InputError(what, locations["body_position"], "save them again")
     count = next(iter(frames.values()))
     if not count:
-        raise InputError("the recording has no frames", path, "record one at least")
+        raise InputError("the recording has no frames", path, "record at least one")
     rotation = keys["root_rotation"]
     suffix = next((s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), "")
-    said = _words(path, headers, ("quaternion_order", "quat_order"))
+    order = _texts(path, headers, ("quaternion_order", "quat_order"))
     return MotionTable(
         path=path,
         frames=count,
         **arrays,
-        body_names=_words(path, headers, BODY_NAMES),
-        joint_names=_words(path, headers, JOINT_NAMES),
-        order=said[0] if said else suffix,
+        body_names=_texts(path, headers, BODY_NAMES),
+        joint_names=_texts(path, headers, JOINT_NAMES),
+        order=order[0] if order else suffix,
         fps=_fps(path, headers),
-        places=places,
+        locations=locations,
     )
 
 
@@ -123,15 +123,14 @@ def _floats(path: str, key: str, header: ArrayHeader, size: int | None, dimensio
     return read_npz(path, key)
 
 
-def _words(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _texts(path: str, headers: dict[str, ArrayHeader], keys: tuple[str, ...]) -> tuple[str, ...]:
     """Names in an array of strings, or one string; () where there is none."""
     key = _first(headers, keys)
     if key is None:
         return ()
     if headers[key].dtype.kind not in "US" or len(headers[key].shape) > 1:
         raise InputError(f"is {headers[key]}, not names", f"{path}: {key}", "save it as an array of strings")
-    held = np.atleast_1d(read_npz(path, key))
-    return tuple(map(text_of, held))
+    return tuple(map(text_of, np.atleast_1d(read_npz(path, key))))
 
 
 def _fps(path: str, headers: dict[str, ArrayHeader]) -> float | None:
@@ -152,13 +151,13 @@ def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
 
 
 def _csv(path: str) -> MotionTable:
-    """A row a frame: the root's x y z, its quaternion, the joints; names in the first line, or none at all."""
+    """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a header."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         first = tuple(name.strip() for name in file.readline().split(","))
     header = not _numbers(first)
     rows = _rows(path, header, len(first))
     if not len(rows):
-        raise InputError("the recording has no frames", path, "record one at least")
+        raise InputError("the recording has no frames", path, "record at least one")
     start, order, time = 0, "", None
     if header:
         root = _root_columns(first)
@@ -181,23 +180,24 @@ def _csv(path: str) -> MotionTable:
         joint_names=first[end:] if header else (),
         order=order,
         time=time,
-        places={key: f"{path}: {words}" for key, words in names.items()},
+        locations={key: f"{path}: {name}" for key, name in names.items()},
     )
 
 
 def _rows(path: str, header: bool, width: int) -> np.ndarray:
     """float64[F, width]."""
     if os.path.getsize(path) and width < ROOT_COLUMNS:
-        raise InputError(f"a row has {width} numbers", path, "a root's pose takes 7, and the joints follow")
+        raise InputError(f"a row has {width} numbers", path, "write the 7 numbers of the root's pose, then the joints")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a file without rows, which is said elsewhere
+            warnings.simplefilter("ignore", UserWarning)  # about a file without rows, which the caller reports
             rows = np.loadtxt(path, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig", comments=None)
     except (ValueError, UnicodeDecodeError) as error:
-        words = str(error).splitlines()[0]
-        raise InputError(f"the rows cannot be read: {words}", path, "give numbers, equally many a row") from error
+        reason = str(error).splitlines()[0]
+        what = f"the rows cannot be read: {reason}"
+        raise InputError(what, path, "write the same number of values in each row") from error
     if rows.size and rows.shape[1] != width:
-        raise InputError(f"a row has {rows.shape[1]} numbers, and the first line {width}", path, "correct the file")
+        raise InputError(f"a row has {rows.shape[1]} numbers, and the first line {width}", path, "correct the rows")
     return rows
 
 
@@ -209,7 +209,7 @@ def _numbers(columns: tuple[str, ...]) -> bool:
 
 
 def _root_columns(columns: tuple[str, ...]) -> tuple[int, str] | None:
-    """Where the root's seven columns begin, after one of times, and the order of its quaternion; None without them."""
+    """First of the root's seven columns (1 after a time column, else 0) and its quaternion order; None without them."""
     start = 1 if columns and columns[0].lower() in TIMES else 0
     position, rotation = columns[start : start + 3], columns[start + 3 : start + ROOT_COLUMNS]
     letters = "".join(name[-1:].lower() for name in rotation)

@@ -1,4 +1,4 @@
-"""Isaac Lab's recorder: states of articulations and rigid objects by name, relative to each environment's origin."""
+"""Demonstrations of Isaac Lab's recorder: named articulations and rigid objects, relative to environment origins."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from collidecli.importers.recordings.articulation_motion import (
 from collidecli.importers.recordings.content import Content, h5_damage
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.demos import chosen_demos, in_order, shared_length
-from collidecli.importers.recordings.description import RecordingFacts
-from collidecli.importers.recordings.target import Target
+from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import rate_time
 from collidecli.scene.kinematics import (
     ArticulatedScene,
@@ -32,151 +31,152 @@ from collidecli.scene.kinematics import (
     some_names,
 )
 from collidecli.scene.model import GLOBAL_TEMPLATE
-from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import RecordingOptions
-from collidecli.storage.h5_input import open_h5, text_of
+from collidecli.storage.h5_input import text_of
 from collidecli.storage.process_activity import structure, structure_step
-
-NAME = "isaac-lab"
-LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
-OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
 KINDS = ("articulation", "rigid_object")
 GROUPS = ("initial_state", "states")
-"""In the order of time: the state at the reset, then one after every step."""
+"""In the order of time: the state at the reset, then the states after each step."""
 
 ORDER_OF_VERSION = {0: "wxyz", 1: "xyzw"}
 
 
 @dataclass(frozen=True)
 class _Asset:
-    """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each."""
+    """One named asset of a demonstration. parts: its groups, in the order of time. frames: of each part."""
 
     name: str
     parts: tuple[h5py.Group, ...]
     frames: tuple[int, ...]
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.parts[-1].name)
 
     def width(self) -> int:
-        """Joints; 0 where no joints are recorded."""
+        """Number of joint columns; 0 where no joints are recorded."""
         found = self.parts[-1].get("joint_position")
         return int(found.shape[1]) if isinstance(found, h5py.Dataset) else 0
 
 
 @dataclass(frozen=True)
 class _Demo:
-    """One demonstration: assets by name, how many frames, and what of it is not used."""
+    """One demonstration. assets: by name. length: in frames. unused: groups that are not read."""
 
     assets: dict[str, _Asset]
     length: int
     unused: tuple[str, ...] = field(default=())
 
 
-def recognise(content: Content) -> bool:
-    """A group `data` of groups in which `states` or `initial_state` is a group."""
-    data = content.h5.get("data") if content.h5 is not None else None
-    if not isinstance(data, h5py.Group):
-        return False
-    groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
-    return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
+class IsaacLabRecording(Recording):
+    """Demonstrations of which each is a world. Names are read when the file is opened, states when they are used."""
 
+    NAME = "isaac-lab"
+    LABEL = "Isaac Lab recorder demonstrations (HDF5: data/demo_k/states/articulation/<name>/root_pose)"
+    OPTIONS = ("demos", "uneven_demos", "joint_names", "quaternion_order", "fps")
 
-def describe(path: str) -> RecordingFacts:
-    """See `RecordingKind.describe`."""
-    with open_h5(path) as file, h5_damage(path), structure():
-        demos = {name: _demo(file, path, name) for name in _demo_names(file)}
-        if not demos:
-            raise InputError("the recording has no demonstrations", f"{path}: /data", "record one at least")
-        lengths = {name: demo.length for name, demo in demos.items()}
-        first = next(iter(demos.values()))
-        rate = _rate(file)
-        frames = max(lengths.values())
-        needs = ["--joint-names"] if any(a.width() and not _own_names(a) for a in first.assets.values()) else []
-        needs += [] if rate else ["--fps"]
-        needs += ["--demos, or --uneven-demos: their lengths differ"] if len(set(lengths.values())) > 1 else []
-        shown = [f"{name} ({asset.width()} joints)" for name, asset in first.assets.items()]
-        return RecordingFacts(
-            frames=frames,
-            worlds=len(demos),
-            start=0.0 if rate else None,
-            end=(frames - 1) / rate if rate else None,
-            quaternion_order=_said_order(file, path),
-            needs=tuple(needs),
-            details=(("demonstrations", some_names(list(lengths))), ("assets", ", ".join(shown) or "none")),
-        )
+    def __init__(self, content: Content) -> None:
+        self.content, self._file, self._path = content, content.h5_file, content.path
+        with h5_damage(self._path), structure():
+            self._names = _demo_names(self._file)
 
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """A group `data` of groups in which `states` or `initial_state` is a group."""
+        data = content.h5.get("data") if content.h5 is not None else None
+        if not isinstance(data, h5py.Group):
+            return False
+        groups = [item for item in map(data.get, data) if isinstance(item, h5py.Group)]
+        return any(isinstance(group.get(name), h5py.Group) for group in groups for name in GROUPS)
 
-def world_count(path: str, options: RecordingOptions) -> int | None:
-    """See `RecordingKind.world_count`."""
-    with open_h5(path) as file, h5_damage(path), structure():
-        return len(chosen_demos(_demo_names(file), options, f"{path}: /data"))
-
-
-def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
-    """See `RecordingKind.open_motion`. The chosen demonstrations are worlds, in order.
-
-    Positions are relative to the world's origin: the environment's root prim, or 0 in a scene without environments.
-    """
-    file = open_h5(path)
-    try:
+    def describe(self) -> RecordingDescription:
+        file, path = self._file, self._path
         with h5_damage(path), structure():
-            names = chosen_demos(_demo_names(file), options, f"{path}: /data")
+            demos = {name: _demo(file, path, name) for name in self._names}
+            if not demos:
+                raise InputError("the recording has no demonstrations", f"{path}: /data", "record at least one")
+            lengths = {name: demo.length for name, demo in demos.items()}
+            first = next(iter(demos.values()))
+            rate = _rate(file)
+            frames = max(lengths.values())
+            needs = ["--joint-names"] if any(a.width() and not _file_names(a) for a in first.assets.values()) else []
+            needs += [] if rate else ["--fps"]
+            needs += ["--demos, or --uneven-demos: their lengths differ"] if len(set(lengths.values())) > 1 else []
+            shown = [f"{name} ({asset.width()} joints)" for name, asset in first.assets.items()]
+            return RecordingDescription(
+                frames=frames,
+                worlds=len(demos),
+                start=0.0 if rate else None,
+                end=(frames - 1) / rate if rate else None,
+                quaternion_order=_file_order(file, path),
+                needs=tuple(needs),
+                details=(("demonstrations", some_names(list(lengths))), ("assets", ", ".join(shown) or "none")),
+            )
+
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return len(chosen_demos(self._names, options, f"{self._path}: /data"))
+
+    def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
+        """The chosen demonstrations as worlds, in order.
+
+        Positions are relative to the world's origin: the environment's root prim, or 0 in a scene without environments.
+        """
+        file, path = self._file, self._path
+        with h5_damage(path), structure():
+            names = chosen_demos(self._names, options, f"{path}: /data")
             check_world_count(len(names), target, f"{path}: /data")
             demos = {name: _demo(file, path, name) for name in names}
             frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")
-            order = quaternion_order(_said_order(file, path), options, path)
+            order = quaternion_order(_file_order(file, path), options, path)
             scene = target.articulated(path)
             worlds = [
-                _world(demo, _held_in(scene, target, world), ORDERS[order], options, path)
+                _world(demo, _world_scene(scene, target, world), ORDERS[order], options, path)
                 for world, demo in enumerate(demos.values())
             ]
             warnings = [
                 *scene.warnings,
-                *(f"{path}: {place}: not used" for demo in demos.values() for place in demo.unused),
+                *(f"{path}: {group}: not used" for demo in demos.values() for group in demo.unused),
             ]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
             origins = target.model.world_pose[: len(worlds), :3]
-            return ArticulationMotion(path, target, worlds, origins, time, warnings, file.close)
-    except BaseException:
-        file.close()
-        raise
+            return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close)
 
 
 @dataclass(frozen=True)
-class _Held:
-    """The articulations and bodies of a scene that one world has; see `ArticulatedScene`."""
+class _WorldScene:
+    """The articulations and bodies of a scene in one world; see `ArticulatedScene`."""
 
     articulations: tuple[ArticulationKinematics, ...]
     warnings: tuple[str, ...] = ()
 
 
-def _held_in(scene: ArticulatedScene, target: Target, world: int) -> _Held:
+def _world_scene(scene: ArticulatedScene, target: Target, world: int) -> _WorldScene:
     bodies, template = target.model.bodies, target.model.world_template[world]
-    here = {p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)}
-    return _Held(tuple(a for a in scene.articulations if a.body_path[0] in here))
+    present = {
+        p for p, t in zip(bodies.path, bodies.template.tolist(), strict=True) if t in (GLOBAL_TEMPLATE, template)
+    }
+    return _WorldScene(tuple(a for a in scene.articulations if a.body_path[0] in present))
 
 
 def _world(
-    demo: _Demo, scene: _Held, order: list[int], options: RecordingOptions, path: str
+    demo: _Demo, scene: _WorldScene, order: list[int], options: RecordingOptions, path: str
 ) -> list[RecordedArticulation]:
-    """What a demonstration records of each articulation and body. Raises InputError for one that the scene lacks."""
-    unnamed = [name for name, asset in demo.assets.items() if asset.width() and not _own_names(asset)]
+    """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
+    unnamed = [name for name, asset in demo.assets.items() if asset.width() and not _file_names(asset)]
     given = _given_names(unnamed, options, path)
     found: dict[str, str] = {}
     out = []
     for name, asset in demo.assets.items():
-        place = f"{path}: {asset.place}"
-        articulation = find_articulation(scene, name, place)
+        location = f"{path}: {asset.location}"
+        articulation = find_articulation(scene, name, location)
         if articulation.path in found:
             what = f"'{name}' and '{found[articulation.path]}' are both '{articulation.path}' in the scene"
-            raise InputError(what, place, "name each as the scene does")
+            raise InputError(what, location, "give each the name that it has in the scene")
         found[articulation.path] = name
-        names = _own_names(asset) or given.get(name, ())
+        names = _file_names(asset) or given.get(name, ())
         width = asset.width()
-        where = f"{place}/joint_position"
+        where = f"{location}/joint_position"
         if width and len(names) != width:
             raise InputError(
                 f"{width} joints are recorded, and {len(names) or 'no'} names are given",
@@ -191,7 +191,7 @@ def _world(
                 columns,
                 _reader(asset, "root_pose", order, path),
                 _reader(asset, "joint_position", list(range(width)), path) if width else None,
-                f"{place}/root_pose",
+                f"{location}/root_pose",
                 where,
             )
         )
@@ -216,9 +216,12 @@ def _given_names(unnamed: Sequence[str], options: RecordingOptions, path: str) -
 
 
 def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[range], np.ndarray] | None:
-    """Reads rows of a dataset across the asset's parts; past their end the last row again. None where it is absent."""
-    held = [part.get(name) for part in asset.parts]
-    data = [found for found in held if isinstance(found, h5py.Dataset)]
+    """A function that reads rows of a dataset across the asset's parts; frames after the end have the last row.
+
+    None where the asset has no such dataset.
+    """
+    datasets = [part.get(name) for part in asset.parts]
+    data = [found for found in datasets if isinstance(found, h5py.Dataset)]
     if not data:
         return None
     starts = np.cumsum([0, *asset.frames])
@@ -227,13 +230,13 @@ def _reader(asset: _Asset, name: str, order: list[int], path: str) -> Callable[[
         rows = np.minimum(np.asarray(frames, np.intp), starts[-1] - 1)
         out = np.empty((len(rows), len(order)))
         for start, end, part in zip(starts[:-1], starts[1:], data, strict=True):
-            own = (rows >= start) & (rows < end)
-            if not own.any():
+            in_part = (rows >= start) & (rows < end)
+            if not in_part.any():
                 continue
-            places = rows[own] - start
+            part_rows = rows[in_part] - start
             with h5_damage(f"{path}: {part.name}"):
-                block = part[int(places[0]) : int(places[-1]) + 1]
-            out[own] = block[places - places[0]][:, order]
+                block = part[int(part_rows[0]) : int(part_rows[-1]) + 1]
+            out[in_part] = block[part_rows - part_rows[0]][:, order]
         return out
 
     return read
@@ -255,7 +258,7 @@ def _groups(group: h5py.Group) -> list[str]:
 
 
 def _demo(file: h5py.File, path: str, name: str) -> _Demo:
-    """Raises InputError: no states, datasets of another shape or type, assets of unequal lengths."""
+    """One scanned demonstration. Raises InputError: no states, other shapes or types, assets of unequal lengths."""
     structure_step()
     demo = file[f"data/{name}"]
     assert isinstance(demo, h5py.Group)
@@ -264,21 +267,21 @@ def _demo(file: h5py.File, path: str, name: str) -> _Demo:
     if not groups:
         raise InputError("the demonstration has no states", where, "record states with Isaac Lab's recorder")
     unused = [f"{group.name}/{kind}" for group in groups for kind in group if kind not in KINDS]
-    held: dict[str, list[h5py.Group]] = {}
+    parts_of: dict[str, list[h5py.Group]] = {}
     for group in groups:
         for kind in KINDS:
             assets = group.get(kind)
             if isinstance(assets, h5py.Group):
                 for asset in _groups(assets):
-                    held.setdefault(asset, []).append(assets[asset])  # type: ignore[arg-type]
-    short = [asset for asset, parts in held.items() if len(parts) != len(groups)]
+                    parts_of.setdefault(asset, []).append(assets[asset])  # type: ignore[arg-type]
+    short = [asset for asset, parts in parts_of.items() if len(parts) != len(groups)]
     if short:
         raise InputError(f"'{short[0]}' is not in both of {' and '.join(GROUPS)}", where, "record it in both")
-    assets = {asset: _asset(asset, parts, path) for asset, parts in held.items()}
+    assets = {asset: _asset(asset, parts, path) for asset, parts in parts_of.items()}
     lengths = {asset.frames for asset in assets.values()}
     if len(lengths) > 1:
         shown = ", ".join(f"{name} {sum(asset.frames)}" for name, asset in assets.items())
-        raise InputError(f"its assets have unequally many frames: {shown}", where, "record it again")
+        raise InputError(f"the assets have different numbers of frames: {shown}", where, "record it again")
     if not assets:
         raise InputError("neither articulations nor rigid objects are recorded", where, "record the scene's state")
     return _Demo(assets, sum(next(iter(lengths))), tuple(unused))
@@ -297,7 +300,7 @@ def _asset(name: str, parts: list[h5py.Group], path: str) -> _Asset:
         widths.add(None if joint is None else int(joint.shape[1]))
     if len(widths) > 1:
         where = f"{path}: {parts[-1].name}"
-        raise InputError("its joints are not as many as in the initial state", where, "record it again")
+        raise InputError("the number of joints differs from that in the initial state", where, "record it again")
     return _Asset(name, tuple(parts), tuple(frames))
 
 
@@ -313,8 +316,8 @@ def _dataset(group: h5py.Group, name: str, width: int | None, path: str) -> h5py
     return found
 
 
-def _own_names(asset: _Asset) -> tuple[str, ...]:
-    """Names of the joints that the file has: an attribute `joint_names` of the asset or of its joint positions."""
+def _file_names(asset: _Asset) -> tuple[str, ...]:
+    """Joint names in the file: attribute `joint_names` of the asset or of its joint positions; () without it."""
     part = asset.parts[-1]
     joints: Any = part.get("joint_position")
     for holder in (part,) if joints is None else (joints, part):
@@ -324,18 +327,18 @@ def _own_names(asset: _Asset) -> tuple[str, ...]:
     return ()
 
 
-def _said_order(file: h5py.File, path: str) -> str:
-    """The order of quaternions: of the attribute `format_version`, and of files from before there was one."""
+def _file_order(file: h5py.File, path: str) -> str:
+    """The quaternion order by the attribute `format_version`; files without the attribute have version 0."""
     versions: set[int] = set()
-    for place in (file, _data(file)):
-        value: Any = place.attrs.get("format_version")
+    for group in (file, _data(file)):
+        value: Any = group.attrs.get("format_version")
         if value is None:
             continue
         if np.ndim(value) or np.asarray(value).dtype.kind not in "iu" or int(value) not in ORDER_OF_VERSION:
             raise InputError(
                 f"format_version is {value}",
-                f"{path}: {place.name}, attribute format_version",
-                f"this reader knows {', '.join(map(str, ORDER_OF_VERSION))}, and files without one",
+                f"{path}: {group.name}, attribute format_version",
+                f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the attribute",
             )
         versions.add(int(value))
     if len(versions) > 1:
@@ -344,7 +347,7 @@ def _said_order(file: h5py.File, path: str) -> str:
 
 
 def _rate(file: h5py.File) -> float | None:
-    """Frames a second, of `env_args`: a step lasts `dt` times `decimation`. None where it does not say."""
+    """Frames per second from `env_args`: a step lasts `dt` times `decimation`. None where they are not given."""
     try:
         args = json.loads(str(_data(file).attrs.get("env_args", "{}")))["sim_args"]
         period = float(args["dt"]) * float(args["decimation"])

@@ -1,9 +1,8 @@
-"""MuJoCo states in the layout of mj_getState, as mujoco.rollout gives them: .npy, .npz or HDF5."""
+"""MuJoCo states in the layout of mj_getState, as mujoco.rollout returns them: .npy, .npz or HDF5."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,89 +10,90 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.arrays import npy_header, npz_headers, read_npy, read_npz
-from collidecli.importers.recordings.content import HDF5, NPY, Content, h5_damage, storage_of
-from collidecli.importers.recordings.coordinates import CoordinateMotion, check_world_count, scene_kinematics
-from collidecli.importers.recordings.description import RecordingFacts
+from collidecli.importers.recordings.arrays import read_npy, read_npz
+from collidecli.importers.recordings.content import NPY, Content, h5_damage
+from collidecli.importers.recordings.coordinates import CoordinateMotion, check_world_count, mujoco_scene
+from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.state_layout import StateLayout, find_layout
-from collidecli.importers.recordings.target import Target
-from collidecli.importers.recordings.times import SAME_TIME, checked_time, out_of_step, rate_time, shared_time
-from collidecli.scene.motion import Motion
+from collidecli.importers.recordings.times import SAME_TIME, checked_time, rate_time, shared_time, step_mismatch
+from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.run_options import RecordingOptions
-from collidecli.storage.h5_input import open_h5
 from collidecli.storage.process_activity import structure
-
-NAME = "mujoco-states"
-LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states`, [worlds, frames, numbers])"
-OPTIONS = ("state_spec", "fps")
 
 ARRAY_NAMES = ("states", "state")
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 
 
-def recognise(content: Content) -> bool:
-    """An array of floats of two or three dimensions: named `states` or `state`, or the only one in the file."""
-    if content.h5 is not None:
-        return _dataset_name(content.h5) is not None
-    return _array_name(content.arrays) is not None
+class MujocoStatesRecording(Recording):
+    """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
+    NAME = "mujoco-states"
+    LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states`, [worlds, frames, numbers])"
+    OPTIONS = ("state_spec", "fps")
 
-def describe(path: str) -> RecordingFacts:
-    """See `RecordingKind.describe`. Which numbers are what, only a scene can tell."""
-    with _opened(path) as array:
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        with h5_damage(content.path):
+            self._array = _array(content)
+
+    @staticmethod
+    def recognise(content: Content) -> bool:
+        """An array of floats of two or three dimensions: named `states` or `state`, or the only one in the file."""
+        if content.h5 is not None:
+            return _dataset_name(content.h5) is not None
+        return _array_name(content.arrays) is not None
+
+    def describe(self) -> RecordingDescription:
+        """The shape of the array; the meaning of a state's numbers depends on the scene."""
+        array = self._array
         worlds, frames, size = array.extents()
-    return RecordingFacts(
-        frames=frames,
-        worlds=worlds,
-        coordinates=0,
-        quaternion_order="wxyz",
-        needs=("an MJCF or URDF scene", "--state-spec, where the size does not tell", "--fps, without a time in it"),
-        details=(("array", array.name), ("numbers a state", str(size)), ("type", str(array.dtype))),
-    )
+        return RecordingDescription(
+            frames=frames,
+            worlds=worlds,
+            coordinates=0,
+            quaternion_order="wxyz",
+            needs=(
+                "an MJCF or URDF scene",
+                "--state-spec, where the size does not tell",
+                "--fps, without a time in it",
+            ),
+            details=(("array", array.name), ("numbers a state", str(size)), ("type", str(array.dtype))),
+        )
 
+    def world_count(self, options: RecordingOptions) -> int | None:
+        return self._array.extents()[0]
 
-def world_count(path: str, options: RecordingOptions) -> int | None:
-    """See `RecordingKind.world_count`."""
-    with _opened(path) as array:
-        return array.extents()[0]
-
-
-def open_motion(path: str, target: Target, options: RecordingOptions) -> Motion:
-    """See `RecordingKind.open_motion`. A frame's time is in the states, or --fps says it."""
-    array = _open(path)
-    try:
+    def motion(self, target: Target, options: RecordingOptions) -> CoordinateMotion:
+        """The states as a motion. The time of a frame is in its state, or follows from --fps."""
+        path, array = self.content.path, self._array
         with h5_damage(path):
             worlds, frames, size = array.extents()
             check_world_count(worlds, target, array.where)
             layouts = {i: _layout(target.imports[i], options, size, array.where) for i in set(target.world_import)}
-            held = _States(array, [layouts[i] for i in target.world_import[:worlds]])
-            if options.fps is not None or not held.has_time:
+            states = _States(array, [layouts[i] for i in target.world_import[:worlds]])
+            if options.fps is not None or not states.has_time:
                 time, warnings = rate_time(frames, options.fps, array.where), ()
             else:
-                time, warnings = held.keep_time()
-        return CoordinateMotion(path, target, held, time, warnings, array.close)
-    except BaseException:
-        array.close()
-        raise
+                time, warnings = states.shared_time()
+        return CoordinateMotion(path, target, states, time, warnings, self.close)
 
 
 @dataclass(frozen=True)
 class _Array:
-    """The array of states in a file. where, name: for messages; the name is "" in .npy. data: gets at the numbers."""
+    """The array of states in a file. where, name: for messages; the name is "" in .npy. data: opens the array."""
 
     where: str
     name: str
     shape: tuple[int, ...] | None
     dtype: np.dtype
     data: Callable[[], Any]
-    close: Callable[[], None]
 
     @property
     def batched(self) -> bool:
         return self.shape is not None and len(self.shape) == 3
 
     def extents(self) -> tuple[int, int, int]:
-        """Worlds, frames and numbers of a state. Raises InputError: another shape, no floats, or nothing in it."""
+        """Counts of worlds, frames and values of a state. Raises InputError: another shape, not floats, or no states."""
         if self.shape is None or len(self.shape) not in (2, 3) or self.dtype.kind != "f":
             shown = f"{self.dtype}{list(self.shape or ())}"
             raise InputError(f"the states are {shown}, not floats {_SHAPES}", self.where, "save them in that shape")
@@ -113,29 +113,29 @@ class _States:
         self.world_count = len(layouts)
         self.has_time = "TIME" in layouts[0].columns
 
-    def place(self, world: int) -> str:
+    def location(self, world: int) -> str:
         return f"{self._where}[{world}]" if self._batched else self._where
 
     def has_mocap(self, world: int) -> bool:
         return {"MOCAP_POS", "MOCAP_QUAT"} <= self._layouts[world].columns.keys()
 
-    def keep_time(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """float64[F], the first world's times, and what there is to warn of; the others are compared as they are read.
+    def shared_time(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """float64[F], the first world's times [s], and warnings; `read` compares the times of the other worlds.
 
-        Clocks that differ by a constant count from each world's first frame.
-        Raises InputError naming the frame: a time that is not finite or runs back.
+        Where clocks differ by a constant, time counts from each world's first frame.
+        Raises InputError naming the frame: a time that is not finite or decreases.
         """
         column = self._layouts[0].columns["TIME"].start
-        time = checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.place(0))
+        time = checked_time(self._rows(slice(0, 1), slice(None), column)[0], self.location(0))
         start = self._rows(slice(None), slice(0, 1), column)[:, 0].astype(np.float64)
-        shared, warnings = shared_time([time, *start[1:, None]], [self.place(world) for world in range(len(start))])
+        shared, warnings = shared_time([time, *start[1:, None]], [self.location(world) for world in range(len(start))])
         self._time, self._start = time - time[0], start
         return shared, warnings
 
     def read(self, worlds: Sequence[int], frames: range) -> tuple[np.ndarray, np.ndarray | None]:
-        first = worlds[0]  # they ascend
-        held = self._rows(slice(first, worlds[-1] + 1), slice(frames.start, frames.stop, frames.step), slice(None))
-        states = held[np.asarray(worlds) - first].swapaxes(0, 1)
+        first = worlds[0]  # worlds ascend
+        block = self._rows(slice(first, worlds[-1] + 1), slice(frames.start, frames.stop, frames.step), slice(None))
+        states = block[np.asarray(worlds) - first].swapaxes(0, 1)
         layout = self._layouts[worlds[0]]
         if self._time is not None:
             self._check_time(states[..., layout.columns["TIME"].start], worlds, frames)
@@ -145,12 +145,12 @@ class _States:
         assert self._time is not None
         since = time - self._start[list(worlds)]
         expected = self._time[np.asarray(frames, np.intp)][:, None]
-        # Written so that a NaN fails it.
+        # The negated comparison is true for NaN.
         bad = ~(np.abs(since - expected) <= SAME_TIME * np.maximum(1.0, np.abs(time)))
         if bad.any():
             frame, world = (int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
-            raise out_of_step(
-                since[frame, world], expected[frame, 0], f"{self.place(worlds[world])}, frame {frames[frame]}"
+            raise step_mismatch(
+                since[frame, world], expected[frame, 0], f"{self.location(worlds[world])}, frame {frames[frame]}"
             )
 
     def _rows(self, worlds: slice, frames: slice, columns: slice | int) -> np.ndarray:
@@ -163,47 +163,27 @@ class _States:
             raise InputError(f"the states cannot be read: {error}", self._where, "copy or record it again") from error
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[_Array]:
-    array = _open(path)
-    try:
-        with h5_damage(path):
-            yield array
-    finally:
-        array.close()
-
-
-def _open(path: str) -> _Array:
-    storage = storage_of(path)
-    if storage == HDF5:
-        return _h5_array(path)
-    if storage == NPY:
-        header = npy_header(path)
-        return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path), _nothing)
-    headers = npz_headers(path)
-    name = _array_name(headers)
+def _array(content: Content) -> _Array:
+    path = content.path
+    if content.h5 is not None:
+        return _h5_array(content.h5, path)
+    if content.storage == NPY:
+        header = content.arrays[""]
+        return _Array(path, "", header.shape, header.dtype, lambda: read_npy(path))
+    name = _array_name(content.arrays)
     if name is None:
         raise InputError("there is no array of states", path, f"name it {ARRAY_NAMES[0]}")
-    header = headers[name]
-    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: read_npz(path, name), _nothing)
+    header = content.arrays[name]
+    return _Array(f"{path}: {name}", name, header.shape, header.dtype, lambda: read_npz(path, name))
 
 
-def _h5_array(path: str) -> _Array:
-    file = open_h5(path)
-    try:
-        with h5_damage(path), structure():
-            name = _dataset_name(file)
-            found = file[name] if name is not None else None
-            if not isinstance(found, h5py.Dataset):
-                raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
-            return _Array(f"{path}: /{name}", f"/{name}", found.shape, found.dtype, lambda: found, file.close)
-    except BaseException:
-        file.close()
-        raise
-
-
-def _nothing() -> None:
-    pass
+def _h5_array(file: h5py.File, path: str) -> _Array:
+    with structure():
+        name = _dataset_name(file)
+        found = file[name] if name is not None else None
+        if not isinstance(found, h5py.Dataset):
+            raise InputError("there is no dataset of states", path, f"name it {ARRAY_NAMES[0]}")
+        return _Array(f"{path}: /{name}", f"/{name}", found.shape, found.dtype, lambda: found)
 
 
 def _dataset_name(file: h5py.File) -> str | None:
@@ -223,6 +203,5 @@ def _holds_states(header: Any) -> bool:
     return header.dtype.kind == "f" and header.shape is not None and len(header.shape) in (2, 3)
 
 
-def _layout(scene: Any, options: RecordingOptions, size: int, where: str) -> StateLayout:
-    scene_kinematics(scene, where)
-    return find_layout(scene.mj_model, options.state_spec, size, where)
+def _layout(scene: SceneImport, options: RecordingOptions, size: int, where: str) -> StateLayout:
+    return find_layout(mujoco_scene(scene, where).mj_model, options.state_spec, size, where)

@@ -1,4 +1,4 @@
-"""Where what is in a MuJoCo state vector, by the name of its layout."""
+"""Columns of the components in a MuJoCo state vector, by the name of its layout."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -19,7 +19,7 @@ NAMES = {
     name[len(PREFIX) :]: int(getattr(mujoco.mjtState, name)) for name in dir(mujoco.mjtState) if name.startswith(PREFIX)
 }
 USUAL = ("FULLPHYSICS", "PHYSICS", "INTEGRATION", "QPOS")
-"""Layouts that are tried when none is named."""
+"""Layouts that are tried when none is given."""
 
 _QPOS, _TIME = NAMES["QPOS"], NAMES["TIME"]
 
@@ -28,7 +28,7 @@ _QPOS, _TIME = NAMES["QPOS"], NAMES["TIME"]
 class StateLayout:
     """A state vector of one model.
 
-    name: of the layout. size: numbers in a state. columns: where each component is, as in "QPOS".
+    name: of the layout. size: numbers in a state. columns: of each component, for example "QPOS".
     """
 
     name: str
@@ -40,19 +40,19 @@ class StateLayout:
         return states[..., self.columns["QPOS"]].astype(np.float64)
 
     def mocap(self, states: np.ndarray) -> np.ndarray | None:
-        """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout does not hold both parts."""
+        """float64[..., nmocap, 7] xyzw of states[..., size]; None where the layout lacks positions or rotations."""
         if not {"MOCAP_POS", "MOCAP_QUAT"} <= self.columns.keys():
             return None
         position = states[..., self.columns["MOCAP_POS"]].astype(np.float64)
-        turn = states[..., self.columns["MOCAP_QUAT"]].astype(np.float64)
+        rotation = states[..., self.columns["MOCAP_QUAT"]].astype(np.float64)
         bodies = (*states.shape[:-1], position.shape[-1] // 3)
-        return np.concatenate([position.reshape(*bodies, 3), turn.reshape(*bodies, 4)[..., WXYZ_TO_XYZW]], axis=-1)
+        return np.concatenate([position.reshape(*bodies, 3), rotation.reshape(*bodies, 4)[..., WXYZ_TO_XYZW]], axis=-1)
 
 
 def parse_spec(text: str) -> int:
-    """MuJoCo's number of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components joined as in qpos,qvel or qpos|qvel.
+    """MuJoCo's bit mask of a layout: FULLPHYSICS, mjSTATE_PHYSICS, or components such as qpos,qvel or qpos|qvel.
 
-    Raises InputError for a name that MuJoCo does not have, and for a layout without QPOS, which holds no poses.
+    Raises InputError for a name that MuJoCo does not have, and for a layout without QPOS, which has no poses.
     """
     spec = 0
     for part in re.split(r"[,|\s]+", text.strip()):
@@ -60,11 +60,11 @@ def parse_spec(text: str) -> int:
         name = name[len(PREFIX) :] if name.startswith(PREFIX.upper()) else name
         if name not in NAMES:
             raise InputError(
-                f"MuJoCo has no state component '{part}'", "--state-spec", f"its names are {', '.join(sorted(NAMES))}"
+                f"MuJoCo has no state component '{part}'", "--state-spec", f"known names: {', '.join(sorted(NAMES))}"
             )
         spec |= NAMES[name]
     if not spec & _QPOS:
-        raise InputError(f"'{text}' holds no QPOS, so no poses", "--state-spec", "name the layout that was recorded")
+        raise InputError(f"'{text}' has no QPOS, so no poses", "--state-spec", "give the layout that was recorded")
     return spec
 
 
@@ -80,9 +80,9 @@ def layout_of(mj_model: mujoco.MjModel, spec: int, name: str) -> StateLayout:
 
 
 def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> StateLayout:
-    """The layout of states of `size` numbers: the named one, or without a name the only usual one of that size.
+    """The layout of states of `size` numbers: the given one, or without `text` the only usual one of that size.
 
-    Raises InputError naming the sizes: none fits, or several do.
+    Raises InputError with the sizes: no layout fits, or several do.
     """
     if text:
         layout = layout_of(mj_model, parse_spec(text), text)
@@ -91,7 +91,7 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
             raise InputError(
                 f"a state has {size} numbers, and {text} of this scene {layout.size} ({parts})",
                 where,
-                "name the layout that was recorded, or run it with the scene that it was recorded from",
+                "give the layout that was recorded, or run it with the scene that it was recorded from",
             )
         return layout
     usual = [layout_of(mj_model, NAMES[name], name) for name in USUAL]
@@ -99,10 +99,10 @@ def find_layout(mj_model: mujoco.MjModel, text: str, size: int, where: str) -> S
     sizes = ", ".join(f"{layout.name} {layout.size}" for layout in usual)
     if len(fitting) > 1:
         names = " and ".join(layout.name for layout in fitting)
-        raise InputError(f"a state has {size} numbers, as {names} have in this scene", where, "give --state-spec")
+        raise InputError(f"a state has {size} numbers, which {names} have in this scene", where, "give --state-spec")
     if not fitting:
         raise InputError(
-            f"a state has {size} numbers, and of this scene {sizes}",
+            f"a state has {size} numbers, and those of this scene {sizes}",
             where,
             "give --state-spec, or run it with the scene that it was recorded from",
         )

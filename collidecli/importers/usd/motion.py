@@ -138,6 +138,8 @@ class UsdMotion:
             raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are no finite times", file, "correct them")
         self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
         self.world_count = 1
+        self.warnings: tuple[str, ...] = ()
+        self.kinematics_seconds = 0.0
         self.float_type = np.dtype(np.float64)
         self.sha256 = ""
 

@@ -50,7 +50,8 @@ class UsdImport:
     files: every layer that the stage is made of, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
     kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
-    articulated: forward kinematics of the stage's joints. text: empty, as a stage is files.
+    articulated: forward kinematics of the stage's joints. text, left_out: empty; kinematics: None, as a stage consists
+    of files, has no generalized coordinates and loses no collider.
     """
 
     stage: Usd.Stage
@@ -65,6 +66,8 @@ class UsdImport:
     kept: dict[str, dict[str, Any]]
     articulated: UsdKinematics
     text: str = ""
+    left_out: tuple[str, ...] = ()
+    kinematics: None = None
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings import humanoid_motion
 from collidecli.importers.recordings.articulation_motion import ArticulationMotion
 from collidecli.importers.recordings.humanoid_motion import BodyPoseMotion
-from collidecli.importers.recordings.kinds import kind_of
+from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.run_options import RecordingOptions
 from tests.support.named_recordings import ROBOT, Demo, stepped, target_of
 from tests.support.twin_robots import write_twins
@@ -59,7 +58,7 @@ def csv(path, rows, header=""):
 
 def opened(path, target, **options):
     assert kind_of(path).NAME == "humanoid-motion"
-    motion = humanoid_motion.open_motion(str(path), target, RecordingOptions(**options))
+    motion = open_motion(open_recording(path), target, RecordingOptions(**options))
     assert isinstance(motion, (ArticulationMotion, BodyPoseMotion))
     return motion
 
@@ -84,7 +83,7 @@ def test_poses_of_bodies(tmp_path, twins, scene, order):
     demo, target = stepped(twins, FRAMES), target_of(getattr(twins, scene))
     path = npz(tmp_path / "m.npz", **body_arrays(demo, order))
     check(opened(path, target, quaternion_order=order), target, demo)
-    facts = humanoid_motion.describe(str(path))
+    facts = open_recording(path).describe()
     assert (facts.frames, facts.worlds, facts.bodies[0]) == (FRAMES, 1, "base")
     assert facts.needs == ("--quaternion-order",)
     assert facts.end == pytest.approx((FRAMES - 1) / 50.0)
@@ -126,7 +125,7 @@ def test_csv_without_a_header(tmp_path, twins):
     demo, target = stepped(twins, FRAMES), target_of(twins.usd)
     path = csv(tmp_path / "m.csv", csv_rows(demo))
     check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
-    assert humanoid_motion.describe(str(path)).needs == ("--quaternion-order", "--fps", "--joint-names")
+    assert open_recording(path).describe().needs == ("--quaternion-order", "--fps", "--joint-names")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_csv_with_a_header(tmp_path, twins, root):
     root = "x,y,z,qw,qx,qy,qz"
     path = csv(tmp_path / "n.csv", timed, f"time,{root},{','.join(demo.names)}")
     np.testing.assert_allclose(opened(path, target).read(range(FRAMES))[:, 0, 0], demo.root, atol=1e-7)
-    assert humanoid_motion.describe(str(path)).needs == ()
+    assert open_recording(path).describe().needs == ()
 
 
 def change(key, value):
@@ -154,22 +153,22 @@ def change(key, value):
             root_arrays,
             None,
             {"quaternion_order": ""},
-            r"in which order .*\n +give --quaternion-order wxyz or xyzw; Unit",
+            r"the order of its quaternions\n +give --quaternion-order wxyz or xyzw; Unit",
         ),
         (root_arrays, change("quaternion_order", "zyxw"), {}, "the quaternion order is 'zyxw'"),
-        (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +leave --quaternion-order out"),
-        (root_arrays, lambda a: a.pop("fps"), {}, "does not say when its frames are"),
-        (root_arrays, change("fps", 0.0), {}, "0 frames a second|does not say when"),
+        (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +remove --quaternion-order"),
+        (root_arrays, lambda a: a.pop("fps"), {}, "contains no times"),
+        (root_arrays, change("fps", 0.0), {}, "0 frames per second"),
         (root_arrays, change("fps", np.arange(3)), {}, r"m.npz: fps: is int64\[3\], not one number"),
         (root_arrays, lambda a: a.pop("dof_names"), {}, "4 joints are recorded, and no names are given"),
         (root_arrays, change("dof_names", np.array(["a", "b", "c", "d"])), {}, "has no joint 'a', 'b', 'c', 'd'"),
         (root_arrays, change("dof_names", np.zeros(4)), {}, r"m.npz: dof_names: is float64\[4\], not names"),
-        (root_arrays, None, {"joint_names": ("a",)}, "leave --joint-names out"),
+        (root_arrays, None, {"joint_names": ("a",)}, "remove --joint-names"),
         (
             root_arrays,
             change("dof_pos", lambda a: a["dof_pos"][:-1]),
             {},
-            "unequally many frames: root_pos 9, root_rot 9",
+            "different numbers of frames: root_pos 9, root_rot 9",
         ),
         (
             root_arrays,
@@ -180,7 +179,7 @@ def change(key, value):
         (root_arrays, change("root_pos", np.zeros((9, 3), int)), {}, r"root_pos: is int64\[9, 3\], not floats"),
         (root_arrays, change("root_pos", np.array([[None] * 3] * 9)), {}, "pickled objects"),
         (body_arrays, change("body_names", np.array(list("abcde"))), {}, "the scene has no body 'a' and 4 more"),
-        (body_arrays, change("body_quat_w", lambda a: a["body_quat_w"][:, :2]), {}, "of unequally many bodies"),
+        (body_arrays, change("body_quat_w", lambda a: a["body_quat_w"][:, :2]), {}, "of different numbers of bodies"),
     ],
 )
 def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message):
@@ -198,7 +197,7 @@ def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message
         ("1,2,3,0,0,0,1\n1,2,3\n", "the rows cannot be read"),
         ("1,2,3,0,0,0,1\n1,2,x,0,0,0,1\n", "the rows cannot be read: could not convert string 'x'"),
         ("x,y,z,qx,qy,qz,qw\n", "has no frames"),
-        ("x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0\n", r"quaternions are wxyz\n +leave --quaternion-order out"),
+        ("x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0\n", r"quaternions are wxyz\n +remove --quaternion-order"),
         ("1,2,3,0,0,0,1,7\n", "1 joints are recorded, and no names are given"),
     ],
 )
@@ -211,7 +210,7 @@ def test_refusals_of_text(tmp_path, twins, text, message):
 @pytest.mark.parametrize("text", ["a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n", "1,2,3\n", "x,y,z,rx,ry,rz,w\n1,2,3,4,5,6,7\n"])
 def test_other_text_is_no_motion(tmp_path, text):
     (tmp_path / "m.csv").write_text(text)
-    with pytest.raises(InputError, match="no recording that collide knows"):
+    with pytest.raises(InputError, match="not a recording of a known kind"):
         kind_of(tmp_path / "m.csv")
 
 
