@@ -24,7 +24,9 @@ default_role = "code"  # docstrings write names in single backticks
 templates_path: list[str] = []
 
 myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "deflist", "dollarmath"]
-myst_heading_anchors = 4  # every heading up to the fourth level can be the target of a link; unknown targets are warnings
+myst_heading_anchors = (
+    4  # every heading up to the fourth level can be the target of a link; unknown targets are warnings
+)
 myst_fence_as_directive = []
 
 autodoc_member_order = "bysource"
@@ -59,7 +61,7 @@ SECTION = re.compile(r"\s*(Args|Returns|Raises|Yields|Example|Examples|Note|Attr
 ITEM = re.compile(r"(\s*)([\w`][\w`, .]*): +\S")
 
 
-def without_emphasis(app, context, lines: list[str]) -> None:  # noqa: ANN001
+def without_emphasis(app, context, lines: list[str]) -> None:
     """Escapes asterisks of help texts, which are globs and not emphasis."""
     lines[:] = [line.replace("*", "\\*") if "``" not in line else line for line in lines]
 
@@ -80,7 +82,7 @@ def bullets(paragraph: list[str]) -> list[str]:
     return lead + [" " * indent + "- " + item for item in items]
 
 
-def as_lists(app, what, name, obj, options, lines: list[str]) -> None:  # noqa: ANN001
+def as_lists(app, what, name, obj, options, lines: list[str]) -> None:
     """Docstrings list arguments as "name: text" below the first sentence; reStructuredText needs a list for that."""
     result: list[str] = []
     paragraph: list[str] = []
@@ -90,14 +92,14 @@ def as_lists(app, what, name, obj, options, lines: list[str]) -> None:  # noqa: 
             paragraph.append(line)
             continue
         if paragraph:
-            section = section or bool(SECTION.match(paragraph[0])) and paragraph[0].rstrip().endswith(":")
+            section = section or (bool(SECTION.match(paragraph[0])) and paragraph[0].rstrip().endswith(":"))
             plain = section or ">>>" in paragraph[0] or paragraph[0].lstrip().startswith(("-", "|", ".."))
             result += [*(paragraph if plain else bullets(paragraph)), ""]
         paragraph = []
     lines[:] = result
 
 
-def setup(app) -> None:  # noqa: ANN001
+def setup(app) -> None:
     """Sphinx calls this when it loads the configuration."""
     from pygments.lexers.special import TextLexer
 
