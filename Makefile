@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format bench docs clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format bench docs docs-serve docs-links docs-figures clean
 
 setup: $(READY)
 
@@ -44,7 +44,17 @@ bench: $(READY)
 	$(BIN)/python -m tests.bench
 
 docs: $(READY)
-	$(BIN)/python -m pytest tests/unit/test_docs.py
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8000
+
+docs-links: docs
+	$(BIN)/python -m sphinx -b linkcheck -q docs docs/_build/linkcheck
+
+docs-figures: $(READY)
+	$(BIN)/python docs/figures/make_figures.py
 
 clean:
-	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist out docs/_build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""The tables of docs/shape-matrix.md."""
+"""The tables of docs/reference/shape-matrix.md."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.matrix.routes import NEVER, refusals, route
 from tests.matrix.runs import contacts_of, nearest
 from tests.matrix.truth import truth_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "shape-matrix.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/shape-matrix.md"
 POSES = 9
 HULL_BOUND = 1e-5
 """Of the size. Columns of float32 are good to 1e-7."""

@@ -77,7 +77,7 @@ def test_example():
 
 
 def test_example_of_the_documents():
-    text = Path("docs/python.md").read_text()
+    text = Path("docs/reference/python.md").read_text()
     exec(text.split("```python")[1].split("```")[0], {})
 
 

@@ -257,8 +257,8 @@ def test_margins_and_gaps_in_newton(tmp_path):
 
 
 def test_the_table_in_the_documents():
-    """docs/usd-filters.md has a row for every attribute."""
-    text = (Path(__file__).parents[4] / "docs" / "usd-filters.md").read_text(encoding="utf-8")
+    """docs/reference/usd-filters.md has a row for every attribute."""
+    text = (Path(__file__).parents[4] / "docs/reference/usd-filters.md").read_text(encoding="utf-8")
     for row in TABLE:
         assert f"`{row.name}`" in text, row.name
     assert {row.use for row in TABLE if row.kind is str} == {KEPT, IGNORED}

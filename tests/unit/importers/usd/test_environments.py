@@ -370,7 +370,7 @@ def test_the_stage_holds_one_environment_of_each_kind(stage_of):
 
 
 def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[4] / "docs/usd-environments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/reference/usd-environments.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```usda\n(.*?)^```", page, re.S | re.M)
     (tmp_path / "envs.usda").write_text(example)
     monkeypatch.chdir(tmp_path)
