@@ -36,11 +36,11 @@ from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLE
 
 # ruff: noqa: F811
 
-GAP = wp.constant(Real(1.0e-3))
+WITNESS_GAP = wp.constant(Real(1.0e-3))
 """Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
 and b's point to 1e-6 of the gap."""
 
-LEAST_GAP = wp.constant(Real(1.0e-6))
+LEAST_WITNESS_GAP = wp.constant(Real(1.0e-6))
 """And of the larger shape's: well above where cores count as touching."""
 
 
@@ -167,7 +167,7 @@ def witness_gap(difference: Any) -> Real:
     """How far cores are moved apart to find the witnesses of their depth [m]."""
     largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
     largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
-    return GAP * wp.min(largest_a, largest_b) + LEAST_GAP * wp.max(largest_a, largest_b)
+    return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(largest_a, largest_b)
 
 
 @wp.func
@@ -187,7 +187,7 @@ def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
     result.normal = normal
     result.on_a = nearest.on_a
     missed = wp.abs(nearest.distance - gap)
-    result.exact = wp.where(nearest.state == APART and missed <= GAP * gap, 1, 0)
+    result.exact = wp.where(nearest.state == APART and missed <= WITNESS_GAP * gap, 1, 0)
     return result
 
 
