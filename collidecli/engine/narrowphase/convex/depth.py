@@ -1,4 +1,4 @@
-"""What the searches for the depth of overlapping cores give, and the witness that EPA's polytope has of it."""
+"""Result of the penetration depth searches, and the witness point from EPA's polytope."""
 
 import warp as wp
 
@@ -7,15 +7,15 @@ from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.convex.polytope import Face
 
 WITNESS_MISS = wp.constant(Real(1.0e-9))
-"""Share of the size by which v, Newton's or a face's, may miss for its points to be the witnesses."""
+"""Error of v relative to the size, from Newton's method or a face, up to which its points are the witnesses."""
 
 
 @wp.struct
 class Depth:
-    """What EPA found. depth: of the cores [m]. normal: unit, a to b, a's frame.
+    """Penetration depth of two cores. depth: [m]. normal: unit, a to b, in a's frame.
 
-    on_a: core a's witness where has_witness is 1: Newton knows it, or the face that the depth is reached in.
-    exact: 0 when a limit stopped the search; depth and normal are then the best seen, an upper bound.
+    on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains the depth.
+    exact: 0 if a limit ended the search; depth and normal are then the best found, an upper bound.
     vertex_count: size of the polytope.
     """
 
@@ -29,9 +29,9 @@ class Depth:
 
 @wp.func
 def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real) -> Depth:
-    """`best` with the witness that the polytope knows, where the depth is that of one of its faces.
+    """`best` with the witness interpolated from the polytope face that attains the depth, if there is one.
 
-    Where several faces are in one plane, the first that holds the origin's projection.
+    Of several coplanar faces, the first that contains the origin's projection.
     """
     result = best
     nearest = best.depth * best.normal
@@ -50,7 +50,8 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
                 of_p = of_p / area
                 of_q = of_q / area
                 of_r = of_r / area
-                # What the weights make of the corners themselves tells a sliver, whose weights are rounding.
+                # The interpolated corners must reproduce the point: they do not for slivers, whose weights are
+                # rounding.
                 if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
                     on_a = of_p * vertices[corner[0]].on_a
                     on_a += of_q * vertices[corner[1]].on_a
