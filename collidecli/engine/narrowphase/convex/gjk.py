@@ -52,7 +52,9 @@ NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
 """Distance relative to the size below which the rounding of a sliver simplex can dominate v."""
 
 BLUNT = wp.constant(Real(0.5))
-"""Radius of the balls that approximate the hulls in the first search directions, relative to their mean half extents."""
+"""Radius of the balls that approximate the hulls in the first search directions, relative to their mean half
+extents.
+"""
 
 EASED_STEPS = wp.constant(2)
 """Number of GJK steps with such directions. For hulls closer than their vertices are to each other, v is mostly the
