@@ -19,8 +19,7 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.geometry.segment_box import segment_and_box
 from collidecli.engine.geometry.support import MinkowskiDifference, core_support
-from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS
-from collidecli.engine.narrowphase.convex.polytope import NEVER
+from collidecli.engine.narrowphase.convex.polytope import NEVER, WITNESS_MISS
 
 BETTER = wp.constant(Real(1.0e-12))
 """Margin relative to the sizes by which a direction must beat those tested before it: ties go to a face."""

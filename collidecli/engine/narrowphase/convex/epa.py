@@ -24,9 +24,16 @@ from collidecli.engine.geometry.support import (
     core_is_smooth,
     difference_support,
 )
-from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS, Depth, with_witness
 from collidecli.engine.narrowphase.convex.newton import DUPLICATE, Descent, descend, minimum_on_disc
-from collidecli.engine.narrowphase.convex.polytope import NEVER, Face, add_vertex, start_polytope
+from collidecli.engine.narrowphase.convex.polytope import (
+    NEVER,
+    WITNESS_MISS,
+    Depth,
+    Face,
+    add_vertex,
+    start_polytope,
+    with_witness,
+)
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
 # ruff: noqa: F811

@@ -12,7 +12,7 @@ import warp as wp
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import DifferenceOfHulls, difference_support
-from collidecli.engine.narrowphase.convex.depth import Depth
+from collidecli.engine.narrowphase.convex.polytope import Depth
 
 PARALLEL = wp.constant(Real(1.0e-9))
 """Sine of the angle below which two edges give no face of their own: it would be a sliver."""

@@ -21,7 +21,6 @@ from collidecli.engine.geometry.support import (
     core_radius,
 )
 from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
-from collidecli.engine.narrowphase.convex.depth import Depth
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
 from collidecli.engine.narrowphase.convex.gjk import (
     APART,
@@ -32,6 +31,7 @@ from collidecli.engine.narrowphase.convex.gjk import (
 )
 from collidecli.engine.narrowphase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
+from collidecli.engine.narrowphase.convex.polytope import Depth
 from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLEL, any_tangent
 
 # ruff: noqa: F811

@@ -3,8 +3,8 @@
 import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.geometry.nearest_on_primitive import lowest_on_rim
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.rims import lowest_on_rim
 
 MAX_CONTACTS = 5
 APEX = wp.constant(4)
