@@ -13,7 +13,8 @@ def sphere_collider(nearest_point: Callable[..., Any], bounding_radius: Callable
     """Collider of a sphere and a shape b: contact at the point of b's surface closest to the sphere's centre.
 
     Args:
-        nearest_point: (size, point) -> `SurfacePoint` of b. bounding_radius: (size) -> radius of b around its origin [m].
+        nearest_point: (size, point) -> `SurfacePoint` of b. bounding_radius: (size) -> radius of b about its
+            origin [m].
         name: of the collider.
     Returns:
         Warp function with these arguments and result.

@@ -1,7 +1,8 @@
 """What is asked of a surface of a pair: of a mesh, by its number in `Meshes`; of the one heightfield, by any below 0.
 
 Each function has an overload for `Meshes` alone, for two meshes, and one for `HeightfieldPair`; Warp picks by the
-type of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in `MeshPoint`.
+type of the first argument. `face` is a triangle, numbered as the surface has it; `part` a part of it, as in
+`MeshPoint`.
 """
 
 from typing import Any
