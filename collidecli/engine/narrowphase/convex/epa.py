@@ -51,8 +51,8 @@ THIN = wp.constant(Real(1.0e-6))
 """Sixfold volume of a tetrahedron relative to the product of three edges below which it is a poor start."""
 
 FLUSH = wp.constant(Real(1.0e-13))
-"""Height relative to the size above a face up to which a vertex does not see it: below EXACT, so that an expanded face
-is clearly visible."""
+"""Height of a vertex above a face, relative to the size, up to which the face is not visible: below EXACT, so that an
+expanded face is clearly visible."""
 
 MISS = wp.constant(Real(1.0e-8))
 """Error of v relative to the size up to which a minimum of Newton's method is accepted; h is wrong by its square."""
@@ -322,19 +322,19 @@ def as_vertices(scratch: wp.array[Vertex]) -> wp.array[Vertex]:
 
 @wp.func
 def as_faces(scratch: wp.array[Face]) -> wp.array[Face]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
 def as_numbers(scratch: wp.array[int]) -> wp.array[int]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
 def as_triples(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 

@@ -23,7 +23,7 @@ class Face:
     """corner: its vertices. neighbour: the face across the edge from each corner to the next.
 
     normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may be expanded, else NEVER.
-    visible: the last vertex that saw the face.
+    visible: the last vertex from which the face was visible.
     """
 
     corner: wp.vec3i
@@ -180,7 +180,7 @@ def add_vertex(
         vertex: the newest; its index marks the visible faces. face: a visible face. face_count: slots in use.
         visible, horizon, fan: scratch; visible faces, horizon edges (from, to, face beyond), new face at each horizon
             vertex.
-        tolerance: a vertex up to this far above a face's plane does not see it [m].
+        tolerance: a face is not visible from a vertex up to this far above its plane [m].
         least: no true face can be closer to the origin than this [m].
     Returns:
         slots in use now; -1 if the visible faces are not one disc with all its vertices on the horizon, which only

@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.nearest_on_primitive import nearest_on_cone
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.primitive.sphere_surface import sphere_collider
+from collidecli.engine.narrowphase.sphere_surface import sphere_collider
 
 MAX_CONTACTS = 1
 
