@@ -9,12 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.nearest_on_box import nearest_on_box
-from collidecli.engine.geometry.nearest_on_ellipsoid import nearest_on_ellipsoid
-from collidecli.engine.geometry.nearest_on_round import nearest_on_cone, nearest_on_cylinder
+from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
-from collidecli.engine.geometry.surface_point import SurfacePoint
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.signed_distance import SdfShape, box_of
 
@@ -36,30 +32,6 @@ class Distances(Protocol):
         bound: float64[R], upper bound of the row's unsigned distances [m].
         """
         ...
-
-
-@wp.func
-def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
-    """Closest point of a primitive's surface to a point in its frame; not for planes."""
-    if shape_type == BOX:
-        return nearest_on_box(size, point)
-    if shape_type == ELLIPSOID:
-        return nearest_on_ellipsoid(size, point)
-    if shape_type == CYLINDER:
-        return nearest_on_cylinder(size, point)
-    if shape_type == CONE:
-        return nearest_on_cone(size, point)
-    result = SurfacePoint()
-    result.feature = -1
-    core = point
-    if shape_type == CAPSULE:
-        core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
-    length = wp.length(core)
-    result.outward = Vec3(Real(1.0), Real(0.0), Real(0.0))
-    if length > Real(0.0):
-        result.outward = core / length
-    result.distance = length - size[0]
-    return result
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""What is known of two cores before GJK is asked: for most pairs of primitives that are near, all.
+"""Early-outs before GJK, which decide most close pairs of primitives.
 
-A box and a cylinder are asked direction by direction. Of other cores that are apart, Newton's method begins at a guess
-of their nearest points; where it finds a plane of support through them, they are the nearest.
+A box and a cylinder are tested by separating axes. For other separated cores, Newton's method starts from a guess of
+the closest points; points through which it finds a supporting plane are the closest points.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ CONDITIONAL = wp.constant(3)
 
 @wp.struct
 class EarlyOut:
-    """What is known of two cores.
+    """Result of an early-out test of two cores.
 
-    state: UNDECIDED, `normal` is where GJK should begin; FAR, they are at least `distance` apart and that is beyond reach;
-    DECIDED, distance, normal and core a's witness are exact: points of the cores, and a plane of support, prove the
-    distance of those that are apart, a point in both the overlap of others; CONDITIONAL, distance and normal are exact if
-    the cores overlap, which GJK must decide.
-    distance: signed [m]. normal: unit, a to b, a's frame. on_a: core a's witness, a's frame.
+    state: UNDECIDED: `normal` is GJK's start direction. FAR: the cores are at least `distance` apart, which is at least
+    the maximum separation. DECIDED: distance, normal and core a's witness are exact; the distance of separated cores is
+    proved by points of the cores and a supporting plane, an overlap by a common point. CONDITIONAL: distance and normal
+    are exact if the cores overlap, which GJK must decide.
+    distance: signed [m]. normal: unit, a to b, in a's frame. on_a: core a's witness, in a's frame.
     """
 
     state: int
@@ -49,7 +49,7 @@ class EarlyOut:
 
 @wp.func
 def toward(difference: Any) -> Vec3:
-    """Unit vector along the line of centres; +z of a where they are one."""
+    """Unit vector along the line of centres; +z of a for coincident centres."""
     length = wp.length(difference.position)
     if length > Real(0.0):
         return difference.position / length
@@ -58,7 +58,7 @@ def toward(difference: Any) -> Vec3:
 
 @wp.func
 def undecided(difference: Any) -> EarlyOut:
-    """GJK begins along the line of centres."""
+    """UNDECIDED, with GJK's start direction along the line of centres."""
     result = EarlyOut()
     result.normal = toward(difference)
     return result
@@ -66,7 +66,7 @@ def undecided(difference: Any) -> EarlyOut:
 
 @wp.func
 def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """Of a box and a cylinder: their depth, or how far apart they are at least."""
+    """Depth of a box and a cylinder, or a lower bound of their distance."""
     found = box_and_cylinder(difference, max_separation)
     result = EarlyOut()
     result.distance = -found.depth
@@ -81,7 +81,7 @@ def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) ->
 
 @wp.func
 def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """Of cores that a guess of their nearest points parts."""
+    """Distance of cores that a guess of their closest points separates."""
     guess = guess_nearest(difference)
     if guess.is_valid == 0:
         return undecided(difference)
@@ -107,7 +107,7 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
 
 @wp.func
 def early_out(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """What is known of two cores. reach: nothing is asked once they are known to be at least this far apart [m]."""
+    """Early-out for two primitive cores. max_separation: cores at least this far apart are FAR [m]."""
     if difference.a.type == BOX and difference.b.type == CYLINDER:
         return by_separating_axes(difference, max_separation)
     return by_newton(difference, max_separation)
@@ -115,23 +115,23 @@ def early_out(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
 
 @wp.func
 def early_out(difference: DifferenceWithHull, max_separation: Real) -> EarlyOut:
-    """Nothing: a hull has too many directions, and too many pieces for Newton's method."""
+    """UNDECIDED: a hull has too many axes, and too many patches for Newton's method."""
     return undecided(difference)
 
 
 @wp.func
 def early_out(difference: DifferenceOfHulls, max_separation: Real) -> EarlyOut:
-    """Nothing, as above."""
+    """UNDECIDED: two hulls have too many axes and patches."""
     return undecided(difference)
 
 
 @wp.func
 def early_out(difference: DifferenceWithTriangle, max_separation: Real) -> EarlyOut:
-    """Nothing, as above."""
+    """UNDECIDED: no early-out for triangles."""
     return undecided(difference)
 
 
 @wp.func
 def early_out(difference: DifferenceOfHullAndTriangle, max_separation: Real) -> EarlyOut:
-    """Nothing, as above."""
+    """UNDECIDED: no early-out for hulls and triangles."""
     return undecided(difference)

@@ -1,16 +1,17 @@
-"""A box and a cylinder that overlap: the directions that the least translation may have, asked one by one.
+"""Penetration depth of a box and a cylinder by separating axes, including the directions of edge-rim contacts.
 
-The depth is the least support height h of the difference a - b, and the ball of that radius around the origin touches
-the difference's surface where it has one normal alone. So the normal is one of
+The depth is the minimum of the support function h of the Minkowski difference a - b. The ball of that radius around the
+origin touches the difference's surface at a point with a unique normal. So the normal is one of
 
-- a face's: the box's, or the cylinder's caps';
-- across an edge of the box and the cylinder's axis, where an edge lies on the side;
-- across the axis through a corner of the box, where a corner lies in the side;
-- across an edge of the box, where the edge lies on a rim: least on a circle of directions, found by Newton's method.
+- a face normal: of the box, or of the cylinder's caps;
+- perpendicular to an edge of the box and the cylinder's axis, for an edge in contact with the side;
+- perpendicular to the axis through a corner of the box, for a corner in contact with the side;
+- perpendicular to an edge of the box, for an edge in contact with a rim: a minimum on a circle of directions, computed
+  by Newton's method.
 
-Both shapes are their own mirror images about their centres, so that h is even but for the term of the centres' offset.
-Where some h is negative the shapes are apart, and at least as far as that. Where no h is negative they overlap, if the
-search on the circles missed nothing: the depth is taken only where a point that is in both shapes proves the overlap.
+Both shapes are symmetric about their centres, so h is even except for the term of the centres' offset. If some h is
+negative the shapes are separated by at least its absolute value. If no h is negative they overlap, provided that the
+search on the circles is complete: the depth is accepted only if a point in both shapes proves the overlap.
 """
 
 import warp as wp
@@ -18,22 +19,21 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.geometry.segment_box import segment_and_box
 from collidecli.engine.geometry.support import MinkowskiDifference, core_support
-from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS
-from collidecli.engine.narrowphase.convex.polytope import NEVER
+from collidecli.engine.narrowphase.convex.polytope import NEVER, WITNESS_MISS
 
 BETTER = wp.constant(Real(1.0e-12))
-"""Share of the sizes by which a direction must beat those asked before it: of equals a face is taken."""
+"""Margin relative to the sizes by which a direction must beat those tested before it: ties go to a face."""
 
 LEAST_LEAN = wp.constant(Real(1.0e-11))
-"""Sine of the angle between an edge and the caps below which the rim, seen along the edge, is a line. Its bulge, this
-share of the radius, is left out."""
+"""Sine of the angle between an edge and the caps below which the rim, projected along the edge, is a line. Its width,
+this fraction of the radius, is neglected."""
 
 LAST_TURN = wp.constant(Real(1.0e-8))
-"""After a step of Newton's below this share of the angle over which the rim's curvature changes, the error is its
-square."""
+"""Newton step relative to the angle over which the rim's curvature changes below which the iteration ends: the
+remaining error is the step's square."""
 
 TURNS = wp.constant(60)
-"""Steps of Newton's; it takes some five."""
+"""Maximum number of Newton steps; typically five."""
 
 BY_A = wp.constant(0)
 BY_B = wp.constant(1)
@@ -42,11 +42,11 @@ ACROSS = wp.constant(2)
 
 @wp.struct
 class AxisDepth:
-    """The least h [m] over the directions asked, below 0 where shapes are apart; its unit normal, a to b, a's frame.
+    """Minimum h [m] over the tested directions, negative for separated shapes; its unit normal, a to b, in a's frame.
 
-    kind: BY_A where a corner of the box gives the witnesses, BY_B where a point of the cylinder does, ACROSS + k where
-    the edge along axis k does. on_a: a's witness, where is_proved is 1: the witnesses are then on the two shapes, and a
-    point between them is in both.
+    kind: source of the witnesses: BY_A a corner of the box, BY_B a point of the cylinder, ACROSS + k the edge along
+    axis k.
+    on_a: a's witness. is_proved: 1 if the witnesses are on the two shapes and a point between them is in both.
     """
 
     depth: Real
@@ -66,7 +66,9 @@ def _signed(size: Real, like: Real) -> Real:
 
 @wp.func
 def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> AxisDepth:
-    """The least h among the faces' normals. axis: the cylinder's. across: how much of it is across each of a's axes."""
+    """Minimum h over the face normals. axis: the cylinder's. across: its components perpendicular to each of a's
+    axes.
+    """
     half = difference.a.size
     radius = difference.b.size[0]
     half_height = difference.b.size[1]
@@ -91,7 +93,7 @@ def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> A
 
 @wp.func
 def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth, better: Real) -> AxisDepth:
-    """`best`, or a lesser h across an edge or a corner of the box and the cylinder's axis."""
+    """`best`, or a smaller h perpendicular to the cylinder's axis and an edge, or through a corner of the box."""
     half = difference.a.size
     radius = difference.b.size[0]
     center = difference.position
@@ -112,7 +114,7 @@ def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best
                 result.normal[j] = -side * axis[i]
                 result.kind = ACROSS + k
     if is_beside:
-        # All of the axis' line counts: a corner beside the side may be the only proof that the shapes are apart.
+        # The segment covers the whole axis line: a corner near the side may be the only witness of the separation.
         segment = segment_and_box(center, axis, wp.length(center) + wp.length(half), half)
         normal = segment.outward
         lean = wp.dot(normal, axis)
@@ -127,9 +129,9 @@ def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best
 
 @wp.struct
 class Rim:
-    """A rim seen along an edge of the box: an ellipse.
+    """A rim projected along an edge of the box: an ellipse.
 
-    narrow: unit, along its shorter half axis, `flat` times its `radius`, the longer one [m].
+    narrow: unit, along its shorter semi-axis, which is `flat` times the longer one, `radius` [m].
     """
 
     narrow: Vec2
@@ -139,7 +141,7 @@ class Rim:
 
 @wp.func
 def _rim_point(rim: Rim, n: Vec2) -> Vec2:
-    """The ellipse's farthest point along n."""
+    """Support point of the ellipse along n."""
     a = wp.dot(n, rim.narrow)
     b = rim.narrow[0] * n[1] - rim.narrow[1] * n[0]
     scale = rim.radius / wp.sqrt(rim.flat * rim.flat * a * a + b * b)
@@ -150,11 +152,11 @@ def _rim_point(rim: Rim, n: Vec2) -> Vec2:
 
 @wp.func(inline=False)
 def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) -> Vec3:
-    """`best`, a height and its direction, or a lesser height among the directions from `start` to `end`.
+    """`best`, a height and its direction, or a smaller height among the directions from `start` to `end`.
 
-    There the difference's outline is middle + the rim, whose radius of curvature r falls all the way. y, the slope of
-    h, follows y'' + y = r', so that h has at most one least place inside; and y stays on one side of each wave
-    p cos + q sin that touches it, so that Newton's method with waves goes there from `start` without a step too far.
+    There the difference's outline is middle + the rim, whose radius of curvature r is monotonically decreasing. The
+    slope y of h satisfies y'' + y = r', so h has at most one minimum inside; and y stays on one side of each tangent
+    sinusoid p cos + q sin, so Newton's method with sinusoids converges monotonically from `start` without overshoot.
     """
     n = start
     turn = start[0] * end[1] - start[1] * end[0]
@@ -168,7 +170,7 @@ def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) ->
         square = a * a + b * b
         bend = rim.radius * rim.flat * rim.flat / (square * wp.sqrt(square)) - height
         if slope * turn >= Real(0.0) or bend <= Real(0.0):
-            # Uphill from here, by rounding after the first step; or nowhere level.
+            # h increases from here, after the first step by rounding; or it has no stationary point.
             step = TURNS
             continue
         move = -slope / bend
@@ -189,8 +191,9 @@ def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
     """Whether an outline from `start` to `end`, counterclockwise, may have a height below `least` and below those of
     the rest of the outline.
 
-    From an origin inside, the line to the nearest point of the arc crosses the chord. An origin beyond the chord may be
-    outside the outline, and its nearest point is then on the arc wherever its projection on the chord is.
+    For an origin inside the outline, the line to the closest point of the arc crosses the chord. An origin beyond the
+    chord may be outside the outline; the closest point is then on the arc regardless of the origin's projection on the
+    chord.
     """
     chord = end - start
     along = -wp.dot(start, chord)
@@ -203,13 +206,13 @@ def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
 def _least_across_edge(
     half: Vec2, axis: Vec2, flat: Real, center: Vec2, radius: Real, half_height: Real, least: Real
 ) -> Vec3:
-    """The least height below `least` among the directions across an edge of the box where it lies on a rim.
+    """Minimum height below `least` among the directions perpendicular to an edge of the box in contact with a rim.
 
     Args:
-        half, axis, center: the box, the cylinder's axis and its middle, seen along the edge. flat: how much of the axis
-            is along the edge; > 0.
+        half, axis, center: the box, the cylinder's axis and its centre, projected along the edge. flat: component of
+            the axis along the edge; > 0.
     Returns:
-        height and direction; the height is `least` where there is none.
+        height and direction; the height is `least` if there is none.
     """
     mirror = Real(1.0)
     if axis[0] * axis[1] < Real(0.0):
@@ -222,7 +225,7 @@ def _least_across_edge(
     rim.narrow = Vec2(Real(1.0), Real(0.0))
     if length > Real(0.0):
         rim.narrow = w / length
-    # Directions in which the outline changes from one smooth part to the next, and the rim's farthest points there.
+    # Directions at which the outline's smooth arc changes, and the rim's support points there.
     x = Vec2(Real(1.0), Real(0.0))
     y = Vec2(Real(0.0), Real(1.0))
     wide = Vec2(-rim.narrow[1], rim.narrow[0])
@@ -254,14 +257,14 @@ def _least_across_edge(
 
 @wp.func
 def _outside_box(half: Vec3, point: Vec3) -> Real:
-    """How far a point is beyond the box's faces [m], negative inside."""
+    """Maximum signed distance of a point to the box's face planes [m], negative inside."""
     outside = wp.abs(point) - half
     return wp.max(outside[0], wp.max(outside[1], outside[2]))
 
 
 @wp.func
 def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) -> Real:
-    """How far a point, a's frame, is beyond the cylinder's side or caps [m], negative inside."""
+    """Maximum signed distance of a point, in a's frame, to the cylinder's side and cap planes [m], negative inside."""
     from_middle = point - difference.position
     height = wp.dot(from_middle, axis)
     return wp.max(wp.abs(height) - difference.b.size[1], wp.length(from_middle - height * axis) - difference.b.size[0])
@@ -269,7 +272,7 @@ def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) 
 
 @wp.func
 def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
-    """How far a ray from a point on the box's surface goes until it leaves the box [m]; infinite for no direction."""
+    """Length of a ray from a point on the box's surface to its exit [m]; infinite for a zero direction."""
     length = Real(wp.inf)
     for k in range(3):
         if direction[k] != Real(0.0):
@@ -279,7 +282,7 @@ def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
 
 @wp.func
 def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
-    """`best` with a's witness, proved where the points that its kind names are on both shapes and overlap."""
+    """`best` with a's witness; is_proved is set if the witnesses of its kind are on both shapes and overlap."""
     result = best
     normal = best.normal
     near = WITNESS_MISS * (wp.length(difference.a.size) + wp.length(difference.b.size))
@@ -303,7 +306,7 @@ def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, bes
         result.on_a = corner
     outside_a = _outside_box(difference.a.size, result.on_a)
     outside_b = _outside_cylinder(difference, axis, result.on_a - best.depth * normal)
-    # Between a's witness and b's: as near to b's as the box goes.
+    # Between a's witness and b's: as close to b's as the box extends.
     common = result.on_a - wp.min(best.depth, _through_box(difference.a.size, result.on_a, -normal)) * normal
     outside_b = wp.max(outside_b, _outside_cylinder(difference, axis, common))
     result.is_proved = wp.where(wp.max(outside_a, outside_b) <= near, 1, 0)
@@ -312,12 +315,13 @@ def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, bes
 
 @wp.func(inline=False)
 def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> AxisDepth:
-    """The depth of a box a and a cylinder b, exact where they overlap; below 0 they are at least -depth apart.
+    """Penetration depth of a box a and a cylinder b, exact if they overlap; a negative depth is a lower bound of their
+    distance.
 
-    Above 0 and not proved, it is the depth if they overlap, which something else has to decide.
+    If positive and not proved, it is the depth provided that they overlap, which another test must decide.
 
-    The search ends once they are known to be at least `max_separation` apart [m].
-    Degenerate: of several least directions, faces before caps before edges and corners before rims, and axes in order.
+    The search ends once the shapes are known to be at least `max_separation` apart [m].
+    Degenerate: ties go to faces before caps before edges and corners before rims, and to axes in order.
     """
     half = difference.a.size
     axis = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])

@@ -1,7 +1,7 @@
-"""Clipping of flat convex footprints: polygon by polygon, segment by polygon.
+"""Clipping of planar convex footprints: polygon by polygon (Sutherland-Hodgman), segment by polygon (Cyrus-Beck).
 
-Footprints are arrays of (u, v, height): coordinates across the contact normal and along it [m]; here only u and v
-count.
+Footprints are arrays of (u, v, height): coordinates perpendicular to the contact normal and along it [m]; clipping uses
+u and v only.
 """
 
 import warp as wp
@@ -10,16 +10,16 @@ from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.feature import EDGES, Feature
 
 MAX_POLYGON_VERTICES = 24
-"""Corners of a polygon before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner,
-so 6 clipped by 6 have at most 12."""
+"""Polygon corners before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner, so 6
+clipped by 6 have at most 12."""
 HALF = wp.constant(MAX_POLYGON_VERTICES // 2)
 
 
 @wp.struct
 class Interval:
-    """Part of a segment within a polygon, from share `low` to share `high`; empty when low > high.
+    """Part of a segment inside a polygon, from parameter `low` to `high` in [0, 1]; empty if low > high.
 
-    low_edge, high_edge: the polygon's edge that cuts it there, -1 where the segment's own end is within.
+    low_edge, high_edge: the polygon's edge that clips it there, -1 if the segment's own end is inside.
     """
 
     low: Real
@@ -30,7 +30,7 @@ class Interval:
 
 @wp.func
 def _orientation(polygon: wp.array[Vec3]) -> Real:
-    """+1 when the polygon runs counterclockwise, else -1."""
+    """+1 for a counterclockwise polygon, else -1."""
     p = polygon[1] - polygon[0]
     q = polygon[2] - polygon[1]
     return wp.sign(p[0] * q[1] - p[1] * q[0])
@@ -38,7 +38,9 @@ def _orientation(polygon: wp.array[Vec3]) -> Real:
 
 @wp.func
 def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> Vec3:
-    """Line of edge k as (x, y, offset): x u + y v + offset is (u, v)'s depth, how far inside it is, times the edge."""
+    """Line of edge k as (x, y, offset): x u + y v + offset is the depth of (u, v) inside the edge times the edge's
+    length.
+    """
     p = polygon[k]
     q = polygon[(k + 1) % count]
     x = orientation * (p[1] - q[1])
@@ -48,13 +50,15 @@ def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> V
 
 @wp.func
 def _outside(line: Vec3, tolerance: Real) -> Real:
-    """The depth below which a point is outside a line grown by `tolerance`, in the line's own unit."""
+    """Depth below which a point is outside a line moved outwards by `tolerance`, in the line's unit."""
     return -tolerance * wp.sqrt(line[0] * line[0] + line[1] * line[1])
 
 
 @wp.func
 def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, tolerance: Real) -> Interval:
-    """The part of segment pq inside a convex polygon grown by `tolerance` [m]; ends that near to an edge are within."""
+    """Part of segment pq inside a convex polygon grown by `tolerance` [m]; ends within the tolerance of an edge are
+    inside.
+    """
     result = Interval()
     result.high = Real(1.0)
     result.low_edge = -1
@@ -92,16 +96,16 @@ def clip_polygon(
     corner: wp.array[Vec2],
     ids: wp.array[wp.vec2i],
 ) -> int:
-    """Common part of two convex faces' footprints, by clipping b's with each edge of a's.
+    """Intersection of the footprints of two convex faces, by clipping b's with each edge of a's.
 
     Args:
-        tolerance: a corner that near to an edge is inside it [m]: coinciding corners and edges stay as they are.
-        corner, name: of length MAX_POLYGON_VERTICES; receive the corners in order, and each one's features of a and
-        of b:
-            a vertex             of one and the face of the other, or two edges that cross. No name comes twice.
+        tolerance: a corner this close to an edge is inside it [m], so that coincident corners and edges stay unchanged.
+        corner, ids: of length MAX_POLYGON_VERTICES; receive the corners in order, and the feature ids of a and b of
+            each: a vertex of one and the face of the other, or two edges that cross. Each pair of ids is unique.
     Returns:
         corner count, from row 0; fewer than 3 when the footprints touch at most.
-    Source: Sutherland and Hodgman 1974; each edge carries which edge of a or b it lies on, which names the crossings.
+    Source: Sutherland and Hodgman 1974; each polygon edge carries the edge of a or b that contains it, which gives the
+    ids of the crossings.
     """
     side = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=int)
     count = feature_b.count
@@ -137,10 +141,10 @@ def _cut(
     source: int,
     count: int,
 ) -> int:
-    """Cuts the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
+    """Clips the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
 
-    side: which edge the polygon follows from each corner on: i of b, or -1 - j for j of a. name: (-1, i) for b's vertex
-    i; (k, side) where a's edge k cut a side.
+    side: edge that follows each corner: i of b, or -1 - j for j of a. ids: (-1, i) for b's vertex i; (k, side) where
+    a's edge k cuts a side.
     """
     target = HALF - source
     kept = int(0)
@@ -181,7 +185,7 @@ def _cut(
 def _feature_ids(
     raw: wp.vec2i, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
 ) -> wp.vec2i:
-    """Features of a and of b of a corner that `_cut` names."""
+    """Feature ids of a and b of a corner as encoded by `_cut`."""
     edge = raw[0]
     side = raw[1]
     if edge < 0:
@@ -199,10 +203,10 @@ def _feature_ids(
 def drop_flat_corners(
     corner: wp.array[Vec2], ids: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
 ) -> int:
-    """Drops corners that lie within `tolerance` [m] of the line between their neighbours: they do not change the area.
+    """Drops corners within `tolerance` [m] of the line between their neighbours, which do not change the area.
 
-    Equal faces that are turned or tilted by rounding cross in such corners, at random. A corner stays where the
-    separation, which falls along `slope`, is lower than at both neighbours by more than `level` [m].
+    Equal faces that are rotated or tilted by rounding intersect in such corners at random. A corner is kept if its
+    separation, which decreases along `slope`, is lower than at both neighbours by more than `level` [m].
     """
     kept = int(0)
     for i in range(count):
@@ -223,7 +227,7 @@ def drop_flat_corners(
             t = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
         offset = to_before + t * chord
         near = wp.dot(offset, offset) <= tolerance * tolerance
-        # Separation at a neighbour less that at p.
+        # Separation at a neighbour minus that at p.
         rise = wp.min(-wp.dot(slope, to_before), -wp.dot(slope, to_after))
         if not near or rise > level or count - i + kept <= 2:
             corner[kept] = p

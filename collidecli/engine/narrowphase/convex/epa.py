@@ -1,11 +1,11 @@
-"""EPA: the minimum translation that takes two overlapping cores apart.
+"""EPA (expanding polytope algorithm): penetration depth and minimum translation of two overlapping cores.
 
-A polytope inside the difference a - b grows at its nearest face until that face is on the surface. The nearest face's
-offset bounds the depth from below, the least support height seen from above. On curved surfaces EPA alone would need a
-face for every 1e-4 rad around the minimum (all the way around, for coaxial cylinders), so there a face that is already
-close to the surface is settled by Newton's descent from its normal instead.
+A polytope inside the difference a - b is expanded at the face closest to the origin until that face is on the surface.
+The closest face's offset bounds the depth from below, the minimum support height found so far from above. On curved
+surfaces EPA alone would need a face for every 1e-4 rad around the minimum (all around, for coaxial cylinders), so a
+face that is already close to the surface is closed by Newton's descent from its normal instead.
 
-Source: van den Bergh 2003, 4.3.8.
+Source: van den Bergen 2003, 4.3.8.
 """
 
 from typing import Any
@@ -24,9 +24,16 @@ from collidecli.engine.geometry.support import (
     core_is_smooth,
     difference_support,
 )
-from collidecli.engine.narrowphase.convex.depth import WITNESS_MISS, Depth, with_witness
 from collidecli.engine.narrowphase.convex.newton import DUPLICATE, Descent, descend, minimum_on_disc
-from collidecli.engine.narrowphase.convex.polytope import NEVER, Face, add_vertex, start_polytope
+from collidecli.engine.narrowphase.convex.polytope import (
+    NEVER,
+    WITNESS_MISS,
+    Depth,
+    Face,
+    add_vertex,
+    start_polytope,
+    with_witness,
+)
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
 # ruff: noqa: F811
@@ -35,39 +42,39 @@ SMALL = 36
 SMALL_FACES = 2 * SMALL - 4
 LARGE = 256
 LARGE_FACES = 2 * LARGE - 4
-"""Vertices of the polytope, at first and when those do not suffice. Measured: no pair needs more than some 80."""
+"""Capacity in vertices of the first attempt and of the second. Measured: no pair needs more than about 80."""
 
 EXACT = wp.constant(Real(1.0e-11))
-"""Share of the size at which a face is on the surface: the rounding of its plane."""
+"""Distance relative to the size at which a face is on the surface: the rounding of its plane."""
 
 THIN = wp.constant(Real(1.0e-6))
-"""Share of the product of three edges below which a tetrahedron's sixfold volume makes a poor start."""
+"""Sixfold volume of a tetrahedron relative to the product of three edges below which it is a poor start."""
 
 FLUSH = wp.constant(Real(1.0e-13))
-"""Share of the size by which a vertex may be above a face that does not see it: below EXACT, so that a face that is
-opened is clearly seen."""
+"""Height of a vertex above a face, relative to the size, up to which the face is not visible: below EXACT, so that an
+expanded face is clearly visible."""
 
 MISS = wp.constant(Real(1.0e-8))
-"""Share of the size by which a minimum that Newton finds may miss its v; h is then wrong by the square of it."""
+"""Error of v relative to the size up to which a minimum of Newton's method is accepted; h is wrong by its square."""
 
 CLOSE = wp.constant(Real(2.0e-3))
-"""Share of the depth within which a face must be to the surface before Newton settles it. The depth is certain to this
-share, and exact unless two separate minima lie within it of each other under one face."""
+"""Distance of a face to the surface relative to the depth at which Newton's method closes it. The depth is certain to
+this fraction, and exact unless two separate minima lie within it of each other under one face."""
 
 CLOSE_WITHOUT_DISCONTINUITIES = wp.constant(Real(3.0e-2))
-"""The same for ellipsoids, whose minima are wide apart."""
+"""CLOSE for ellipsoids, whose minima are far apart."""
 
 PATIENCE = wp.constant(64)
-"""Vertices after which, and again after twice as many, a face ten times as far counts as close. Only minima in level
-rings get there, as of a cone's tip about a point on its axis, and those Newton settles from any start."""
+"""Vertex count after which, and again after twice as many, CLOSE is multiplied by ten. Only rings of equal minima, as
+of a cone's tip around a point on its axis, need this, and Newton's method converges for those from any start."""
 
 SHALLOW = wp.constant(Real(1.0e-2))
-"""Share of the size that is added to the depth in these, or a mere touch would never be close."""
+"""Fraction of the size added to the depth in these criteria; otherwise no face is close at a depth near zero."""
 
 
 @wp.func
 def nearest_face(faces: wp.array[Face], face_count: int) -> int:
-    """The face with the least key; of several, the first."""
+    """Face with the smallest key; of several, the first."""
     nearest = int(0)
     key = faces[0].key
     i = int(1)
@@ -81,7 +88,7 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
 
 @wp.func
 def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
-    """Four vertices of the difference that span much of it, whether or not the origin is among them."""
+    """Four support points of the difference that span a large volume; it need not contain the origin."""
     best = Real(-1.0)
     vertices[0] = difference_support(difference, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
     k = int(0)
@@ -127,7 +134,7 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
 
 @wp.func
 def is_thin(vertices: wp.array[Vertex]) -> bool:
-    """Whether a tetrahedron is too flat to begin with."""
+    """Whether a tetrahedron is too flat as a start."""
     p = vertices[0].point
     q = vertices[1].point - p
     r = vertices[2].point - p
@@ -157,9 +164,10 @@ def minimum_below_face(
     scale: Real,
     found_normal: Vec3,
 ) -> Descent:
-    """The local minimum below a face that is close to the surface; found = 0 when the face must be opened instead.
+    """Local minimum of the support height below a face close to the surface; found = 0 if the face must be expanded
+    instead.
 
-    A descent never goes uphill, so that it stays in the face's own valley; what ends higher proves nothing.
+    The descent is monotone, so that it stays in the face's basin; a higher end point proves nothing.
     """
     patch = vertices[face.corner[0]].patch
     discontinuities = (patch ^ vertices[face.corner[1]].patch) | (patch ^ vertices[face.corner[2]].patch)
@@ -183,7 +191,7 @@ def minimum_below_face(
     scale: Real,
     found_normal: Vec3,
 ) -> Descent:
-    """None: faces of a difference with a hull are opened, see `gjk.newton_nearest`."""
+    """Not found: faces of a difference with a hull are expanded, see `gjk.newton_nearest`."""
     return Descent()
 
 
@@ -197,7 +205,7 @@ def minimum_below_face(
     scale: Real,
     found_normal: Vec3,
 ) -> Descent:
-    """None, as above."""
+    """Not found: faces of a difference of hulls are expanded."""
     return Descent()
 
 
@@ -211,7 +219,7 @@ def minimum_below_face(
     scale: Real,
     found_normal: Vec3,
 ) -> Descent:
-    """None, as above."""
+    """Not found: faces of a difference with a triangle are expanded."""
     return Descent()
 
 
@@ -225,13 +233,13 @@ def minimum_below_face(
     scale: Real,
     found_normal: Vec3,
 ) -> Descent:
-    """None, as above."""
+    """Not found: faces of a difference of a hull and a triangle are expanded."""
     return Descent()
 
 
 @wp.func
 def at_minimum(found: Depth, minimum: Descent, scale: Real) -> Depth:
-    """What was found so far, with the depth that Newton settled on, and its witness where v misses by little."""
+    """`found` with the depth of Newton's minimum, and its witness if the error of v is small."""
     result = found
     result.depth = minimum.height
     result.normal = minimum.normal
@@ -250,7 +258,9 @@ def expand_polytope(
     fan: wp.array[int],
     limit: int,
 ) -> Depth:
-    """EPA proper, from the tetrahedron in `vertices`, with room for `limit` vertices; the rest is scratch."""
+    """EPA's main loop, from the tetrahedron in `vertices`, with a capacity of `limit` vertices; the other arrays are
+    scratch.
+    """
     start_polytope(vertices, faces)
     scale = size_of_tetrahedron(vertices)
     tolerance = EXACT * scale
@@ -306,31 +316,31 @@ def expand_polytope(
 
 @wp.func
 def as_vertices(scratch: wp.array[Vertex]) -> wp.array[Vertex]:
-    """A local array as one of any length: `expand_polytope` is then compiled once for both rooms."""
+    """Local array as an array of any length, so that `expand_polytope` is compiled once for both capacities."""
     return scratch
 
 
 @wp.func
 def as_faces(scratch: wp.array[Face]) -> wp.array[Face]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
 def as_numbers(scratch: wp.array[int]) -> wp.array[int]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
 def as_triples(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
-    """See `as_vertices`."""
+    """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
 def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA with room for what nearly every pair needs: clearing the arrays costs more than most searches."""
+    """EPA with the capacity that nearly every pair needs: clearing larger arrays costs more than most searches."""
     vertices = wp.zeros(shape=SMALL, dtype=Vertex)
     faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
     visible = wp.zeros(shape=SMALL_FACES, dtype=int)
@@ -353,7 +363,7 @@ def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
 
 @wp.func
 def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA again, with room to spare."""
+    """EPA with the large capacity."""
     vertices = wp.zeros(shape=LARGE, dtype=Vertex)
     faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
     visible = wp.zeros(shape=LARGE_FACES, dtype=int)
@@ -379,9 +389,9 @@ def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_coun
     """Depth and normal of two overlapping cores, at least one with volume.
 
     Args:
-        simplex, simplex_count: vertices of the difference, as GJK leaves them. A good tetrahedron around the origin is
-            taken as the start; otherwise, as where cores just touch, EPA first grows towards the origin.
-    Degenerate: among several directions of least depth, the one that the growth of the polytope meets first.
+        simplex, simplex_count: vertices of the difference from GJK. A good tetrahedron around the origin is the start;
+            otherwise, as for cores that just touch, EPA first expands towards the origin.
+    Degenerate: among several directions of least depth, the first in the order of the expansion.
     """
     is_started = simplex_count == 4
     if is_started:

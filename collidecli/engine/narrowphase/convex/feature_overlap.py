@@ -1,7 +1,7 @@
-"""Contacts of two features that face each other: the corners of the common part of their footprints.
+"""Contacts of two opposing features: the corners of the intersection of their footprints.
 
-Both features are projected along the normal. Each corner of the common part gives a contact: the points of a's and b's
-surface above it, whose difference is their separation times the normal.
+Both features are projected along the normal. Each corner of the intersection gives a contact: the points of a's and b's
+surface on the line through it along the normal, whose difference is their separation times the normal.
 """
 
 from typing import Any
@@ -32,29 +32,33 @@ from collidecli.engine.narrowphase.convex.features import line_exit, support_fea
 MAX_OVERLAP = 2 * RIM_COUNT
 
 ON_BORDER = wp.constant(Real(1.0e-10))
-"""Corners this near to an edge, as a share of the narrower face's half width, are on it: 1e-6 of that is rounding."""
+"""Distance to an edge relative to the narrower face's half width up to which a corner is on it: 1e-6 of it is
+rounding.
+"""
 FLAT_CORNER = wp.constant(Real(1.0e-5))
-"""Corners that bulge by less than this share of the narrower face's half width are left out. Turning one of two equal
-faces by an angle t makes corners that bulge by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
+"""Protrusion relative to the narrower face's half width below which a corner is dropped. Rotating one of two equal
+faces by an angle t makes corners that protrude by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
 AT_CORNER = wp.constant(Real(0.4))
-"""A line's end nearer to a face's corner than this share of the shortest part with two ends is at it; below a half."""
+"""Distance between a line's end and a face's corner below which they coincide, relative to the shortest overlap with
+two ends; below a half."""
 PARALLEL_SINE = wp.constant(Real(0.05))
-"""Lines at a larger angle cross in one place; at a smaller one (3 degrees), both ends of their overlap are contacts."""
+"""Sine of the angle above which lines give one contact, at their crossing; below it (3 degrees), both ends of their
+overlap."""
 END_MARGIN = wp.constant(Real(0.7))
-"""How far the contacts of nearly parallel lines stay from the lines' ends, as a share of how far apart the lines are
-there. Half that far beside its line, a surface lies at most 3.2 times deeper (1 / LINE_SINE), and a box's end, leaning
-by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
+"""Distance between the contacts of nearly parallel lines and the lines' ends, relative to the distance of the lines
+there. At half that distance beside its line, a surface is at most 3.2 times deeper (1 / LINE_SINE), and a box's end,
+inclined by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
 ATTAINED = wp.constant(Real(1.0e-9))
-"""Contacts attain the exact separation when they miss it by less than this share of the smaller shape's size."""
+"""Difference relative to the smaller shape's size below which a contact attains the exact separation."""
 SAME_POINT = wp.constant(Real(2.0e-9))
-"""Share of the larger shape's size within which two contacts of a pair are one: twice what their points may be off."""
+"""Distance relative to the larger shape's size below which two contacts of a pair are one: twice the points' error."""
 
 
 @wp.struct
 class ContactFrame:
-    """How two shapes lie and their normal; u, v complete it to a right-handed frame. a's frame [m].
+    """Relative pose of two shapes and their normal; u, v complete it to a right-handed frame. In a's frame [m].
 
-    level: `rounding_level`. merge_distance: contacts at most so far from each other are one.
+    level: `rounding_level`. merge_distance: contacts at most this far from each other are one.
     """
 
     pose_b_to_a: Pose
@@ -76,7 +80,7 @@ def feature_contacts(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of the features that face each other along `normal`; none where one is a point or they do not overlap.
+    """Contacts of the opposing features along `normal`; none if one is a point or their footprints do not overlap.
 
     Arguments and result as `manifold.contact_manifold`; at most MAX_OVERLAP. The smallest separation may be larger than
     that along the normal.
@@ -102,7 +106,7 @@ def feature_contacts(
     b.normal = wp.quat_rotate(rotation, b.normal)
     for k in range(a.count):
         corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, normal)
-    # b's corners along the same directions, in b's frame: three rotations instead of one a corner.
+    # b's corners along the directions in b's frame: three rotations instead of one a corner.
     u = wp.quat_rotate_inv(rotation, contact_frame.u)
     v = wp.quat_rotate_inv(rotation, contact_frame.v)
     center = _footprint(wp.transform_get_translation(pose_b_to_a), contact_frame.u, contact_frame.v, normal)
@@ -119,7 +123,9 @@ def feature_contacts(
 
 @wp.func
 def rounding_level(a: Any, b: Any) -> Real:
-    """Separations this near are equal [m]: ATTAINED of the smaller shape's size, and rounding at the larger's."""
+    """Difference below which separations are equal [m]: ATTAINED of the smaller shape's size, and rounding at the
+    larger's.
+    """
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
@@ -127,7 +133,7 @@ def rounding_level(a: Any, b: Any) -> Real:
 
 @wp.func
 def merge_distance(a: Any, b: Any) -> Real:
-    """Contacts of one pair at most this far from each other are one contact [m]."""
+    """Maximum distance of two contacts of a pair that are one contact [m]."""
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     return SAME_POINT * wp.max(largest_a, largest_b)
@@ -135,7 +141,7 @@ def merge_distance(a: Any, b: Any) -> Real:
 
 @wp.func
 def _across(n: Vec3) -> Vec3:
-    """A unit vector perpendicular to unit n."""
+    """Unit vector perpendicular to unit n."""
     if wp.abs(n[0]) < Real(0.6):
         return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
     return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
@@ -153,7 +159,7 @@ def _lifted(contact_frame: ContactFrame, u: Real, v: Real, height: Real) -> Vec3
 
 @wp.func
 def _slope(contact_frame: ContactFrame, face: Feature) -> Vec2:
-    """How a face's height falls with u and v."""
+    """Rate at which a face's height decreases with u and v."""
     along = wp.dot(face.normal, contact_frame.normal)
     return Vec2(wp.dot(face.normal, contact_frame.u) / along, wp.dot(face.normal, contact_frame.v) / along)
 
@@ -185,7 +191,7 @@ def _face_on_face(
     for k in range(count):
         height_a = level_a - wp.dot(slope_a, corner[k])
         separation = level_b - wp.dot(slope_b, corner[k]) - height_a
-        # Faces that share a corner or a part of an edge have that place twice, as a corner of either.
+        # Faces that share a corner or a part of an edge give that point twice, as a corner of either.
         is_new = bool(True)
         for other in range(k):
             is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.merge_distance
@@ -260,7 +266,7 @@ def _beside(p: Vec3, q: Vec3) -> Real:
 
 @wp.func
 def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real) -> int:
-    """Number of a face's edge that footprint p is on, or of the end that is `near` [m], as `feature_at` names it."""
+    """Id of a face's edge that contains footprint p, or of its end if that is within `near` [m], as in `feature_at`."""
     following = (edge + 1) % face.count
     if _beside(corner[edge], p) < near:
         return code[edge]
@@ -283,7 +289,9 @@ def _line_on_line(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """The ends of the overlap of two nearly parallel lines, on the line halfway between them; else where they cross."""
+    """Contacts at the overlap ends of two nearly parallel lines, on the line midway between them; of others at the
+    crossing.
+    """
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
     length_a = wp.length(along_a)
@@ -345,7 +353,7 @@ def _line_across_line(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """The point where two lines cross, if both reach it."""
+    """Contact where two lines cross, if the crossing is on both."""
     along_a = end_a[1] - end_a[0]
     along_b = end_b[1] - end_b[0]
     gap = end_b[0] - end_a[0]
@@ -368,7 +376,7 @@ def _line_across_line(
 
 @wp.func
 def _crossed(line: Feature, code: wp.array[int], t: Real) -> int:
-    """Number of the end that a line is crossed at, or of the line: as `feature_at` names a witness there."""
+    """Id of a line's end at which it is crossed, else of the line: as `feature_at` of a witness there."""
     if t < AT_BORDER:
         return code[0]
     if t > Real(1.0) - AT_BORDER:
@@ -388,7 +396,7 @@ def _line_height(
 ) -> Real:
     """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
 
-    -inf for a and +inf for b where there is no surface. A capsule's line is its axis; its surface lies above.
+    -inf for a and +inf for b if there is no surface. A capsule's line is its axis; its surface is above.
     """
     origin = _lifted(contact_frame, p[0], p[1], height)
     direction = contact_frame.normal
@@ -399,5 +407,5 @@ def _line_height(
         up = Real(-1.0)
     if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
         return height
-    # From nearby: a ray from far off would round at the scale of its length.
+    # The ray starts close to the surface: one from far away would round at the scale of its length.
     return height + up * line_exit(shape, line.code, origin, direction)

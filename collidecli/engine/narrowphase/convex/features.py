@@ -1,13 +1,14 @@
-"""The face, line or point with which a convex shape meets another, and the numbers that name them.
+"""Feature of a convex shape that supports a direction (face, line or point), and feature ids.
 
-A feature is picked by direction alone. A flat face counts while the direction is within 26 degrees of its normal
-(FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) while the direction is within 17 degrees of
-perpendicular to it (LINE_SINE), otherwise the shape meets with a point. The limits are wide, so that a shape that rocks
-on a face keeps the face's points for as long as they are within reach, and narrow enough that no direction has two
-faces or two edges of a box to choose from: two faces would need a cosine of at most 0.707, and two components below 0.3
-leave a third above 0.9, a face. So rounding never decides between features, except at the limits themselves.
+A feature is selected by direction alone. A flat face is selected if the direction is within 26 degrees of its normal
+(FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) if the direction is within 17 degrees of
+perpendicular to it (LINE_SINE), else a point. The limits are wide, so that a shape that rocks on a face keeps the
+face's contacts while they are closer than the maximum separation, and narrow enough that no direction selects two faces
+or two
+edges of a box: two faces would need a cosine of at most 0.707, and two components below 0.3 leave a third above 0.9, a
+face. So rounding never decides between features, except at the limits themselves.
 
-Feature numbers, stable under motion:
+Feature ids, stable under motion:
 
 - box: one digit in base 3 per axis (x first): 0 low side, 1 middle, 2 high side. Vertices have no 1, edges one, faces
   two.
@@ -17,8 +18,8 @@ Feature numbers, stable under motion:
 - rim polygon (see `support_feature`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
   9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
 - convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than RIM_COUNT corners
-  that stands for several edges has a number of its own behind the edges'.
-- triangle mesh: as a convex hull, of the whole mesh.
+  that replaces several edges has an id of its own after the edges'.
+- triangle mesh: ids of a convex hull, of the whole mesh.
 - sphere and ellipsoid: -1.
 """
 
@@ -52,45 +53,45 @@ from collidecli.engine.narrowphase.convex.triangle_features import (
     triangle_line_exit,
 )
 
-# Each question has an answer for each kind of shape: Warp picks by the type of the first argument.
+# Each function has one overload for each shape struct: Warp selects by the type of the first argument.
 # ruff: noqa: F811
 
 
 @wp.func
 def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """The feature of a shape that faces `direction`.
+    """Feature of a shape that supports `direction`.
 
     Args:
-        direction: unit, the shape's frame.
-        corner: room for RIM_COUNT; gets the corners of a face in order, or the two ends of a line [m], the shape's
-            frame. A disc's are those of a regular hexagon on its rim, the first at +x: all its points lie on the disc.
-            A capsule's line is its axis.
-        code: room for MAX_CODES; gets the corners' numbers and, of a face, its edges'.
+        direction: unit, in the shape's frame.
+        corner: of length RIM_COUNT; receives the corners of a face in order, or the two ends of a line [m], in the
+            shape's frame. A disc's are those of an inscribed regular hexagon, the first at +x: all its points are on
+            the disc. A capsule's line is its axis.
+        code: of length MAX_CODES; receives the corners' ids and, for a face, its edges'.
     """
     return primitive_feature(shape, direction, corner, code)
 
 
 @wp.func
 def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """The same of a hull."""
+    """Feature of a hull that supports `direction`."""
     return hull_feature(shape, direction, corner, code)
 
 
 @wp.func
 def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """The same of a triangle."""
+    """Feature of a triangle that supports `direction`."""
     return triangle_feature(shape, direction, corner, code)
 
 
 @wp.func
 def with_facing(shape: Primitive, direction: Vec3) -> Primitive:
-    """The shape, to be asked of its features in this unit direction alone: a hull then looks for them once."""
+    """The shape prepared for feature queries in one unit direction: a hull caches its support vertex and face."""
     return shape
 
 
 @wp.func
 def with_facing(shape: HullShape, direction: Vec3) -> HullShape:
-    """The same of a hull."""
+    """The hull with cached support vertex and face."""
     result = shape
     result.facing = hull_facing(shape, direction)
     return result
@@ -98,81 +99,82 @@ def with_facing(shape: HullShape, direction: Vec3) -> HullShape:
 
 @wp.func
 def with_facing(shape: TriangleShape, direction: Vec3) -> TriangleShape:
-    """The same of a triangle."""
+    """The triangle itself, which caches nothing."""
     return shape
 
 
 @wp.func
 def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
-    """Outward normal of the flat face that faces a unit direction, the shape's frame; zero where none does."""
+    """Outward normal of the flat face that supports a unit direction, in the shape's frame; zero if there is none."""
     return primitive_face_normal(shape, direction)
 
 
 @wp.func
 def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
-    """The same of a hull."""
+    """Outward normal of a hull's face."""
     return hull_face_normal(shape, direction)
 
 
 @wp.func
 def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
-    """The same of a triangle, which has a face on either side."""
+    """Normal of a triangle, which has a face on either side."""
     return triangle_face_normal(shape, direction)
 
 
 @wp.func
 def is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """Whether a point, the shape's frame, is on the flat face of a normal that `face_normal` gave, to `near` [m]."""
+    """Whether a point in the shape's frame is on the flat face with a normal from `face_normal`, to `near` [m]."""
     return primitive_is_on_face(shape, normal, point, near)
 
 
 @wp.func
 def is_on_face(shape: HullShape, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """The same of a hull."""
+    """Whether a point is on a hull's face."""
     return hull_is_on_face(shape, normal, point, near)
 
 
 @wp.func
 def is_on_face(shape: TriangleShape, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """The same of a triangle."""
+    """Whether a point is on a triangle."""
     return triangle_is_on_face(shape, point, near)
 
 
 @wp.func
 def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
-    """Number of the smallest feature that a point of the surface lies on (AT_BORDER), farthest along `direction`."""
+    """Id of the smallest feature that contains a surface point (AT_BORDER), farthest along `direction`."""
     return primitive_feature_at(shape, point)
 
 
 @wp.func
 def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
-    """The same of a hull."""
+    """Id of the feature of a hull at a surface point."""
     return hull_feature_at(shape, point, direction)
 
 
 @wp.func
 def feature_at(shape: TriangleShape, point: Vec3, direction: Vec3) -> int:
-    """The same of a triangle."""
+    """Id of the feature of a triangle at a surface point."""
     return triangle_feature_at(shape, point)
 
 
 @wp.func
 def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """How far along `direction` a ray from `origin` leaves the shape near its feature `line`; -inf where it misses.
+    """Length of a ray from `origin` along `direction` to its exit from the shape near its feature `line`; -inf if it
+    misses.
 
-    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The side of a cylinder
-    or cone is left between its ends or not at all; a triangle's ends are taken to lie far off.
+    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The exit from the side
+    of a cylinder or cone is between its ends or does not exist; a triangle's ends are treated as infinitely far.
     """
     return primitive_line_exit(shape, line, origin, direction)
 
 
 @wp.func
 def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """The same of a hull."""
+    """Exit of a ray from a hull."""
     return hull_line_exit(shape, line, origin, direction)
 
 
 @wp.func
 def line_exit(shape: TriangleShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """The same of a triangle."""
+    """Exit of a ray from a triangle."""
     return triangle_line_exit(shape, line, origin, direction)

@@ -1,6 +1,7 @@
-"""GJK: distance and nearest points of two cores that are apart.
+"""GJK (Gilbert-Johnson-Keerthi): distance and closest points of two separated cores.
 
-Source: Gilbert, Johnson, Keerthi 1988; van den Bergh 2003, 4.3 (bounds and termination).
+v is the point of the Minkowski difference closest to the origin found so far, w its support point along -v.
+Source: Gilbert, Johnson, Keerthi 1988; van den Bergen 2003, 4.3 (bounds and termination).
 """
 
 from typing import Any
@@ -28,48 +29,51 @@ BEYOND_MAX_SEPARATION = wp.constant(1)
 OVERLAP = wp.constant(2)
 
 RELATIVE_GAP = wp.constant(Real(1.0e-12))
-"""GJK stops when |v|^2 - v.w, which bounds |v - nearest|^2, is below this share of |v|^2: the normal is then good to
-1e-6 rad and the distance to 1e-12 of itself."""
+"""GJK stops if |v|^2 - v.w, which bounds |v - closest point|^2, is below this fraction of |v|^2: the normal is then
+accurate to 1e-6 rad and the distance to 1e-12 of itself."""
 
 TOUCHING = wp.constant(Real(2.0e-9))
-"""Cores nearer than this share of their size are left to the penetration stage: v, a difference of numbers of that
-size with a rounding of 1e-16, no longer gives the normal to 1e-7 rad."""
+"""Distance relative to the size below which cores are passed to the penetration search: v, a difference of numbers of
+that size with a rounding of 1e-16, no longer gives the normal to 1e-7 rad."""
 
 NEWTON_MISS = wp.constant(Real(1.0e-6))
-"""Newton's answer is taken when its v misses by less than this share of the distance: the same bound as
-RELATIVE_GAP."""
+"""Error of v relative to the distance up to which Newton's result is accepted: the bound of RELATIVE_GAP."""
 
 FAR_MISS = wp.constant(Real(1.0e-8))
-"""And by less than this share of the size: a's witness is off its surface by as much."""
+"""Error of v relative to the size up to which Newton's result is accepted: a's witness is off its surface by as
+much.
+"""
 
 UNSUPPORTED = wp.constant(Real(1.0e-9))
-"""Share of the size by which cores that are NEARLY_TOUCHING may be less far apart along v than v is long, where GJK
-comes to rest; others are left to the penetration stage too."""
+"""Difference relative to the size between |v| and the separation along v up to which GJK's final v is accepted for
+cores that are NEARLY_TOUCHING; others are passed to the penetration search too."""
 
 NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
-"""Share of the size: nearer cores have a v of which a sliver's rounding can be much."""
+"""Distance relative to the size below which the rounding of a sliver simplex can dominate v."""
 
 BLUNT = wp.constant(Real(0.5))
-"""Share of the hulls' mean half extents that a direction is turned by as if they were balls of that radius."""
+"""Radius of the balls that approximate the hulls in the first search directions, relative to their mean half
+extents.
+"""
 
 EASED_STEPS = wp.constant(2)
-"""Of GJK, in which directions turn so. Of hulls nearer than their vertices are to each other, v is mostly the offset of
-two vertices across the normal, and directions along it lead astray. Measured: a fifth to a third fewer steps for hulls
-of 162 and 1000 vertices, the same for boxes, rods and plates."""
+"""Number of GJK steps with such directions. For hulls closer than their vertices are to each other, v is mostly the
+offset of two vertices across the normal, and search directions along it are misleading. Measured: a fifth to a third
+fewer steps for hulls of 162 and 1000 vertices, no change for boxes, rods and plates."""
 
 DESCEND_AT = wp.constant(2)
-"""Step after which Newton's method is asked, or as soon as some direction parts the cores: of others most overlap."""
+"""Step after which Newton's method is tried once a direction separates the cores: most other cores overlap."""
 
 GJK_LIMIT = wp.constant(128)
-"""Steps; each makes v shorter, so that no cycle is possible. Measured: at most some 30."""
+"""Maximum number of steps; each shortens v, so that no cycle is possible. Measured: at most about 30."""
 
 
 @wp.struct
 class Nearest:
-    """What GJK found. `state`: APART, BEYOND_MAX_SEPARATION (separation is a lower bound only), OVERLAP (or touching).
+    """Result of GJK. `state`: APART, BEYOND_MAX_SEPARATION (distance is a lower bound only), OVERLAP (or touching).
 
-    distance: of the cores [m]; down to -TOUCHING of their size where they touch. normal: unit, a to b. on_a: core a's
-    nearest point. All in a's frame, and rough where they overlap. count: vertices of the simplex that remains.
+    distance: of the cores [m]; down to -TOUCHING of their size for touching cores. normal: unit, a to b. on_a: core a's
+    closest point. All in a's frame, and approximate if they overlap. count: vertices of the final simplex.
     """
 
     state: int
@@ -81,7 +85,7 @@ class Nearest:
 
 @wp.func
 def patches_that_differ(simplex: wp.array[Vertex], count: int) -> int:
-    """The bits of the pieces on which the first `count` vertices do not agree."""
+    """Bits of the patches in which the first `count` vertices differ."""
     changed = int(0)
     i = int(1)
     while i < count:
@@ -92,9 +96,10 @@ def patches_that_differ(simplex: wp.array[Vertex], count: int) -> int:
 
 @wp.func
 def is_nearest(minimum: Descent, scale: Real) -> bool:
-    """Whether Newton found the distance of cores that are apart, or that touch within TOUCHING on either side.
+    """Whether Newton's result is the distance of separated cores, or of cores that touch within TOUCHING on either
+    side.
 
-    A plane of support through v bounds the distance from below, |v| from above; v misses the normal's line by little.
+    A supporting plane through v bounds the distance from below, |v| from above; v must be close to the normal's line.
     """
     enough = Real(1.0e-13) * scale + wp.min(NEWTON_MISS * wp.abs(minimum.height), FAR_MISS * scale)
     return minimum.found == 1 and minimum.missed <= enough and minimum.height < TOUCHING * scale
@@ -102,9 +107,9 @@ def is_nearest(minimum: Descent, scale: Real) -> bool:
 
 @wp.struct
 class ClosestPoint:
-    """The point v of a simplex nearest to the origin [m], and core a's part of it.
+    """Point v of a simplex closest to the origin [m], and core a's part of it.
 
-    weights: of the vertices in both. carriers: how many weights are not 0.
+    weights: barycentric coordinates of both. vertex_count: number of nonzero weights.
     """
 
     v: Vec3
@@ -115,7 +120,7 @@ class ClosestPoint:
 
 @wp.func
 def closest_to_origin(simplex: wp.array[Vertex], count: int) -> ClosestPoint:
-    """The nearest point of the first `count` vertices' hull."""
+    """Point of the simplex of the first `count` vertices closest to the origin."""
     closest = ClosestPoint()
     closest.weights = wp.vec4d(Real(1.0), Real(0.0), Real(0.0), Real(0.0))
     if count == 2:
@@ -126,7 +131,7 @@ def closest_to_origin(simplex: wp.array[Vertex], count: int) -> ClosestPoint:
         closest.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
     elif count == 4:
         closest.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
-    # What is behind the first `count` is of earlier steps, or zero, and has no weight.
+    # Slots after the first `count` contain earlier vertices or zeros and have no weight.
     for i in range(4):
         closest.v += closest.weights[i] * simplex[i].point
         closest.on_a += closest.weights[i] * simplex[i].on_a
@@ -136,7 +141,7 @@ def closest_to_origin(simplex: wp.array[Vertex], count: int) -> ClosestPoint:
 
 @wp.func
 def reduce_simplex(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
-    """Moves the vertices whose weight is not 0 to the front."""
+    """Moves the vertices with nonzero weight to the front."""
     kept = int(0)
     i = int(0)
     while i < count:
@@ -149,8 +154,10 @@ def reduce_simplex(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 
 @wp.func
 def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """The distance of curved cores by Newton's method from a guess of the normal; found = 0 where it is not it."""
-    # A flat end first: around its axis the farthest point jumps, and a descent would only find its way back to it.
+    """Distance of curved cores by Newton's method from a guess of the normal; found = 0 if the result is not the
+    distance.
+    """
+    # A flat end first: around its axis the support point jumps, and a descent would only return to it.
     minimum = minimum_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
         minimum = descend(difference, normal, patches, scale, Vec3())
@@ -161,37 +168,37 @@ def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, 
 
 @wp.func
 def newton_nearest(difference: DifferenceWithHull, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """None: a hull has too many pieces for Newton's method, and few enough for GJK to end."""
+    """Not found: a hull has too many patches for Newton's method, and few enough for GJK to terminate."""
     return Descent()
 
 
 @wp.func
 def newton_nearest(difference: DifferenceOfHulls, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """None, as above."""
+    """Not found: hulls have too many patches."""
     return Descent()
 
 
 @wp.func
 def newton_nearest(difference: DifferenceWithTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """None, as above."""
+    """Not found: GJK terminates on triangles."""
     return Descent()
 
 
 @wp.func
 def newton_nearest(difference: DifferenceOfHullAndTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """None, as above."""
+    """Not found: GJK terminates on hulls and triangles."""
     return Descent()
 
 
 @wp.func
 def turning_radius(difference: Any) -> Real:
-    """Radius of balls as which two cores' directions are turned at first [m]; 0 where v itself gives them."""
+    """Radius of the balls that approximate the cores in the first search directions [m]; 0 for GJK's own directions."""
     return Real(0.0)
 
 
 @wp.func
 def turning_radius(difference: DifferenceOfHulls) -> Real:
-    """That of two hulls."""
+    """Radius of the balls for two hulls."""
     a = difference.a.size
     b = difference.b.size
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
@@ -199,13 +206,13 @@ def turning_radius(difference: DifferenceOfHulls) -> Real:
 
 @wp.func
 def is_sliver(distance: Real, along: Real, scale: Real) -> bool:
-    """Whether v comes to rest near the origin without a plane of support, by rounding in a sliver."""
+    """Whether v converged close to the origin without a supporting plane, by rounding in a sliver simplex."""
     return distance < NEARLY_TOUCHING * scale and distance - along > UNSUPPORTED * scale
 
 
 @wp.func
 def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
-    """What Newton's method has found in place of what GJK knows so far."""
+    """`nearest` with the distance, normal and witness of Newton's method."""
     result = nearest
     result.distance = -minimum.height
     result.normal = minimum.normal
@@ -215,7 +222,7 @@ def at_minimum(nearest: Nearest, minimum: Descent) -> Nearest:
 
 @wp.func
 def next_direction(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3:
-    """Where to look next: along -v, which is `normal`, or with a radius as far as takes balls' v to the normal."""
+    """Next search direction: -v, which is `normal`; with a radius, the direction between two balls of that radius."""
     if radius > Real(0.0):
         return wp.normalize(radius * direction - v)
     return normal
@@ -223,13 +230,13 @@ def next_direction(direction: Vec3, radius: Real, v: Vec3, normal: Vec3) -> Vec3
 
 @wp.func(inline=False)
 def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[Vertex]) -> Nearest:
-    """Distance, normal and nearest point of two cores.
+    """Distance, normal and closest point of two cores.
 
     Args:
         start: guess of the normal, unit.
-        reach: the search ends once the cores are known to be at least this far apart [m].
-        simplex: room for 4; the vertices of the last simplex, whose hull holds or nearly holds the origin
-            when the cores overlap.
+        max_separation: the search ends once the cores are known to be at least this far apart [m].
+        simplex: of length 4; receives the vertices of the final simplex, which contains or nearly contains the origin
+            if the cores overlap.
     """
     result = Nearest()  # APART
     result.normal = start

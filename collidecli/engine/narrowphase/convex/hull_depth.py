@@ -1,8 +1,8 @@
-"""The depth of two overlapping hulls by their faces and edges, one by one: exact, however many directions are as good.
+"""Penetration depth of two overlapping hulls by the separating axis test over all faces and edge pairs; always exact.
 
-EPA refines its polytope where the depth may be least. Where a hull of hundreds of vertices is deep inside another, that
-is nearly everywhere, and EPA's room ends; then every face of the difference is asked instead. These are the faces of a,
-those of b turned round, and one for each edge of a and edge of b whose arcs of normals cross.
+EPA expands its polytope where the depth may be least. For a hull of hundreds of vertices deep inside another, that is
+nearly everywhere, and EPA exceeds its capacity. This search tests every face of the difference instead: the faces of a,
+the mirrored faces of b, and one for each edge of a and edge of b whose arcs on the Gauss map cross.
 
 Source: Gregorius 2013, "The separating axis test between convex polyhedra", for the test of arcs.
 """
@@ -12,15 +12,15 @@ import warp as wp
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import DifferenceOfHulls, difference_support
-from collidecli.engine.narrowphase.convex.depth import Depth
+from collidecli.engine.narrowphase.convex.polytope import Depth
 
 PARALLEL = wp.constant(Real(1.0e-9))
-"""Edges at a smaller angle (its sine) make no face of their own: one would be as thin."""
+"""Sine of the angle below which two edges give no face of their own: it would be a sliver."""
 
 
 @wp.func
 def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
-    """The better of `best` and the depth along a unit normal."""
+    """`best`, or the depth along a unit normal if it is smaller."""
     result = best
     height = wp.dot(difference_support(difference, normal).point, normal)
     if height < best.depth:
@@ -31,7 +31,7 @@ def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth
 
 @wp.func
 def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
-    """Outward normal of one of the two faces (0, 1) beside an edge."""
+    """Outward normal of one of the two faces (0, 1) of an edge."""
     return shape.point[shape.normal + shape.table[shape.edge + 4 * edge + 2 + side]]
 
 
@@ -43,7 +43,7 @@ def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
 
 @wp.func
 def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
-    """Whether the arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
+    """Whether the great-circle arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
     across_a = wp.cross(a1, a0)
     across_b = wp.cross(b1, b0)
     b0_side = wp.dot(b0, across_a)
@@ -55,7 +55,7 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
 
 @wp.func(inline=False)
 def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
-    """The least depth of two hulls that overlap, and its normal; no witness."""
+    """Least depth of two overlapping hulls and its normal; no witness."""
     a = difference.a
     b = difference.b
     result = Depth()
@@ -82,7 +82,7 @@ def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
                 # The arcs are shorter than half a turn, so the normal is on a0's side.
                 across = wp.where(wp.dot(across, a0 + a1) < Real(0.0), -across, across)
                 length = wp.length(across)
-                # Of parallel edges the arcs cross by rounding, if at all, and a face beside them does as well.
+                # The arcs of parallel edges cross by rounding, if at all; an adjacent face then gives the depth.
                 is_face = length > PARALLEL * wp.length(along_a) * wp.length(along_b)
                 if is_face and wp.dot(across, start_a - start_b) < result.depth * length:
                     result = shallower(difference, across / length, result)

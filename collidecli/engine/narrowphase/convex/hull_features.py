@@ -1,7 +1,7 @@
-"""The face, edge or vertex with which a convex hull meets another shape; see `features`.
+"""Support features and feature ids of a convex hull; see `features`.
 
-Feature numbers: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that stands for several edges
-(see `ConvexHull`) has a number of its own behind the edges'.
+Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that replaces several edges (see
+`ConvexHull`) has an id of its own after the edges'.
 """
 
 import warp as wp
@@ -19,16 +19,18 @@ from collidecli.engine.narrowphase.convex.feature import (
 )
 
 LEVEL = wp.constant(Real(1.0e-5))
-"""Share of the size by which a vertex may be less far along a direction than another and count as far: ten times what
-the error of GJK's directions, 1e-6, makes of it."""
+"""Difference relative to the size below which two vertices are equally far along a direction: ten times the effect of
+the error of GJK's directions, 1e-6."""
 
 FACES = wp.constant(Real(1.0e-5))
-"""A direction this near to a face's normal (sine) is that of the face: the search's are good to 1e-6."""
+"""Sine of the angle to a face's normal below which a direction is the face's: search directions are accurate to
+1e-6.
+"""
 
 
 @wp.func
 def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> int:
-    """Of the faces at a vertex and `best` (-1 for none), the one whose normal is nearest to a direction."""
+    """Face whose normal is closest to a direction, among those at a vertex and `best` (-1 for none)."""
     result = best
     most = Real(-2.0)
     if best >= 0:
@@ -48,9 +50,10 @@ def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> in
 
 @wp.func
 def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
-    """The face nearest to a direction at its farthest vertex, or at one that is LEVEL with it.
+    """Face whose normal is closest to a direction, at its support vertex or at one within LEVEL of it.
 
-    Where an edge is farthest, rounding says which of its ends `vertex` is; the face does not depend on that.
+    For an edge perpendicular to the direction, rounding decides which end is `vertex`; the face does not depend on
+    that.
     """
     best = better_face(shape, vertex, direction, -1)
     near = LEVEL * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
@@ -68,7 +71,7 @@ def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 
 @wp.func(inline=False)
 def hull_facing(shape: HullShape, direction: Vec3) -> wp.vec2i:
-    """The vertex farthest along a direction, and the face that faces it; as noted, where that is."""
+    """Support vertex and facing face of a direction; the cached ones if present."""
     if shape.facing[0] >= 0:
         return shape.facing
     vertex = farthest_vertex(shape, direction)
@@ -77,7 +80,7 @@ def hull_facing(shape: HullShape, direction: Vec3) -> wp.vec2i:
 
 @wp.func
 def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
-    """Of the edges at a vertex, the one that is most nearly perpendicular to a direction."""
+    """Edge at a vertex that is most nearly perpendicular to a direction."""
     links = links_of(shape, vertex)
     at = links[0]
     end = links[1]
@@ -95,7 +98,7 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 
 @wp.func
 def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
-    """See `features.face_normal`."""
+    """Implements `features.face_normal`."""
     normal = shape.point[shape.normal + hull_facing(shape, direction)[1]]
     if wp.dot(normal, direction) < FACE_COSINE:
         normal = Vec3()
@@ -104,7 +107,7 @@ def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
 
 @wp.func
 def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """See `features.support_feature`."""
+    """Implements `features.support_feature`."""
     result = Feature()
     facing = hull_facing(shape, direction)
     vertex = facing[0]
@@ -141,7 +144,7 @@ def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code
 
 @wp.func
 def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
-    """See `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the face that faces there."""
+    """Implements `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the facing face."""
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     facing = hull_facing(shape, direction)
     vertex = facing[0]
@@ -180,14 +183,14 @@ def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
 
 @wp.func
 def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
-    """How far a point is above a face's plane [m], negative inside the hull."""
+    """Signed distance of a point to a face's plane [m], negative inside the hull."""
     corner = shape.table[shape.face + face * FACE_ROW + 1]
     return wp.dot(shape.point[shape.normal + face], point - shape.point[shape.vertex + corner])
 
 
 @wp.func(inline=False)
 def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bool:
-    """See `features.is_on_face`; `direction`: any that the face faces."""
+    """Implements `features.is_on_face`; `direction`: any direction that the face supports."""
     face = hull_facing(shape, direction)[1]
     off = wp.abs(height_over_face(shape, face, point))
     for other in range(shape.face_count):
@@ -197,7 +200,9 @@ def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) 
 
 @wp.func
 def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """See `features.line_exit`: of all faces, as those beside the edge may end before the ray gets to them."""
+    """Implements `features.line_exit` over all faces, as those adjacent to the edge may end before the ray reaches
+    them.
+    """
     edge = shape.edge + 4 * (line / 3)
     on_edge = shape.point[shape.vertex + shape.table[edge]]
     left = Real(wp.inf)
@@ -206,7 +211,7 @@ def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -
         along = wp.dot(shape.point[shape.normal + face], direction)
         height = height_over_face(shape, face, origin)
         if face == shape.table[edge + 2] or face == shape.table[edge + 3]:
-            # From nearby, as its rounding is that of the contact.
+            # Relative to a point of the edge, so that the rounding is that of the contact.
             height = wp.dot(shape.point[shape.normal + face], origin - on_edge)
         if along > Real(0.0):
             left = wp.min(left, -height / along)

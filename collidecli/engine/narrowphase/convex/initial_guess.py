@@ -1,8 +1,8 @@
-"""Where two cores that are apart are nearest, guessed: where Newton's method begins.
+"""Initial guess of the closest points of two separated cores, for Newton's method.
 
-The point of one core that is nearest to the other's centre, then the other's nearest to that, and back: for a sphere
-the answer, for others nearly always near enough. An ellipsoid's nearest point is taken to be its farthest one towards
-the other's.
+Alternating projection: the point of one core closest to the other's centre, then the other's closest to that, and back.
+Exact for a sphere, for others nearly always close enough. An ellipsoid's closest point is approximated by its support
+point towards the other's.
 """
 
 import warp as wp
@@ -14,7 +14,9 @@ from collidecli.engine.geometry.support import MinkowskiDifference, Support, cor
 
 @wp.struct
 class Guess:
-    """normal: unit, a to b, a's frame. creases: bits of those that it may be on. is_valid: 0 where there is none."""
+    """normal: unit, a to b, in a's frame. discontinuities: bits of those that it may be on. is_valid: 0 if there is no
+    guess.
+    """
 
     normal: Vec3
     discontinuities: int
@@ -23,9 +25,9 @@ class Guess:
 
 @wp.func
 def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> Support:
-    """About the point of a core nearest to one outside, the core's frame [m]; `patch`: bits of the creases it is on.
+    """Approximate closest point of a core to an outside point, in the core's frame [m]; `patch`: discontinuity bits.
 
-    The middle where `point` is in it, and for kinds that are not known here. radius: of the core's rounding [m].
+    The core's centre if `point` is inside it, and for unsupported types. radius: of the core's rounding [m].
     """
     result = Support()
     if shape_type == BOX:
@@ -57,11 +59,11 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
 
 @wp.func
 def guess_nearest(difference: MinkowskiDifference) -> Guess:
-    """Where the cores may be nearest; nowhere for kinds that `nearest_on_core` does not know."""
+    """Guess of the cores' closest points; not valid for types that `nearest_on_core` does not support."""
     a = difference.a
     b = difference.b
     to_b = wp.transpose(difference.rotation)
-    # Of an ellipsoid the farthest point towards the other's counts, which is known only then.
+    # An ellipsoid needs the other shape's point first: its support point towards that.
     on_a = Support()
     if a.type != ELLIPSOID:
         on_a = nearest_on_core(a.type, a.size, difference.radius_a, difference.position)

@@ -1,9 +1,10 @@
-"""All contacts of two convex shapes whose distance and normal are known.
+"""Contact manifold of two convex shapes with known distance and normal.
 
-They are those of the common part of the two features that face each other, see `overlap`. No point of a lies farther
-along the normal than its support, nor one of b farther back, so no contact is nearer than the exact separation; and the
-nearest points lie above each other on the two features, so that some corner of the common part attains it. Where a
-feature is only part of what faces the other (a rim's polygon, lines that cross), the witness is a contact of its own.
+Its contacts are the corners of the intersection of the two opposing features' footprints, see `feature_overlap`. No
+point of a is farther along the normal than its support point, nor one of b farther back, so no contact is closer than
+the exact separation; and the closest points project to one point of both features, so that some corner of the
+intersection attains it. Where a feature is only part of the opposing surface (a rim's polygon, lines that cross), the
+witness is a contact of its own.
 """
 
 from typing import Any
@@ -18,25 +19,26 @@ from collidecli.engine.narrowphase.convex.feature_overlap import feature_contact
 from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
-"""Two rim polygons meet in at most 12 corners; the witness may come on top."""
+"""Two rim polygons intersect in at most 12 corners; the witness may be added."""
 
 ALIGNED = wp.constant(Real(1.0e-8))
-"""A normal this near to a face's (1 - cosine; 1.4e-4 rad) may be the face's but for the error of the search."""
+"""Angle to a face's normal (1 - cosine; 1.4e-4 rad) below which the exact normal may be the face's, given the error of
+the search."""
 
 
 ON_FACE = wp.constant(Real(1.0e-12))
-"""A normal this near to a face's (sine of the angle) is the face's: rounding is 1e-16."""
+"""Sine of the angle below which a normal is a face's: rounding is 1e-16."""
 
 
 ON_SURFACE = wp.constant(Real(1.0e-10))
-"""Share of the larger shape's size within which a witness is on a face."""
+"""Distance relative to the larger shape's size below which a witness is on a face."""
 
 
 @wp.struct
 class Direction:
-    """A unit normal from a to b, a's frame, and the separation along it [m].
+    """A unit normal from a to b, in a's frame, and the separation along it [m].
 
-    of: 0 where it is the one that the search found, 1 and 2 where it is that of a face of a or of b.
+    of: 0 for the normal of the search, 1 and 2 for the normal of a face of a or of b.
     """
 
     normal: Vec3
@@ -46,7 +48,7 @@ class Direction:
 
 @wp.struct
 class Witness:
-    """A contact by its separation [m], its unit normal from a to b, and a's point, a's frame."""
+    """A contact: its separation [m], unit normal from a to b, and a's point, in a's frame."""
 
     separation: Real
     normal: Vec3
@@ -57,10 +59,11 @@ class Witness:
 def witness_on_face(
     a: Any, b: Any, pose_b_to_a: Pose, along: Direction, of: int, other: Vec3, searched: Witness
 ) -> Witness:
-    """The contact along a face's normal at a point of the other shape; `searched` where the face has no point there.
+    """Contact along a face's normal at a point of the other shape; `searched` if the point's projection is off the
+    face.
 
     Args:
-        of: 1 where the face is a's, 2 where it is b's. other: the other shape's point, a's frame [m].
+        of: 1 if the face is a's, 2 if it is b's. other: the other shape's point, in a's frame [m].
     """
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
@@ -97,14 +100,14 @@ def contact_manifold(
     """Contacts of two convex shapes.
 
     Args:
-        reach: contacts whose separation is at least this are left out; larger than `separation` [m].
-        separation, normal, point_a: the exact signed distance [m], its unit direction from a to b, and a's witness, a's
-            frame.
-        out, row: contacts go to rows `row` and up. Features as in `features`; kind 0 where a point meets anything or
-            lines cross, 1 where a line meets a line or face, 2 where faces meet.
+        max_separation: contacts with at least this separation are omitted; larger than `separation` [m].
+        separation, normal, point_a: the exact signed distance [m], its unit direction from a to b, and a's witness, in
+            a's frame.
+        out, row: contacts are written to rows `row` and up. Features as in `features`; kind 0 for contacts of a point
+            or of crossing lines, 1 of a line with a line or face, 2 of faces.
     Returns:
-        how many were written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of
-        the smaller shape's size.
+        number written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of the
+        smaller shape's size.
     """
     best = Direction()
     best.separation = separation
@@ -127,8 +130,8 @@ def manifold_along(
 ) -> int:
     """`contact_manifold` along `best`, the direction of the search or of a face; see `along_face`.
 
-    The witness of a face's direction must be on the face: one that is not, as where a corner beside the face is nearest
-    and the face's normal all but attains the separation, is the search's own, with its own separation and normal.
+    The witness of a face's direction must be on the face. If it is not, as for a corner beside the face that is closest
+    while the face's normal nearly attains the separation, the witness is the search's, with its separation and normal.
     """
     count = feature_contacts(a, b, pose_b_to_a, max_separation, best.normal, out, row)
     nearest = nearest_emitted(out, row, count)
@@ -136,7 +139,7 @@ def manifold_along(
     if nearest < best.separation - level:
         raise_separations(out, row, count, best.separation)
     misses = nearest > best.separation + level
-    # Where lines cross they are nearest: a crossing that misses the separation is the witness, placed less exactly.
+    # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
     lone = count == 0 or (misses and out.contact[memory_row(out, row)].kind == 0)
     if not misses and not lone:
         return count
@@ -148,7 +151,7 @@ def manifold_along(
     witness.normal = normal
     witness.point = point_a
     if best.of > 0 or lone:
-        # A point above a face is known without the search, which finds but some point of the face's own support.
+        # The witness above a face needs no search, which gives an arbitrary point of the face's support set.
         if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
             on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
             witness = witness_on_face(a, b, pose_b_to_a, best, 1, on_b, witness)
@@ -159,7 +162,7 @@ def manifold_along(
         elif best.of == 2:
             witness = witness_on_face(a, b, pose_b_to_a, best, 2, point_a, witness)
     if not lone:
-        # The features themselves name it: contacts of the footprints carry at least one vertex, end or edge of a face.
+        # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
         code_b = facing_b.code
         kind = int(0)
@@ -183,7 +186,7 @@ def manifold_along(
 
 @wp.func
 def is_along(face_normal: Vec3, normal: Vec3) -> bool:
-    """Whether a normal is a face's, but for rounding."""
+    """Whether a normal is a face's, except for rounding."""
     return wp.length(wp.cross(face_normal, normal)) < ON_FACE
 
 
@@ -198,8 +201,8 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 
 @wp.func(inline=False)
 def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
-    """Raises separations to that of the shapes [m], the least there is: only the plane of a hull's face that was merged
-    of triangles out of one plane gives less, by COPLANAR of its size.
+    """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's face merged of
+    non-coplanar triangles gives less, by COPLANAR of its size.
     """
     for k in range(count):
         at = memory_row(out, row + k)
@@ -209,7 +212,7 @@ def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real
 
 @wp.func(inline=False)
 def feature_facing(shape: Any, direction: Vec3) -> Feature:
-    """The feature that faces a unit direction, the shape's frame."""
+    """Feature that supports a unit direction, in the shape's frame."""
     corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code = wp.zeros(shape=MAX_CODES, dtype=int)
     return support_feature(shape, direction, corner, code)
@@ -217,10 +220,10 @@ def feature_facing(shape: Any, direction: Vec3) -> Feature:
 
 @wp.func
 def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3) -> Direction:
-    """The normal of a face that attains the same separation, if `normal` is ALIGNED with one; else `normal`.
+    """Normal of a face if `normal` is ALIGNED with it and it attains the separation; else `normal`.
 
-    GJK's direction is good to 1e-6 rad only, which over a face would cost 1e-6 of its width. Of all directions
-    the exact normal has the largest separation, so a face that attains it is the better of the two.
+    GJK's direction is accurate to 1e-6 rad only, which over a face would cost 1e-6 of its width. The exact normal has
+    the largest separation of all directions, so a face normal that attains it is the more accurate one.
     """
     result = Direction()
     result.normal = normal
@@ -247,7 +250,7 @@ def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3
 
 @wp.func(inline=False)
 def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
-    """How far apart two shapes are along a unit direction from a to b [m]; at most their signed distance."""
+    """Separation of two shapes along a unit direction from a to b [m]; at most their signed distance."""
     on_a = support_point(a, normal)
     on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)

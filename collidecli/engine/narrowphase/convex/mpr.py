@@ -1,9 +1,8 @@
-"""MPR: penetration by refining a portal on the line from an inner point of the difference through the origin.
+"""MPR (Minkowski portal refinement): penetration along the line from an interior point of the difference to the origin.
 
-The depth is that along the normal of the portal where the line leaves the difference, not the least of all
-directions: it is never less than EPA's, and equal to it where the centre line leaves through the face of least depth,
-as it mostly does for shallow contacts of compact shapes. It is a fair answer at a fraction of EPA's work and of its
-room on the stack.
+The depth is along the normal of the portal where the line leaves the difference, not the least over all directions: it
+is never less than EPA's, and equal to it if the centre line leaves through the face of least depth, as mostly for
+shallow contacts of compact shapes. It needs a fraction of EPA's time and stack memory.
 
 Source: Snethen 2008, "XenoCollide", Game Programming Gems 7, 2.5.
 """
@@ -18,15 +17,15 @@ from collidecli.engine.narrowphase.convex.simplex import triangle_weights
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
 PORTAL_LIMIT = wp.constant(100)
-"""Steps of either phase. Measured: at most some 40."""
+"""Maximum number of steps of either phase. Measured: at most about 40."""
 
 PORTAL_GAP = wp.constant(Real(1.0e-9))
-"""Share of the difference's size within which the portal must be to the surface."""
+"""Distance of the portal to the surface relative to the difference's size at which the refinement ends."""
 
 
 @wp.struct
 class Portal:
-    """A triangle of points of the difference that the ray passes through, counterclockwise around it."""
+    """Triangle of support points of the difference that the ray crosses, counterclockwise around it."""
 
     p: Vertex
     q: Vertex
@@ -37,7 +36,7 @@ class Portal:
 class PortalDepth:
     """depth: along normal [m]. normal: unit, a to b. on_a: core a's witness. In a's frame.
 
-    exact: 0 when a limit ended the search before the portal was on the surface.
+    exact: 0 if a limit ended the search before the portal was on the surface.
     """
 
     depth: Real
@@ -48,7 +47,7 @@ class PortalDepth:
 
 @wp.func
 def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
-    """v made unit, or `otherwise` when v is zero."""
+    """Normalised v, or `otherwise` if v is zero."""
     length = wp.length(v)
     if length > Real(0.0):
         return v / length
@@ -57,13 +56,13 @@ def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
 
 @wp.func
 def orientation_about(ray: Vec3, inner: Vec3, first: Vertex, second: Vertex) -> Real:
-    """Above 0 when second is counterclockwise of first around the ray."""
+    """Positive if second is counterclockwise of first around the ray."""
     return wp.dot(ray, wp.cross(first.point - inner, second.point - inner))
 
 
 @wp.func
 def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
-    """A portal of the ray from `inner` along unit `ray`."""
+    """Portal of the ray from `inner` along unit `ray`."""
     portal = Portal()
     beside = any_tangent(ray)
     portal.p = difference_support(difference, ray)
@@ -107,7 +106,7 @@ def depth_through_portal(difference: Any) -> PortalDepth:
         if result.depth - wp.dot(portal.p.point, result.normal) <= PORTAL_GAP * scale:
             result.exact = 1
             break
-        # Of the three portals that w makes with an edge of this one, that of the ray.
+        # Of the three portals that w forms with an edge of this one, the one that the ray crosses.
         past_p = orientation_about(ray, inner, portal.p, w)
         past_q = orientation_about(ray, inner, portal.q, w)
         past_r = orientation_about(ray, inner, portal.r, w)

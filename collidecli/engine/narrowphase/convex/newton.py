@@ -1,12 +1,13 @@
-"""Newton's method for the least support height of two curved cores, in the directions around a good guess.
+"""Newton's method for the minimum of the support function of two curved cores, from a good guess.
 
-The support height of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the cores
-is minus its least value. Where the farthest point x(n) is on one smooth piece of the surface, or on the crease
-between two, h is smooth in n (along the crease), and Newton needs a handful of steps where GJK and EPA need dozens.
+The support function of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the cores
+is minus its minimum. Where the support point x(n) is on one smooth patch of the surface, or on the discontinuity
+between two, h is smooth in n (along the discontinuity), and Newton's method needs a handful of steps where GJK and EPA
+need dozens.
 
-At a minimum the nearest point of the surface is v = h n. On a piece, v is x itself; on a crease it is on the segment
-that joins the two farthest points. How far v misses h n is what the result is judged by, so that a poor guess is
-never taken.
+At a minimum the surface's point closest to the origin is v = h n. On a patch, v is x itself; on a discontinuity it is
+on the segment between the two support points. A result is judged by the error of v, |v - h n|, so that a poor guess is
+never accepted.
 """
 
 import warp as wp
@@ -28,32 +29,32 @@ from collidecli.engine.narrowphase.convex.support_discontinuities import (
 )
 
 DESCENT_LIMIT = wp.constant(16)
-"""Steps before a guess is given up."""
+"""Maximum number of steps."""
 
 LONGEST_TURN = wp.constant(Real(0.3))
-"""A longer step [rad] leaves the region where the quadratic model of h holds; it is cut to this."""
+"""Maximum step [rad]: longer ones leave the region where the quadratic model of h holds."""
 
 SHORTEST_TURN = wp.constant(Real(1.0e-5))
-"""After a step below this [rad] the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
+"""Step [rad] below which the iteration ends: the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
 
 STATIONARY = wp.constant(Real(1.0e-15))
-"""Share of the size below which a slope [m/rad] is rounding."""
+"""Slope [m/rad] relative to the size below which it is rounding."""
 
 GENTLE = wp.constant(Real(3.0e-9))
-"""Share of the size below which a slope in a valley without curvature is none: its lowest point, at most half a turn
+"""Slope relative to the size below which it is zero in a direction without curvature: the minimum, at most half a turn
 away, is no more than 1e-8 of the size lower."""
 
 WITHOUT_CURVATURE = wp.constant(Real(1.0e-7))
-"""Share of the size below which a valley's curvature counts as none."""
+"""Curvature relative to the size below which it counts as zero in GENTLE."""
 
 LEVEL = wp.constant(Real(1.0e-9))
-"""Share of the size below which a curvature counts as none; a minimum's may be this negative."""
+"""Curvature relative to the size below which it counts as zero; a minimum's may be this negative."""
 
 
 DUPLICATE = wp.constant(2)
 
 SAME_MINIMUM = wp.constant(Real(1.0e-4))
-"""Square of the angle [rad] between a descending normal and a known minimum within which it is taken to lead there."""
+"""Squared angle [rad] to the normal of a minimum already found within which a descent is taken to converge to it."""
 
 DISC_ANGLE = wp.constant(Real(0.999))
 """Cosine of the angle to its axis within which a flat end is tried."""
@@ -61,10 +62,10 @@ DISC_ANGLE = wp.constant(Real(0.999))
 
 @wp.struct
 class Descent:
-    """A local minimum of the support height. found: 1 when there is one, DUPLICATE when it is one already found.
+    """A local minimum of the support function. found: 1 if there is one, DUPLICATE if it was already found.
 
-    normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: length of v - h n [m].
-    on_a: core a's point of v.
+    normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: |v - h n| [m]. on_a: core a's
+    point of v.
     """
 
     found: int
@@ -76,7 +77,7 @@ class Descent:
 
 @wp.struct
 class StepTaken:
-    """One step of Newton's: where it led, how far [rad], and whether h bends upwards there in every direction."""
+    """One Newton step: new normal, step length [rad], and whether the Hessian of h is positive semidefinite there."""
 
     normal: Vec3
     turn: Real
@@ -87,7 +88,9 @@ class StepTaken:
 def step_on_discontinuity(
     difference: MinkowskiDifference, discontinuity: SupportDiscontinuity, normal: Vec3, w: Vertex, scale: Real
 ) -> StepTaken:
-    """Newton's step along the circle axis.n = height, where n' = axis x n and n'' = -(n off the axis)."""
+    """Newton step along the circle axis.n = height, where n' = axis x n and n'' = -(n minus its component along the
+    axis).
+    """
     result = StepTaken()
     tangent = wp.cross(discontinuity.axis, normal)
     slope = wp.dot(w.point, tangent)
@@ -99,7 +102,7 @@ def step_on_discontinuity(
     if wp.abs(bend) <= WITHOUT_CURVATURE * scale:
         enough = GENTLE * scale
     if wp.abs(slope) > enough:
-        # Where h bends down, as far downhill as it would be uphill.
+        # Where the curvature is negative, the step has the length of the Newton step, but downhill.
         result.turn = LONGEST_TURN
         if wp.abs(slope) < LONGEST_TURN * wp.abs(bend):
             result.turn = wp.abs(slope / bend)
@@ -109,7 +112,7 @@ def step_on_discontinuity(
 
 @wp.func
 def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
-    """Newton's step on the sphere; the Hessian of h on it is that of space less h."""
+    """Newton step on the sphere; the Hessian of h on it is that of space minus h."""
     result = StepTaken()
     first = any_tangent(normal)
     second = wp.cross(normal, first)
@@ -128,7 +131,7 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
         enough = GENTLE * scale
     if g0 * g0 + g1 * g1 > enough * enough:
         if middle < spread:
-            # |M|, the matrix with M's eigenvectors and the sizes of its eigenvalues, is a M + b.
+            # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M + b.
             a = Real(-1.0)
             b = Real(0.0)
             if middle > -spread:
@@ -153,7 +156,7 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
 
 @wp.func(inline=False)
 def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: DiscontinuityRoles) -> Descent:
-    """The minimum where two creases cross near `start`, where there is one: a flat patch."""
+    """Minimum at the crossing of two discontinuities near `start`, if there is one: a flat patch."""
     result = Descent()
     first = difference_discontinuity(difference, roles.first, start)
     second = difference_discontinuity(difference, roles.crossing, start)
@@ -166,7 +169,7 @@ def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: Dis
     first = difference_discontinuity(difference, roles.first, normal)
     second = difference_discontinuity(difference, roles.crossing, normal)
     off = w.point - result.height * normal
-    # Both steps are tangents: off + s first + t second = 0 is met by the one t for which the rest is along `first`.
+    # Both steps are tangents: off + s first + t second = 0 is solved by the t for which the rest is along `first`.
     beside = wp.cross(normal, first.step)
     along = wp.dot(second.step, beside)
     if along == Real(0.0):
@@ -188,7 +191,9 @@ def minimum_on_crossing(difference: MinkowskiDifference, start: Vec3, roles: Dis
 def minimum_on_discontinuities(
     difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: DiscontinuityRoles
 ) -> Descent:
-    """The minimum where creases cross; of three, two of them perhaps all but parallel, the one that misses v least."""
+    """Minimum at a crossing of discontinuities; of three, two of them perhaps nearly parallel, the one with the least
+    error.
+    """
     if roles_at_start.too_many == 0:
         return minimum_on_crossing(difference, start, roles_at_start)
     best = Descent()
@@ -212,7 +217,9 @@ def minimum_on_discontinuities(
 def move_along_steps(
     difference: MinkowskiDifference, minimum: Descent, off: Vec3, patch: int, roles: DiscontinuityRoles
 ) -> Descent:
-    """Moves core a's point along the creases that a minimum is on, for `off`, v's miss so far, to come nearest to 0."""
+    """`minimum` with core a's point moved along its discontinuities' steps, so that `off`, the error of v, is
+    minimal.
+    """
     result = minimum
     bit = roles.first
     while bit < NONE:
@@ -238,7 +245,7 @@ def step_from(
     w: Vertex,
     scale: Real,
 ) -> StepTaken:
-    """Newton's step on the crease that the descent follows, or on a piece."""
+    """Newton step on the discontinuity that the descent follows, or on a patch."""
     if roles.first < NONE:
         return step_on_discontinuity(difference, discontinuity, normal, w, scale)
     return step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
@@ -248,13 +255,14 @@ def step_from(
 def descend(
     difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3
 ) -> Descent:
-    """The local minimum of the support height that Newton's method reaches from `start`.
+    """Local minimum of the support function to which Newton's method converges from `start`.
 
     Args:
         start: unit, a to b.
-        creases: bits of the creases to stay on. One that is crossed on the way is stayed on from there.
+        discontinuities: bits of the discontinuities to stay on. Those crossed during the descent are added.
         scale: size of the difference [m].
-        known: normal of a minimum already found, or zero; a descent that comes near it ends there, with found = DUPLICATE.
+        found_normal: normal of a minimum already found, or zero; a descent that comes close to it ends there, with
+            found = DUPLICATE.
     """
     result = Descent()
     discontinuity = SupportDiscontinuity()
@@ -283,7 +291,8 @@ def descend(
             lowest = height
         crossed = (w.patch ^ patch) & ~active
         if height > lowest + STATIONARY * scale:
-            # Uphill: half as far. A min beyond a crease is not reached this way, but a crease on the way is met below.
+            # Uphill: half the step. A minimum beyond a discontinuity is not reached so, but the discontinuity is
+            # detected below.
             taken.normal = wp.normalize(lowest_normal + normal)
             taken.turn = Real(0.5) * taken.turn
         elif crossed != 0:
@@ -310,7 +319,7 @@ def descend(
 
 @wp.func(inline=False)
 def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
-    """The minimum at a flat end of a cylinder or cone that faces `normal` within DISC_ANGLE, where there is one."""
+    """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if there is one."""
     result = Descent()
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     along_b = -wp.dot(normal, axis_b)

@@ -1,4 +1,4 @@
-"""How far apart two convex shapes are, or how deep they overlap: the one question of the general narrow phase."""
+"""Signed distance of two convex shapes: early-outs, GJK, and EPA or MPR for overlapping cores."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,6 @@ from collidecli.engine.geometry.support import (
     core_radius,
 )
 from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
-from collidecli.engine.narrowphase.convex.depth import Depth
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
 from collidecli.engine.narrowphase.convex.gjk import (
     APART,
@@ -32,24 +31,25 @@ from collidecli.engine.narrowphase.convex.gjk import (
 )
 from collidecli.engine.narrowphase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
+from collidecli.engine.narrowphase.convex.polytope import Depth
 from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLEL, any_tangent
 
 # ruff: noqa: F811
 
-GAP = wp.constant(Real(1.0e-3))
-"""Share of the smaller shape's size by which cores are parted to find their witnesses: GJK's direction is good to 1e-6,
-and b's point to 1e-6 of the gap."""
+WITNESS_GAP = wp.constant(Real(1.0e-3))
+"""Gap by which cores are separated to find their witnesses, relative to the smaller shape's size: GJK's direction is
+accurate to 1e-6, and b's point to 1e-6 of the gap."""
 
-LEAST_GAP = wp.constant(Real(1.0e-6))
-"""And of the larger shape's: well above where cores count as touching."""
+LEAST_WITNESS_GAP = wp.constant(Real(1.0e-6))
+"""Additional gap relative to the larger shape's size: well above the distance at which cores count as touching."""
 
 
 @wp.struct
 class Separation:
     """Signed distance of two shapes [m], the unit normal from a to b that attains it, and a's witness, in a's frame.
 
-    b's witness is point_a + separation * normal. exact: 0 when `separation` is only known to be at least the reach
-    (normal and point are then rough), or when a limit stopped the search for the depth; otherwise 1.
+    b's witness is point_a + separation * normal. exact: 0 if `separation` is only known to be at least the maximum
+    separation (normal and point are then approximate), or if a limit ended the search for the depth; else 1.
     """
 
     separation: Real
@@ -60,10 +60,10 @@ class Separation:
 
 @wp.func
 def flat_normal(difference: Any) -> Vec3:
-    """The normal of two crossing cores without volume, which any direction across both takes apart.
+    """Normal of two crossing cores without volume; any direction perpendicular to both separates them.
 
-    Two segments: across both; parallel ones, or one: across it, from the axis of a's frame it is least along; two
-    points: +z of a.
+    Two segments: their common perpendicular; parallel ones, or one: perpendicular to it and to the axis of a's frame it
+    is least along; two points: +z of a.
     """
     axis = Vec3(Real(0.0), Real(0.0), Real(1.0))
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
@@ -81,7 +81,7 @@ def flat_normal(difference: Any) -> Vec3:
 
 @wp.func
 def minkowski_difference(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> MinkowskiDifference:
-    """The cores of two shapes, in a's frame."""
+    """Minkowski difference of the cores of two shapes, in a's frame."""
     difference = MinkowskiDifference()
     difference.a = a
     difference.b = b
@@ -94,7 +94,7 @@ def minkowski_difference(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> Minko
 
 @wp.func
 def minkowski_difference(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> DifferenceWithHull:
-    """Of a primitive and a hull."""
+    """Minkowski difference of a primitive and a hull."""
     difference = DifferenceWithHull()
     difference.a = a
     difference.b = b
@@ -106,7 +106,7 @@ def minkowski_difference(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> Diffe
 
 @wp.func
 def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> DifferenceOfHulls:
-    """Of two hulls."""
+    """Minkowski difference of two hulls."""
     difference = DifferenceOfHulls()
     difference.a = a
     difference.b = b
@@ -117,7 +117,7 @@ def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> Diffe
 
 @wp.func
 def minkowski_difference(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceWithTriangle:
-    """Of a primitive and a triangle."""
+    """Minkowski difference of a primitive and a triangle."""
     difference = DifferenceWithTriangle()
     difference.a = a
     difference.b = b
@@ -129,7 +129,7 @@ def minkowski_difference(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> D
 
 @wp.func
 def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceOfHullAndTriangle:
-    """Of a hull and a triangle."""
+    """Minkowski difference of a hull and a triangle."""
     difference = DifferenceOfHullAndTriangle()
     difference.a = a
     difference.b = b
@@ -141,7 +141,9 @@ def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> D
 
 @wp.struct
 class CoreDepth:
-    """Depth of overlapping cores [m], its unit normal a to b, core a's witness; a's frame. exact: as in Separation."""
+    """Depth of overlapping cores [m], its unit normal a to b, core a's witness; in a's frame. exact: as in
+    Separation.
+    """
 
     depth: Real
     normal: Vec3
@@ -151,11 +153,11 @@ class CoreDepth:
 
 @wp.func
 def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
-    """The nearest points of cores once they are moved apart by a depth and a gap [m], which shows the depth's witness.
+    """Closest points of cores moved apart by a depth and a gap [m], which are the witnesses of the depth.
 
-    For h, the support height of the difference, the cores are apart by t normal.n - h(n) along n once b is moved by
-    t normal, which is largest along the normal if no h is below the depth: their nearest points are the witnesses, and
-    their distance is the gap.
+    With h the support function of the difference and t = depth + gap, the separation along n is t normal.n - h(n) once
+    b is moved by t normal. It is largest along the normal if no h is below the depth: the closest points are then the
+    witnesses, and their distance is the gap.
     """
     moved = difference
     moved.position = difference.position + (depth + gap) * normal
@@ -164,21 +166,21 @@ def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, 
 
 @wp.func
 def witness_gap(difference: Any) -> Real:
-    """How far cores are moved apart to find the witnesses of their depth [m]."""
+    """Gap by which cores are separated to find the witnesses of their depth [m]."""
     largest_a = wp.max(difference.a.size[0], wp.max(difference.a.size[1], difference.a.size[2]))
     largest_b = wp.max(difference.b.size[0], wp.max(difference.b.size[1], difference.b.size[2]))
-    return GAP * wp.min(largest_a, largest_b) + LEAST_GAP * wp.max(largest_a, largest_b)
+    return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(largest_a, largest_b)
 
 
 @wp.func
 def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[Vertex]) -> Vec3:
-    """Core a's witness of a depth: its nearest point to b once they are moved apart by a little more than that."""
+    """Core a's witness of a depth: its point closest to b once they are moved apart by the depth and a gap."""
     return nearest_of_separated(difference, depth, normal, witness_gap(difference), simplex).on_a
 
 
 @wp.func(inline=False)
 def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
-    """A depth that was found for cores that overlap, with its witness; exact = 0 where the cores do not attain it."""
+    """A conditional depth of overlapping cores, with its witness; exact = 0 if the cores do not attain it."""
     simplex = wp.zeros(shape=4, dtype=Vertex)
     gap = witness_gap(difference)
     nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
@@ -187,43 +189,43 @@ def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
     result.normal = normal
     result.on_a = nearest.on_a
     missed = wp.abs(nearest.distance - gap)
-    result.exact = wp.where(nearest.state == APART and missed <= GAP * gap, 1, 0)
+    result.exact = wp.where(nearest.state == APART and missed <= WITNESS_GAP * gap, 1, 0)
     return result
 
 
 @wp.func
 def depth_beyond_capacity(difference: MinkowskiDifference, found: Depth) -> Depth:
-    """What is left to do where EPA's room ends: nothing, its answer stays an upper bound."""
+    """Depth if EPA exceeds its capacity: EPA's upper bound."""
     return found
 
 
 @wp.func
 def depth_beyond_capacity(difference: DifferenceWithHull, found: Depth) -> Depth:
-    """As above."""
+    """EPA's upper bound."""
     return found
 
 
 @wp.func
 def depth_beyond_capacity(difference: DifferenceWithTriangle, found: Depth) -> Depth:
-    """As above."""
+    """EPA's upper bound."""
     return found
 
 
 @wp.func
 def depth_beyond_capacity(difference: DifferenceOfHullAndTriangle, found: Depth) -> Depth:
-    """As above."""
+    """EPA's upper bound."""
     return found
 
 
 @wp.func
 def depth_beyond_capacity(difference: DifferenceOfHulls, found: Depth) -> Depth:
-    """Two hulls have as many directions as faces and pairs of edges: all are asked."""
+    """Exact depth of two hulls over all faces and pairs of edges."""
     return depth_by_faces_and_edges(difference)
 
 
 @wp.func
 def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
-    """The least depth."""
+    """Exact depth by EPA."""
     found = depth_of_difference(difference, simplex, count)
     if found.exact == 0:
         found = depth_beyond_capacity(difference, found)
@@ -239,7 +241,7 @@ def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> Core
 
 @wp.func
 def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
-    """An approximate depth, see mpr.py; the witness is on a, but on b only where the depth is the least."""
+    """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the least."""
     found = depth_through_portal(difference)
     result = CoreDepth()
     result.depth = found.depth
@@ -250,7 +252,7 @@ def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> Core
 
 
 def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`separate` with one way to the depth of cores that overlap: the other one's code is then not compiled."""
+    """`separate` with one depth function for overlapping cores, so that the other one's code is not compiled."""
 
     @wp.func(name=name)
     def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
@@ -295,14 +297,14 @@ separate = separation_by(depth_by_epa, "separate")
 """Signed distance, normal and witness of two convex shapes.
 
 Args:
-    a, b: `Primitive` of any type but plane, or `Polytope`.
+    a, b: `Primitive` of any type but plane, `HullShape` or `TriangleShape`.
     pose_b_to_a: b's frame in a's.
-    reach: the search ends once the separation is known to be at least this [m].
+    max_separation: the search ends once the separation is known to be at least this [m].
 Returns:
-    Separation. Its witness is on both shapes to 5e-8 of the larger's size. What cores that touch, or overlap by less
-    than 2e-9 of their sizes' sum, are apart is known to that much, also where b is a million times a's size.
-Degenerate: where several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
-    spheres and capsules whose inner points or segments meet.
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores that touch, or
+    overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million times a's size.
+Degenerate: if several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
+    spheres and capsules whose inner points or segments intersect.
 """
 
 separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")

@@ -1,7 +1,7 @@
-"""A convex polytope that grows by one vertex at a time: what EPA keeps of the difference of two cores.
+"""Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
 
 Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's:
-2n - 4 faces for n vertices, as any closed triangulation has.
+2n - 4 faces for n vertices, as in any closed triangulation.
 """
 
 import warp as wp
@@ -12,15 +12,18 @@ from collidecli.engine.geometry.support import Vertex
 NEVER = wp.constant(Real(1.0e300))
 
 SLIVER = wp.constant(Real(1.0e-14))
-"""A triangle whose doubled area is below this share of the product of two edges has no normal of its own."""
+"""Doubled area of a triangle relative to the product of two edges below which its normal is undefined."""
+
+WITNESS_MISS = wp.constant(Real(1.0e-9))
+"""Error of v relative to the size, from Newton's method or a face, up to which its points are the witnesses."""
 
 
 @wp.struct
 class Face:
     """corner: its vertices. neighbour: the face across the edge from each corner to the next.
 
-    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may still be opened, else NEVER.
-    seen: the last round in which a new vertex saw it.
+    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may be expanded, else NEVER.
+    visible: the last vertex from which the face was visible.
     """
 
     corner: wp.vec3i
@@ -33,10 +36,10 @@ class Face:
 
 @wp.func
 def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int, least: Real):
-    """Writes a face and its plane; a sliver, or one whose offset is below `least`, takes the plane of `outer`.
+    """Writes a face and its plane; a sliver, or a face whose offset is below `least`, takes the plane of `outer`.
 
-    Once the origin is inside, the nearest face only moves outwards: a new face nearer than `least`, the nearest so far,
-    is a sliver whose plane is rounding, flush with its neighbour in truth.
+    Once the origin is inside, the offset of the closest face only increases: a new face closer than `least`, the least
+    offset so far, is a sliver whose plane is rounding and that is coplanar with its neighbour.
     """
     p = vertices[corner[0]].point
     first = vertices[corner[1]].point - p
@@ -61,7 +64,7 @@ def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corne
 
 @wp.func
 def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]):
-    """Four faces on the vertices 0..3, turned outwards."""
+    """Four faces on the vertices 0..3, oriented outwards."""
     p = vertices[0].point
     q = vertices[1].point - p
     r = vertices[2].point - p
@@ -98,7 +101,7 @@ def find_visible_faces(
     face: int,
     tolerance: Real,
 ) -> wp.vec2i:
-    """Marks and lists the faces that `vertex` sees, `face` first, and the edges around them; how many of each."""
+    """Lists the faces visible from `vertex`, `face` first, and the horizon edges around them; returns both counts."""
     p = vertices[vertex].point
     faces[face].visible = vertex
     visible[0] = face
@@ -138,7 +141,7 @@ def connect_fan(
     horizon_count: int,
     least: Real,
 ):
-    """Writes the face on each rim edge, and who its neighbours are."""
+    """Writes the face on each horizon edge, and the neighbour links."""
     i = int(0)
     while i < horizon_count:
         edge = horizon[i]
@@ -171,16 +174,17 @@ def add_vertex(
     tolerance: Real,
     least: Real,
 ) -> int:
-    """Joins `vertex` to the polytope in place of the faces it sees.
+    """Adds `vertex` to the polytope, replacing the faces visible from it.
 
     Args:
-        vertex: the newest; its number marks the faces seen. face: one that it sees. face_count: slots in use.
-        seen, rim, fan: scratch; faces seen, edges around them (from, to, face beyond), new face on each rim vertex.
-        tolerance: a vertex this far above a face's plane does not see it [m].
-        least: no true face can be nearer to the origin than this [m].
+        vertex: the newest; its index marks the visible faces. face: a visible face. face_count: slots in use.
+        visible, horizon, fan: scratch; visible faces, horizon edges (from, to, face beyond), new face at each horizon
+            vertex.
+        tolerance: a face is not visible from a vertex up to this far above its plane [m].
+        least: no true face can be closer to the origin than this [m].
     Returns:
-        slots in use now; -1 when the seen faces are not one disc with all its vertices on the rim, which only
-        rounding can bring about.
+        slots in use now; -1 if the visible faces are not one disc with all its vertices on the horizon, which only
+        rounding can cause.
     """
     found = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
     visible_count = found[0]
@@ -196,3 +200,54 @@ def add_vertex(
         i += 1
     connect_fan(vertices, faces, horizon, fan, vertex, horizon_count, least)
     return face_count + 2
+
+
+@wp.struct
+class Depth:
+    """Penetration depth of two cores. depth: [m]. normal: unit, a to b, in a's frame.
+
+    on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains the depth.
+    exact: 0 if a limit ended the search; depth and normal are then the best found, an upper bound.
+    vertex_count: size of the polytope.
+    """
+
+    depth: Real
+    normal: Vec3
+    on_a: Vec3
+    has_witness: int
+    exact: int
+    vertex_count: int
+
+
+@wp.func
+def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real) -> Depth:
+    """`best` with the witness interpolated from the polytope face that attains the depth, if there is one.
+
+    Of several coplanar faces, the first that contains the origin's projection.
+    """
+    result = best
+    nearest = best.depth * best.normal
+    i = int(0)
+    while i < face_count and result.has_witness == 0:
+        if wp.abs(wp.dot(faces[i].normal, nearest) - faces[i].offset) <= WITNESS_MISS * scale:
+            corner = faces[i].corner
+            p = vertices[corner[0]].point
+            q = vertices[corner[1]].point
+            r = vertices[corner[2]].point
+            of_p = wp.max(wp.dot(wp.cross(q - nearest, r - nearest), faces[i].normal), Real(0.0))
+            of_q = wp.max(wp.dot(wp.cross(r - nearest, p - nearest), faces[i].normal), Real(0.0))
+            of_r = wp.max(wp.dot(wp.cross(p - nearest, q - nearest), faces[i].normal), Real(0.0))
+            area = of_p + of_q + of_r
+            if area > Real(0.0):
+                of_p = of_p / area
+                of_q = of_q / area
+                of_r = of_r / area
+                # The interpolated corners must reproduce the point: they do not for slivers, whose weights are
+                # rounding.
+                if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
+                    on_a = of_p * vertices[corner[0]].on_a
+                    on_a += of_q * vertices[corner[1]].on_a
+                    result.on_a = on_a + of_r * vertices[corner[2]].on_a
+                    result.has_witness = 1
+        i += 1
+    return result

@@ -1,4 +1,4 @@
-"""Features of the shapes that a type and a size describe; see `features`."""
+"""Support features and feature ids of primitives; see `features`."""
 
 import warp as wp
 
@@ -22,7 +22,7 @@ from collidecli.engine.narrowphase.convex.feature import (
 
 @wp.func(inline=False)
 def primitive_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """See `features.support_feature`."""
+    """Implements `features.support_feature`."""
     shape_type = shape.type
     size = shape.size
     if shape_type == BOX:
@@ -48,7 +48,7 @@ def primitive_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3],
 
 @wp.func
 def primitive_face_normal(shape: Primitive, direction: Vec3) -> Vec3:
-    """See `features.face_normal`."""
+    """Implements `features.face_normal`."""
     shape_type = shape.type
     normal = Vec3()
     if shape_type == BOX:
@@ -116,7 +116,7 @@ def _box_feature(size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.a
 
 @wp.func
 def _box_code(p: Vec3) -> int:
-    """Number of the vertex with the signs of p."""
+    """Id of the vertex with the signs of p."""
     code = int(0)
     if p[0] > Real(0.0):
         code += 2
@@ -131,7 +131,7 @@ def _box_code(p: Vec3) -> int:
 def _round_feature(
     shape_type: int, size: Vec3, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
 ) -> Feature:
-    """Of a cylinder or a cone."""
+    """Feature of a cylinder or a cone."""
     result = Feature()
     radius = size[0]
     half_height = size[1]
@@ -163,7 +163,7 @@ def _round_feature(
         off_side = wp.abs(across * radius - up * Real(2.0) * half_height) / slant
         toward_side = (across * Real(2.0) * half_height + up * radius) / slant
         top_radius = Real(0.0)
-    # Nearer to a cone's axis than to its side, the lines of the side differ too little for one to be picked: the apex.
+    # Closer to a cone's axis than to its side, the lines of the side differ too little to select one: the apex.
     if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
         x = direction[0] / across
         y = direction[1] / across
@@ -186,7 +186,7 @@ def _round_feature(
 
 @wp.func(inline=False)
 def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
-    """See `features.feature_at`."""
+    """Implements `features.feature_at`."""
     shape_type = shape.type
     size = shape.size
     within = Real(1.0) - AT_BORDER
@@ -216,7 +216,7 @@ def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
 
 @wp.func(inline=False)
 def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """See `features.line_exit`."""
+    """Implements `features.line_exit`."""
     shape_type = shape.type
     size = shape.size
     result = Real(wp.inf)
@@ -225,12 +225,12 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
         for axis in range(3):
             steep = wp.abs(direction[axis])
             beside = wp.sign(direction[axis]) * origin[axis]
-            # Along the edge's own axis, whose digit is 1, the direction may have no part.
+            # Along the edge's own axis, whose digit is 1, the direction may have no component.
             if line % 3 != 1 or steep > Real(0.0):
                 result = wp.min(result, (size[axis] - beside) / steep)
                 entered = wp.max(entered, (-size[axis] - beside) / steep)
             line = line / 3
-        # Beside a box thinner than the offset from its edge there is none of it.
+        # A box thinner than the offset from its edge is missed by the ray.
         if entered > result:
             return -Real(wp.inf)
         return result
@@ -260,7 +260,7 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
 
 @wp.func(inline=False)
 def primitive_is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """See `features.is_on_face`."""
+    """Implements `features.is_on_face`."""
     size = shape.size
     if shape.type == BOX:
         off = Real(0.0)
@@ -276,7 +276,7 @@ def primitive_is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real
 
 @wp.func
 def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
-    """The s where square s^2 + 2 half_linear s + offset grows through 0; -inf where it does not."""
+    """The s at which square s^2 + 2 half_linear s + offset increases through 0; -inf if there is none."""
     discriminant = half_linear * half_linear - square * offset
     if discriminant < Real(0.0):
         return -Real(wp.inf)

@@ -1,6 +1,6 @@
-"""The point of a simplex nearest to the origin, as weights of its vertices.
+"""Point of a simplex closest to the origin, as barycentric coordinates.
 
-Weights of vertices that do not carry the point are exactly 0. Simplices may be degenerate: a triangle without area is
+Coordinates of vertices that do not contribute are exactly 0. Simplices may be degenerate: a triangle without area is
 its edges, a tetrahedron without volume its faces.
 """
 
@@ -11,13 +11,14 @@ from collidecli.engine.geometry.real import Real, Vec3
 Weights = wp.vec4d
 
 FLAT = wp.constant(Real(1.0e-13))
-"""A triangle (tetrahedron) is flat when its doubled area (six volumes) is below this share of the product of the edges'
-lengths: the rounding of a cross (triple) product is some 1e-16 of it."""
+"""Doubled area of a triangle (six volumes of a tetrahedron) relative to the product of the edges' lengths below which
+it
+is flat: the rounding of a cross (triple) product is about 1e-16 of it."""
 
 
 @wp.func
 def segment_weights(p: Vec3, q: Vec3) -> wp.vec2d:
-    """Weights of p and q in the point of their segment nearest to the origin."""
+    """Barycentric coordinates of the point of segment pq closest to the origin."""
     edge = q - p
     square = wp.dot(edge, edge)
     t = Real(0.0)
@@ -32,7 +33,7 @@ def segment_weights(p: Vec3, q: Vec3) -> wp.vec2d:
 
 @wp.func
 def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
-    """Weights of p, q and r in the point of their triangle nearest to the origin."""
+    """Barycentric coordinates of the point of triangle pqr closest to the origin."""
     edge_q = q - p
     edge_r = r - p
     normal = wp.cross(edge_q, edge_r)
@@ -43,7 +44,7 @@ def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     is_flat = square <= FLAT * FLAT * wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r)
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and not is_flat:
         return Vec3(of_p, of_q, of_r) / (of_p + of_q + of_r)
-    # The origin projects outside: the nearest point is on an edge that it lies beyond.
+    # The origin projects outside: the closest point is on an edge that it is beyond.
     best = Vec3(Real(1.0), Real(0.0), Real(0.0))
     best_square = wp.dot(p, p)
     if of_p <= Real(0.0) or is_flat:
@@ -68,7 +69,9 @@ def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
 
 @wp.func
 def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
-    """Weights of the vertices in the point of a tetrahedron nearest to the origin; all positive when it is inside."""
+    """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if the origin is
+    inside.
+    """
     of_p = wp.dot(q, wp.cross(s, r))
     of_q = wp.dot(p, wp.cross(r, s))
     of_r = wp.dot(p, wp.cross(s, q))
@@ -86,7 +89,7 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
         of_s = -of_s
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and of_s > Real(0.0) and not is_flat:
         return Weights(of_p, of_q, of_r, of_s) / (of_p + of_q + of_r + of_s)
-    # Each face that the origin lies beyond is a candidate; the vertex opposite it has the negative volume.
+    # Each face that the origin is beyond is a candidate; the vertex opposite it has the negative volume.
     best = Weights(Real(0.0), Real(0.0), Real(0.0), Real(1.0))
     best_square = wp.dot(s, s)
     face = int(0)

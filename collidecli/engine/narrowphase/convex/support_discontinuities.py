@@ -1,6 +1,6 @@
-"""Creases of the difference of two cores: circles of directions across which its farthest point jumps.
+"""Discontinuities of the support function of the difference: circles of directions across which its point jumps.
 
-A crease has the number of the bit of `Vertex.piece` that changes there.
+A discontinuity has the number of the bit of `Vertex.patch` that changes there.
 """
 
 import warp as wp
@@ -15,10 +15,10 @@ from collidecli.engine.geometry.support import (
 )
 
 NONE = wp.constant(6)
-"""The bit of no crease."""
+"""The bit of no discontinuity."""
 
 PARALLEL = wp.constant(Real(1.0e-17))
-"""Square of the sine below which two creases have no crossing to speak of."""
+"""Squared sine below which two discontinuities are parallel and do not cross."""
 
 
 @wp.func
@@ -45,7 +45,7 @@ def difference_curvature(
 
 @wp.func(inline=False)
 def difference_discontinuity(difference: MinkowskiDifference, bit: int, direction: Vec3) -> SupportDiscontinuity:
-    """The crease of the difference that belongs to one bit of its pieces."""
+    """Discontinuity of the difference for one bit of its patches."""
     if bit < 3:
         return core_discontinuity(difference.a.type, difference.a.size, bit, direction)
     discontinuity = core_discontinuity(
@@ -58,7 +58,7 @@ def difference_discontinuity(difference: MinkowskiDifference, bit: int, directio
 
 @wp.func
 def any_tangent(normal: Vec3) -> Vec3:
-    """A unit vector perpendicular to `normal`, from the axis it is least along."""
+    """Unit vector perpendicular to `normal` and to the axis it is least along."""
     x = wp.abs(normal[0])
     y = wp.abs(normal[1])
     z = wp.abs(normal[2])
@@ -72,7 +72,7 @@ def any_tangent(normal: Vec3) -> Vec3:
 
 @wp.func
 def lowest_bit(mask: int) -> int:
-    """Index of the lowest bit that is set; NONE when there is none."""
+    """Index of the lowest set bit; NONE if there is none."""
     bit = int(0)
     while bit < NONE and (mask >> bit) & 1 == 0:
         bit += 1
@@ -81,7 +81,7 @@ def lowest_bit(mask: int) -> int:
 
 @wp.func
 def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) -> Vec3:
-    """The unit vector of the crease's circle nearest to `normal`; zero when there is none."""
+    """Unit vector of the discontinuity's circle closest to `normal`; zero if it is undefined."""
     around = normal - wp.dot(normal, discontinuity.axis) * discontinuity.axis
     square = wp.dot(around, around)
     if square < Real(1.0e-12):
@@ -94,7 +94,9 @@ def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) 
 
 @wp.func
 def step_fraction(step: Vec3, off: Vec3, is_upper: bool) -> Real:
-    """How much of a crease's step takes `off` nearest to zero: 0..1 from the lower piece, -1..0 from the upper."""
+    """Fraction of a discontinuity's step that brings `off` closest to zero: 0..1 from the lower patch, -1..0 from the
+    upper.
+    """
     t = -wp.dot(off, step) / wp.dot(step, step)
     if is_upper:
         return wp.clamp(t, Real(-1.0), Real(0.0))
@@ -103,7 +105,7 @@ def step_fraction(step: Vec3, off: Vec3, is_upper: bool) -> Real:
 
 @wp.func
 def are_parallel(difference: MinkowskiDifference, low: int, high: int, normal: Vec3) -> bool:
-    """Whether two creases are circles about one axis, as those of coaxial shapes are."""
+    """Whether two discontinuities are circles around one axis, as those of coaxial shapes."""
     first = difference_discontinuity(difference, low, normal)
     second = difference_discontinuity(difference, high, normal)
     return wp.length_sq(wp.cross(first.axis, second.axis)) < PARALLEL
@@ -111,9 +113,10 @@ def are_parallel(difference: MinkowskiDifference, low: int, high: int, normal: V
 
 @wp.struct
 class DiscontinuityRoles:
-    """Bits of the creases that a descent is on, NONE for none. first: the one it follows. twin: one parallel to it.
+    """Bits of the discontinuities that a descent is on, NONE for none. first: the one it follows. twin: one parallel to
+    it.
 
-    crossing: one that crosses it. too_many: 1 when others are left.
+    crossing: one that crosses it. too_many: 1 if others are left.
     """
 
     first: int
@@ -124,7 +127,7 @@ class DiscontinuityRoles:
 
 @wp.func
 def roles_of(difference: MinkowskiDifference, active: int, normal: Vec3) -> DiscontinuityRoles:
-    """Roles of the creases whose bits are set in `active`."""
+    """Roles of the discontinuities whose bits are set in `active`."""
     roles = DiscontinuityRoles()
     roles.twin = NONE
     roles.crossing = NONE
@@ -152,7 +155,7 @@ def roles_of(difference: MinkowskiDifference, active: int, normal: Vec3) -> Disc
 
 @wp.func
 def where_discontinuities_cross(first: SupportDiscontinuity, second: SupportDiscontinuity, start: Vec3) -> Vec3:
-    """The direction on both creases' circles that is nearer to `start`; zero when there is none."""
+    """Direction on both discontinuities' circles closest to `start`; zero if there is none."""
     across = wp.cross(first.axis, second.axis)
     sine_square = wp.dot(across, across)
     if sine_square < PARALLEL:

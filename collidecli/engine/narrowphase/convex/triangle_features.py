@@ -1,7 +1,7 @@
-"""The face, edge or vertex with which a triangle meets another shape; see `features`.
+"""Support features and feature ids of a triangle; see `features`.
 
-A triangle has a face on either side. Feature numbers are those of its mesh: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2
-of triangle f.
+A triangle has a face on either side. Feature ids are those of its mesh: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of
+triangle f.
 """
 
 import warp as wp
@@ -19,12 +19,12 @@ from collidecli.engine.narrowphase.convex.feature import (
 )
 
 STEEP = wp.constant(Real(0.05))
-"""A direction nearer to the triangle's plane than this (sine) leaves it nowhere to speak of."""
+"""Sine of the angle to the triangle's plane below which a ray has no well-defined exit."""
 
 
 @wp.func
 def corner_of(shape: TriangleShape, k: int) -> Vec3:
-    """Corner 0, 1 or 2; 3 is 0 again."""
+    """Corner 0, 1 or 2; 3 is 0."""
     if k == 1:
         return shape.q
     if k == 2:
@@ -34,7 +34,7 @@ def corner_of(shape: TriangleShape, k: int) -> Vec3:
 
 @wp.func
 def triangle_face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
-    """See `features.face_normal`."""
+    """Implements `features.face_normal`."""
     along = wp.dot(shape.normal, direction)
     if wp.abs(along) < FACE_COSINE:
         return Vec3()
@@ -43,7 +43,7 @@ def triangle_face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
 
 @wp.func
 def triangle_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """See `features.support_feature`."""
+    """Implements `features.support_feature`."""
     result = Feature()
     result.normal = triangle_face_normal(shape, direction)
     if wp.length_sq(result.normal) > Real(0.0):
@@ -61,7 +61,7 @@ def triangle_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec
         if wp.dot(corner_of(shape, k), direction) > wp.dot(corner_of(shape, farthest), direction):
             farthest = k
     result.code = shape.vertex[farthest]
-    # Of the two edges at the farthest corner, the one that is more nearly perpendicular.
+    # Of the two edges at the farthest corner, the more nearly perpendicular one.
     side = farthest
     least = Real(2.0)
     for turn in range(2):
@@ -83,7 +83,7 @@ def triangle_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec
 
 @wp.func
 def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
-    """See `features.feature_at`."""
+    """Implements `features.feature_at`."""
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     on_edge = int(-1)
     for k in range(3):
@@ -98,7 +98,9 @@ def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
 
 @wp.func
 def triangle_line_exit(shape: TriangleShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """See `features.line_exit`: through the triangle's plane, where the origin lies on its side of the edge."""
+    """Implements `features.line_exit`: intersection with the triangle's plane, if the origin is on its side of the
+    edge.
+    """
     along = wp.dot(shape.normal, direction)
     if wp.abs(along) < STEEP:
         return Real(0.0)
@@ -113,7 +115,7 @@ def triangle_line_exit(shape: TriangleShape, line: int, origin: Vec3, direction:
 
 @wp.func
 def triangle_is_on_face(shape: TriangleShape, point: Vec3, near: Real) -> bool:
-    """See `features.is_on_face`."""
+    """Implements `features.is_on_face`."""
     off = wp.abs(wp.dot(shape.normal, point - shape.p))
     for k in range(3):
         start = corner_of(shape, k)

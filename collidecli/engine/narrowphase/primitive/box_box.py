@@ -14,27 +14,27 @@ from collidecli.engine.narrowphase.convex.manifold import (
 )
 
 MAX_CONTACTS = 9
-"""Two quads meet in at most 8 corners; where those miss the separation by rounding, the witness comes on top."""
+"""Two quads intersect in at most 8 corners; if those miss the separation by rounding, the witness is added."""
 
 PARALLEL = wp.constant(Real(1.5e-8))
-"""Edges at a smaller angle t [rad] are taken as parallel. Were they, their cross product would be no axis of its own,
-and turning one box by t moves nothing by more than t times its size. A larger t loses more; a smaller one would round
+"""Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is no separate axis, and
+rotating one box by t moves no point by more than t times its size. A larger t loses accuracy; a smaller one would round
 to 1e-16 / t."""
 
 ROUNDING = wp.constant(Real(4.0e-15))
-"""An edge axis wins only by more than this share of the sizes, over the sine of the edges: less is rounding."""
+"""Margin relative to the sizes, over the sine of the edges, by which an edge axis must win: less is rounding."""
 
 BESIDE = wp.constant(Real(1.0e-10))
-"""Share of the sizes by which a vertex over a face may miss it."""
+"""Distance relative to the sizes up to which a vertex is over a face."""
 
 NEAR = wp.constant(Real(1.0e-7))
-"""Share of the sizes below which the direction between a vertex and its nearest point is worse than an axis: it is
-rounded by 1e-16 over this."""
+"""Distance relative to the sizes below which the direction between a vertex and its closest point is less accurate than
+an axis: its rounding is 1e-16 over this."""
 
 
 @wp.struct
 class BoxAxis:
-    """The direction with the largest separation. axis: 0-2 a's faces, 3-5 b's, 6 + 3 i + j edges i of a and j of b."""
+    """Axis with the largest separation. axis: 0-2 a's faces, 3-5 b's, 6 + 3 i + j edges i of a and j of b."""
 
     separation: Real
     normal: Vec3
@@ -45,19 +45,19 @@ class BoxAxis:
 def collide_box_box(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of two boxes: the corners of the common part of two faces, the ends of an edge, or one point.
+    """Contacts of two boxes: the corners of the intersection of two faces, the ends of an edge, or one point.
 
     Args:
         size_a, size_b: half extents [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up; features of both as `convex.features` numbers a box's.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up; features of both as in `convex.features`.
     Returns:
-        how many were written, at most MAX_CONTACTS.
+        number of contacts written, at most MAX_CONTACTS.
     Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres give the negative side.
     Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the
-        exact depth, and the exact distance too where the features facing along it lie above each other; else one of
-        the nearest points is a vertex.
+        exact depth, and also the exact distance if the opposing features' projections along it overlap; else one of the
+        closest points is a vertex.
     """
     a = primitive(BOX, size_a)
     b = primitive(BOX, size_b)
@@ -93,17 +93,18 @@ def collide_box_box(
         if within or best.separation <= Real(0.0):
             return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
     if best.separation > Real(0.0):
-        # Neither a vertex above a face nor edges that cross: those make the best axis exact. So a vertex is nearest.
+        # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a closest point is a
+        # vertex.
         nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
         distance = wp.sqrt(nearest.square)
         if distance >= max_separation:
             return 0
         scale = wp.length(size_a) + wp.length(size_b)
-        # An axis that attains the distance only to rounding has no points on the boxes: theirs are the vertex's.
+        # An axis that attains the distance only to rounding has no witnesses on the boxes; the vertex has.
         is_beside = missed > BESIDE * scale and distance > NEAR * scale
         is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
         if is_beside and not is_nearest:
-            # Of edges all but parallel the axis is rounded, and may pass the distance.
+            # The axis of nearly parallel edges is rounded, and may exceed the distance.
             direction = (nearest.on_b - nearest.on_a) / distance
             is_nearest = separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
         if is_nearest:
@@ -134,7 +135,7 @@ def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> B
         if separation > best.separation:
             best.separation = separation
             best.axis = i
-        # b's faces come after all of a's: they must win over the best of a's by themselves.
+        # b's faces come after all of a's: they must exceed the best of a's.
         separation = wp.abs(position_in_b[i]) - across_b
         if separation > best.separation:
             best.separation = separation
@@ -150,7 +151,7 @@ def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> B
 
 @wp.func
 def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, face: BoxAxis) -> BoxAxis:
-    """The best of the face axis and the nine cross products of edges."""
+    """Best of the face axis and the nine cross products of edges."""
     best = face
     scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
     axes = int(3)  # a variable, so that Warp keeps the loop
@@ -184,7 +185,7 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
 
 @wp.func
 def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> wp.vec2d:
-    """Where along a's axis i and b's axis j the common perpendicular of the two lines meets them [m]."""
+    """Parameters along a's axis i and b's axis j of the common perpendicular of the two lines [m]."""
     cosine = rotation[i, j]
     square = Real(1.0) - cosine * cosine
     along_a = start_b_from_a[i]
@@ -196,7 +197,7 @@ def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> 
 
 @wp.struct
 class Nearest:
-    """Nearest points of a vertex of one box and the other box, a's frame [m], and their squared distance."""
+    """Closest points of a vertex of one box and the other box, in a's frame [m], and their squared distance."""
 
     square: Real
     on_a: Vec3
@@ -228,10 +229,10 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
 def _witness_of_vertices(
     size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
 ) -> Nearest:
-    """Witnesses of the separation along a face's normal: of the vertices, the one whose partner misses the other box
-    least; `square` is of the miss [m^2].
+    """Witnesses of the separation along a face's normal: the vertex whose partner is closest to the other box; `square`
+    is the partner's squared distance to the box [m^2].
 
-    A vertex of support alone is not enough: where an edge is parallel to the face, either end may be one.
+    The support vertex alone is not sufficient: for an edge parallel to the face, either end may be the witness.
     """
     best = Nearest()
     best.square = Real(wp.inf)
@@ -260,9 +261,9 @@ def _clamped(p: Vec3, size: Vec3) -> Vec3:
 
 @wp.func
 def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real) -> bool:
-    """Whether the boxes are farther apart than `least` along the line of their nearest points, `distance` apart [m].
+    """Whether the separation along the line of the closest points, `distance` apart, is larger than `least` [m].
 
-    The exact direction separates most; that of points a rounding apart is worse than an axis.
+    The exact direction has the largest separation; that of points a rounding apart is less accurate than an axis.
     """
     if distance <= least:
         return False

@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
-from collidecli.engine.geometry.nearest_on_box import box_feature, feature_step
+from collidecli.engine.geometry.nearest_on_primitive import box_feature, feature_step
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment_end
@@ -11,21 +11,21 @@ from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment
 MAX_CONTACTS = 2
 
 FACE_COSINE = wp.constant(Real(0.9999))
-"""A normal this close to a face's, 0.8 degrees, makes a contact of two points along that face."""
+"""Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along that face."""
 
 PARALLEL_SINE = wp.constant(Real(1e-4))
-"""A capsule this close to parallel to an edge touches it at two points; see capsule_capsule.py for what it costs."""
+"""Sine of the angle below which a capsule touches an edge at two points; see capsule_capsule.py for the error."""
 
 SLACK = wp.constant(Real(5e-10))
-"""Share of a face's half extent that a point may lie beyond its border by rounding."""
+"""Distance relative to a face's half extent up to which a point beyond its border is on it, by rounding."""
 
 SAME_POINT = wp.constant(Real(2e-9))
-"""Share of the shapes' sizes within which two contacts are one, as where the capsule's end is over an edge."""
+"""Distance relative to the sizes below which two contacts are one, as for a capsule's end over an edge."""
 
 
 @wp.struct
 class _CapsuleInBox:
-    """The capsule in the box's frame, with where its segment is nearest."""
+    """The capsule in the box's frame, with the closest points of its segment and the box."""
 
     center: Vec3
     axis: Vec3
@@ -49,18 +49,19 @@ class _Touch:
 def collide_capsule_box(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of a capsule and a box: the nearest or deepest point, or two along the face or edge that it lies on.
+    """Contacts of a capsule and a box: the closest or deepest point, or two along the face or edge that it touches.
 
     Args:
         size_a: (radius, half length, 0) [m]. size_b: half extents along x, y, z [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of a: 0 the end at -z, 1 the end at +z, 2 the side; of b:
-        `box_feature`.
-    Degenerate: a segment through the box's centre leaves through the nearest face, x before y before z, on its positive
-    side; of equal ways out a face's is taken before an edge's.
+        number of contacts written, at most MAX_CONTACTS. Features of a: 0 the end at -z, 1 the end at +z, 2 the side;
+        of
+        b: `box_feature`.
+    Degenerate: a segment through the box's centre is separated through the closest face, x before y before z, on its
+    positive side; ties between a face and an edge go to the face.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
     bound = size_a[0] + size_a[1] + max_separation + wp.length(size_b)
@@ -82,7 +83,7 @@ def collide_capsule_box(
     face = _largest(outward)
     slant = wp.dot(outward, capsule.axis)
     if wp.abs(outward[face]) > FACE_COSINE:
-        # Steeper than 45 degrees the side does not face the box.
+        # At more than 45 degrees the capsule's side does not support the direction to the box.
         if slant * slant < Real(0.5):
             first, second, two = _along_face(capsule, face, first)
     else:
@@ -136,10 +137,10 @@ def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
 
 @wp.func
 def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
-    """Both ends of the part of the line under the capsule's side that lies over a face, and whether there are two.
+    """Contacts at both ends of the part over a face of the line under the capsule's side, and whether there are two.
 
-    The line is one radius from the axis, towards the box. `nearest` stays one of the two where it is at an end of the
-    capsule: a slanting capsule's lowest point is not on the line.
+    The line is one radius from the axis, towards the box. `nearest` remains one of the two if it is at an end of the
+    capsule: the lowest point of an inclined capsule is not on the line.
     """
     outward = capsule.nearest.outward
     slant = wp.dot(outward, capsule.axis)
@@ -153,7 +154,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     high_border = face_feature
     for j in range(3):
         if j != face:
-            # Slid along the normal into the face's plane, the line is start + t * rate in the face's axis j.
+            # Projected along the normal into the face's plane, the line is start + t * rate in the face's axis j.
             lean = outward[j] / outward[face]
             start = middle[j] - (middle[face] - plane) * lean
             rate = capsule.axis[j] - capsule.axis[face] * lean
@@ -180,7 +181,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     is_end = wp.abs(on_segment) >= capsule.half_length
     scale = capsule.radius + capsule.half_length + wp.length(capsule.half)
     falls_short = wp.min(first.separation, second.separation) > nearest.separation + SLACK * scale
-    # Where nothing of the line is over the face, its ends may be beyond those of the capsule.
+    # If no part of the line is over the face, its ends may be beyond those of the capsule.
     if falls_short or low > high or ((is_end or not two) and _is_over_face(capsule, face)):
         if on_segment > Real(0.0):
             second = first
@@ -200,7 +201,7 @@ def _on_line(capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: R
 
 @wp.func
 def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
-    """Whether the nearest point's witness on the box is on the face, to rounding."""
+    """Whether the closest point's witness on the box is on the face, to rounding."""
     nearest = capsule.nearest
     witness = capsule.center + nearest.on_segment * capsule.axis - nearest.distance * nearest.outward
     over = True
@@ -212,7 +213,9 @@ def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
 
 @wp.func
 def _along_edge(capsule: _CapsuleInBox, edge: int, nearest: _Touch):
-    """Both ends of what a capsule shares with a nearly parallel edge of the box, and whether there are two."""
+    """Contacts at both ends of the overlap of a capsule and a nearly parallel edge of the box, and whether there are
+    two.
+    """
     projected = capsule.half_length * wp.abs(capsule.axis[edge])
     low = wp.max(-capsule.half[edge], capsule.center[edge] - projected)
     high = wp.min(capsule.half[edge], capsule.center[edge] + projected)
@@ -231,14 +234,14 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     outward = capsule.nearest.outward
     on_segment = (at - capsule.center[edge]) / capsule.axis[edge]
     on_axis = capsule.center + on_segment * capsule.axis
-    # The witness on the box is on its edge exactly: what the two are short of parallel goes to the round side.
+    # The witness on the box is exactly on its edge: the deviation from parallel affects the witness on the capsule.
     on_edge = Vec3(at, at, at)
     for j in range(3):
         if j != edge:
             on_edge[j] = wp.sign(outward[j]) * capsule.half[j]
     touch.separation = wp.dot(outward, on_axis - on_edge) - capsule.radius
     touch.point = on_edge + touch.separation * outward
-    # The share ends where the box's edge does, at a vertex, or where the capsule does.
+    # The overlap ends at a vertex of the box or at an end of the capsule.
     touch.feature_a = SIDE
     touch.feature_b = edge_feature
     if wp.abs(at) >= capsule.half[edge]:

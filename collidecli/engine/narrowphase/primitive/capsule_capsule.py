@@ -9,27 +9,28 @@ from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, nearest
 MAX_CONTACTS = 2
 
 PARALLEL_SINE = wp.constant(Real(1e-4))
-"""Axes closer to parallel than this touch along a line. Over a length L its ends lie L * sine beside the true line,
-which puts a witness (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than thick."""
+"""Sine of the angle between axes below which capsules touch along a line. Over a length L its ends are L * sine beside
+the true line, so a witness is (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than
+thick."""
 
 SAME_POINT = wp.constant(Real(2e-9))
-"""Share of the shapes' sizes within which the two ends of what parallel capsules share are one contact."""
+"""Distance relative to the sizes below which the two ends of parallel capsules' overlap are one contact."""
 
 
 @wp.func
 def collide_capsule_capsule(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of two capsules: the nearest points of their inner segments; the ends of what parallel ones share.
+    """Contacts of two capsules: the closest points of their inner segments; both ends of the overlap for parallel ones.
 
     Args:
         size_a, size_b: (radius, half length, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features: 0 the end at -z, 1 the end at +z, 2 the side.
-    Degenerate: as `nearest_of_segments`; segments that cross are pushed apart along their common perpendicular.
+        number of contacts written, at most MAX_CONTACTS. Features: 0 the end at -z, 1 the end at +z, 2 the side.
+    Degenerate: see `nearest_of_segments`; segments that cross are separated along their common perpendicular.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
     half_a = size_a[1]
@@ -68,7 +69,7 @@ def _emit_shared_ends(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of what their segments share."""
+    """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of their segments' overlap."""
     count = 0
     for end in range(2):
         z = low

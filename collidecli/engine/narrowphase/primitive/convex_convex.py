@@ -1,4 +1,4 @@
-"""Any two convex shapes: distance by GJK, depth by EPA or MPR, then the manifold along the normal."""
+"""General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the normal."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ MAX_CONTACTS = MAX_MANIFOLD
 
 
 def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`collide_convex_convex` with one way to find the separation."""
+    """`collide_convex_convex` with one separation function."""
 
     @wp.func(name=name)
     def collide_convex_convex(
@@ -31,7 +31,7 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
         best = along_face(facing_a, facing_b, pose_b_to_a, found.separation, found.normal)
         if best.separation >= max_separation:
             return 0
-        # The face whose normal it is faces it still.
+        # The face that gave the normal supports it still.
         if best.of == 1:
             facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
@@ -59,13 +59,13 @@ collide_convex_convex = collision_by(separate, "collide_convex_convex")
 """Contacts of two convex shapes of any types but plane.
 
 Args:
-    a, b: `Primitive` of any type but plane, or `Polytope`.
-    pose_b_to_a: b's frame in a's.
-    reach: contacts whose separation is at least this are left out [m].
-    out, row: contacts go to rows `row` and up; features as in `convex.features`.
+    a, b: `Primitive` of any type but plane, or `HullShape`.
+    pose_b_to_a: pose of b in a's frame.
+    max_separation: contacts with at least this separation are omitted [m].
+    out, row: contacts are written to rows `row` and up; features as in `convex.features`.
 Returns:
-    how many were written, at most MAX_CONTACTS; INEXACT on top where the depth is an upper bound.
+    number of contacts written, at most MAX_CONTACTS; plus INEXACT if the depth is an upper bound.
 """
 
 collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_convex_by_mpr")
-"""The same with MPR's approximate depth of shapes that overlap."""
+"""`collide_convex_convex` with MPR's approximate depth of overlapping shapes."""

@@ -12,16 +12,16 @@ MAX_CONTACTS = 8
 def collide_plane_box(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of the half-space z <= 0 and a box: each of its corners that is within reach.
+    """Contacts of the half-space z <= 0 and a box: each of its corners closer than the maximum separation.
 
     Args:
         size_a: unused. size_b: half extents along x, y, z [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: corners 0 to 7, with bit 0, 1, 2 set on the positive
-        side of x, y, z. Kind: a point is one corner, an edge two, a face more.
+        number of contacts written, at most MAX_CONTACTS. Features of b: corners 0 to 7, with bit 0, 1, 2 set on the
+        positive side of x, y, z. Kind: 0 for one corner (point), 1 for two (edge), 2 for more (face).
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
@@ -54,7 +54,7 @@ def collide_plane_box(
 
 @wp.func
 def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
-    """x, y and z added up with the corner's signs."""
+    """Sum of x, y and z with the corner's signs."""
     total = x
     if corner & 1 == 0:
         total = -x

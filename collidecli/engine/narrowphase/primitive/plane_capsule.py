@@ -16,13 +16,13 @@ def collide_plane_capsule(
 
     Args:
         size_a: unused. size_b: (radius, half length, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: 0 its end at -z, 1 its end at +z.
-    Degenerate: a capsule that lies flat has both ends equally low, 0 first. One that stands more than 45 degrees steep,
-    or has no length, has its lowest point alone.
+        number of contacts written, at most MAX_CONTACTS. Features of b: 0 its end at -z, 1 its end at +z.
+    Degenerate: a horizontal capsule has both ends equally low, 0 first. A capsule steeper than 45 degrees, or of length
+    0, has its lowest point only.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_b[0]

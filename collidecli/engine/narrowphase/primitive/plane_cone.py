@@ -3,8 +3,8 @@
 import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.geometry.nearest_on_primitive import lowest_on_rim
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.rims import lowest_on_rim
 
 MAX_CONTACTS = 5
 APEX = wp.constant(4)
@@ -14,17 +14,18 @@ APEX = wp.constant(4)
 def collide_plane_cone(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of the half-space z <= 0 and a cone: its apex and four points of its rim, where they are within reach.
+    """Contacts of the half-space z <= 0 and a cone: its apex and four points of its rim closer than the maximum
+    separation.
 
     Args:
         size_a: unused. size_b: (base radius, half height, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: 0 to 3 on the rim, the lowest point first, then by
-        quarter turns about +z; 4 the apex. Kind: a point is one contact, an edge two, a face more.
-    Degenerate: a cone whose axis is vertical has its own +x for the lowest direction of the rim.
+        number of contacts written, at most MAX_CONTACTS. Features of b: 0 to 3 on the rim, the lowest point first, then
+        by quarter turns about +z; 4 the apex. Kind: 0 for one contact (point), 1 for two (edge), 2 for more (face).
+    Degenerate: a cone with a vertical axis has its own +x as the lowest direction of the rim.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)

@@ -10,7 +10,7 @@ from collidecli.engine.narrowphase.convex.feature import MAX_CODES, RIM_COUNT
 from collidecli.engine.narrowphase.convex.features import support_feature
 
 MAX_CONTACTS = RIM_COUNT + 1
-"""The corners of the face that faces the plane, and the deepest vertex where that is none of them."""
+"""The corners of the face that faces the plane, and the deepest vertex if it is none of them."""
 
 
 @wp.func
@@ -20,11 +20,11 @@ def collide_plane_convex_mesh(
     """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
 
     Args:
-        pose_b_to_a: the hull's frame in the plane's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up; features: -1, and the vertex as `convex.features` numbers it.
+        pose_b_to_a: pose of the hull in the plane's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up; features: -1, and the vertex as in `convex.features`.
     Returns:
-        how many were written, at most MAX_CONTACTS. The least separation is exact.
+        number of contacts written, at most MAX_CONTACTS. The smallest separation is exact.
     """
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)

@@ -3,8 +3,8 @@
 import warp as wp
 
 from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.geometry.nearest_on_primitive import lowest_on_rim
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.geometry.rims import lowest_on_rim
 
 MAX_CONTACTS = 5
 
@@ -13,20 +13,22 @@ MAX_CONTACTS = 5
 def collide_plane_cylinder(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contacts of the half-space z <= 0 and a cylinder: points of its rims within reach.
+    """Contacts of the half-space z <= 0 and a cylinder: points of its rims closer than the maximum separation.
 
-    Of the lower cap's rim, its lowest point and the three a quarter turn apart from it; of the upper cap's, its lowest
-    point, which with the first bounds the line that a lying cylinder touches along.
+    Of the lower cap's rim, its lowest point and the three at quarter turns from it; of the upper cap's, its lowest
+    point, which with the first bounds the contact line of a lying cylinder.
 
     Args:
         size_a: unused. size_b: (radius, half height, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: 0 to 3 on the cap at -z, 4 to 7 on that at +z; the
-        lowest point first, then by quarter turns about +z. Kind: a point is one contact, an edge two, a face more.
-    Degenerate: a standing cylinder has its own +x for the lowest direction; of a lying one, the cap at -z is the lower.
+        number of contacts written, at most MAX_CONTACTS. Features of b: 0 to 3 on the cap at -z, 4 to 7 on that at +z;
+        the lowest point first, then by quarter turns about +z. Kind: 0 for one contact (point), 1 for two (edge), 2 for
+        more (face).
+    Degenerate: a cylinder with a vertical axis has its own +x as the lowest direction; of a horizontal one, the cap at
+    -z is the lower.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)

@@ -16,16 +16,16 @@ def collide_plane_ellipsoid(
 
     Args:
         size_a: unused. size_b: semi-axes along x, y, z [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS.
+        number of contacts written, at most MAX_CONTACTS.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    # The farthest point along d is D D d / |D d| with D the semi-axes; it lies |D d| away from the centre along d.
+    # The support point along d is D D d / |D d| with D the semi-axes; its distance from the centre along d is |D d|.
     scaled = wp.cw_mul(size_b, wp.quat_rotate_inv(rotation, up))
     height = wp.length(scaled)
     separation = center[2] - height

@@ -25,7 +25,7 @@ def collide_plane_triangle(
 ) -> int:
     """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
 
-    So the triangles of a mesh together give each of its vertices within reach once. Arguments and result as
+    The triangles of a mesh together give each vertex closer than the maximum separation once. Arguments and result as
     `collide_convex_triangle`; features: -1, and the vertex.
     """
     owned = meshes.owned[triangle.number]

@@ -16,11 +16,11 @@ def collide_plane_sphere(
 
     Args:
         size_a: unused. size_b: (radius, 0, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS.
+        number of contacts written, at most MAX_CONTACTS.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     separation = center[2] - size_b[0]

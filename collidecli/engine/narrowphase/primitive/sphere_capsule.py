@@ -13,16 +13,16 @@ MAX_CONTACTS = 1
 def collide_sphere_capsule(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contact of a sphere and a capsule: the sphere's centre and the nearest point of the capsule's inner segment.
+    """Contact of a sphere and a capsule: closest point of the capsule's inner segment to the sphere's centre.
 
     Args:
         size_a: (radius, 0, 0) [m]. size_b: (radius, half length, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: 0 its end at -z, 1 its end at +z, 2 its side.
-    Degenerate: a centre on the segment is pushed out along -x of the capsule.
+        number of contacts written, at most MAX_CONTACTS. Features of b: 0 its end at -z, 1 its end at +z, 2 its side.
+    Degenerate: a centre on the segment is separated along -x of the capsule.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radii = size_a[0] + size_b[0]

@@ -2,39 +2,21 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
-from collidecli.engine.geometry.nearest_on_round import nearest_on_cone
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.nearest_on_primitive import nearest_on_cone
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.sphere_surface import sphere_collider
 
 MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_cone(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
-) -> int:
-    """Contact of a sphere and a cone: the point of its surface nearest to the sphere's centre.
+def _bounding_radius(size: Vec3) -> Real:
+    return wp.sqrt(size[0] * size[0] + size[1] * size[1])
 
-    Args:
-        size_a: (radius, 0, 0) [m]. size_b: (base radius, half height, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
-    Returns:
-        how many were written, at most MAX_CONTACTS. Features of b: 0 the base, 1 the side, 2 the rim,
-        3 the apex.
-    Degenerate: a centre on the axis nearest to the side leaves along the side's normal at +x of the cone.
-    """
-    center = wp.transform_get_translation(pose_b_to_a)
-    radius = size_a[0]
-    bound = radius + max_separation + wp.sqrt(size_b[0] * size_b[0] + size_b[1] * size_b[1])
-    if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
-        return 0
-    rotation = wp.transform_get_rotation(pose_b_to_a)
-    nearest = nearest_on_cone(size_b, -wp.quat_rotate_inv(rotation, center))
-    separation = nearest.distance - radius
-    if separation >= max_separation:
-        return 0
-    normal = -wp.quat_rotate(rotation, nearest.outward)
-    emit_contact(out, row, radius * normal, normal, separation, -1, nearest.feature, 0)
-    return 1
+
+collide_sphere_cone = sphere_collider(nearest_on_cone, _bounding_radius, "collide_sphere_cone")
+"""Contact of a sphere and a cone: arguments and result as in `sphere_collider`.
+
+size_b: (base radius, half height, 0) [m]. Features of b: 0 base, 1 side, 2 rim, 3 apex.
+Degenerate: a centre on the axis closest to the side is separated along the side normal at +x of the cone.
+"""

@@ -2,38 +2,21 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
-from collidecli.engine.geometry.nearest_on_ellipsoid import nearest_on_ellipsoid
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.nearest_on_primitive import nearest_on_ellipsoid
+from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.sphere_surface import sphere_collider
 
 MAX_CONTACTS = 1
 
 
 @wp.func
-def collide_sphere_ellipsoid(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
-) -> int:
-    """Contact of a sphere and an ellipsoid: the point of its surface nearest to the sphere's centre.
+def _bounding_radius(size: Vec3) -> Real:
+    return wp.max(size[0], wp.max(size[1], size[2]))
 
-    Args:
-        size_a: (radius, 0, 0) [m]. size_b: semi-axes along x, y, z [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
-    Returns:
-        how many were written, at most MAX_CONTACTS. No features.
-    Degenerate: as `nearest_on_ellipsoid`: a centre in the middle leaves along the shortest axis.
-    """
-    center = wp.transform_get_translation(pose_b_to_a)
-    radius = size_a[0]
-    bound = radius + max_separation + wp.max(size_b[0], wp.max(size_b[1], size_b[2]))
-    if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
-        return 0
-    rotation = wp.transform_get_rotation(pose_b_to_a)
-    nearest = nearest_on_ellipsoid(size_b, -wp.quat_rotate_inv(rotation, center))
-    separation = nearest.distance - radius
-    if separation >= max_separation:
-        return 0
-    normal = -wp.quat_rotate(rotation, nearest.outward)
-    emit_contact(out, row, radius * normal, normal, separation, -1, -1, 0)
-    return 1
+
+collide_sphere_ellipsoid = sphere_collider(nearest_on_ellipsoid, _bounding_radius, "collide_sphere_ellipsoid")
+"""Contact of a sphere and an ellipsoid: arguments and result as in `sphere_collider`.
+
+size_b: semi-axes along x, y, z [m]. Features of b: -1.
+Degenerate: see `nearest_on_ellipsoid`: a coincident centre is separated along the shortest axis.
+"""

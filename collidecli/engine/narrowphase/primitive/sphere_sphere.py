@@ -16,11 +16,11 @@ def collide_sphere_sphere(
 
     Args:
         size_a, size_b: (radius, 0, 0) [m].
-        pose_b_to_a: b's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
-        out, row: contacts go to rows `row` and up.
+        pose_b_to_a: pose of b in a's frame.
+        max_separation: contacts with at least this separation are omitted [m].
+        out, row: contacts are written to rows `row` and up.
     Returns:
-        how many were written, at most MAX_CONTACTS.
+        number of contacts written, at most MAX_CONTACTS.
     Degenerate: coincident centres give the normal +z of a.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)

@@ -11,9 +11,9 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.by_reference import by_reference
 from collidecli.engine.geometry.mesh_nearest import winding_number
 from collidecli.engine.geometry.meshes import HEADER, Meshes, upload_meshes
+from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH
-from collidecli.engine.geometry.signed_distance.exact import surface_point
 from collidecli.engine.geometry.signed_distance.grid import FieldSample, SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.scene.facets import facets
 from collidecli.scene.model import Model

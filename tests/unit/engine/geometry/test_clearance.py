@@ -1,4 +1,4 @@
-"""What a coarse grid knows of the room around a mesh, against distances and winding numbers by brute force."""
+"""Clearance bounds of meshes against distances and winding numbers by brute force."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def joined(*meshes: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarr
 
 
 def shell() -> tuple[np.ndarray, np.ndarray]:
-    """A box with a hollow inside."""
+    """A box with a cavity."""
     vertices, faces = box(0.5, 0.4, 0.3)
     return joined(box(1.0, 0.9, 0.8), (vertices, faces[:, ::-1]))
 
 
 def crossing() -> tuple[np.ndarray, np.ndarray]:
-    """Two closed boxes in each other: the surface crosses itself."""
+    """Two overlapping closed boxes: the surface intersects itself."""
     vertices, faces = box(0.3, 1.2, 0.3)
     return joined(box(1.0, 0.4, 0.4), (vertices + np.array([0.2, 0.1, 0.1]), faces))
 
@@ -63,8 +63,8 @@ MESHES = {
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[tuple[str, float], dict[str, np.ndarray]]:
-    """By mesh and size: points, what is known of them, and what is true; lengths in parts of the size."""
+def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
+    """By mesh and size: points, their bounds, and the true values; lengths relative to the size."""
     device = find_device("cpu")
     result = {}
     rng = np.random.default_rng(3)
@@ -92,27 +92,27 @@ def known() -> dict[tuple[str, float], dict[str, np.ndarray]]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(MESHES))
-def test_what_is_known_is_true(known, name, size):
-    """Never more room than there is, none inside; and the bound of the distance holds, within a cell."""
-    facts = known[name, size]
-    assert np.all(facts["free"] <= np.where(facts["inside"], 0.0, facts["distance"]))
-    assert np.all(facts["bound"] > facts["distance"])
+def test_bounds_hold(bounds, name, size):
+    """The free ball is never too large, and absent inside; the distance is below its bound, within a cell."""
+    values = bounds[name, size]
+    assert np.all(values["free"] <= np.where(values["inside"], 0.0, values["distance"]))
+    assert np.all(values["bound"] > values["distance"])
     width = 2.4 / 16
-    near = np.max(np.abs(facts["points"]), axis=1) < 0.8
-    assert np.all(facts["bound"][near] < facts["distance"][near] + 2.0 * width)
-    # What is farther than two cells' diagonals, and not shut in, is known to be free.
-    far = ~facts["inside"] & (facts["distance"] > 2.0 * np.sqrt(3.0) * width)
+    near = np.max(np.abs(values["points"]), axis=1) < 0.8
+    assert np.all(values["bound"][near] < values["distance"][near] + 2.0 * width)
+    # Points farther than two cells' diagonals, and not enclosed, have a free ball.
+    far = ~values["inside"] & (values["distance"] > 2.0 * np.sqrt(3.0) * width)
     if name == "shell":
-        far &= np.max(np.abs(facts["points"]), axis=1) > 1.0
+        far &= np.max(np.abs(values["points"]), axis=1) > 1.0
     assert far.sum() > 20
-    assert np.all(facts["free"][far] > 0.0)
+    assert np.all(values["free"][far] > 0.0)
 
 
 @pytest.mark.parametrize("name", list(MESHES))
-def test_what_is_empty_has_no_triangle(known, name):
-    """The ball meets no triangle, on either side of the surface; inside of solids too some are known to be empty."""
-    facts = known[name, 1.0]
-    assert np.all(facts["empty"] <= facts["distance"])
-    far = facts["distance"] > 2.0 * np.sqrt(3.0) * 2.4 / 16
+def test_empty_balls_contain_no_triangle(bounds, name):
+    """The ball contains no triangle, on either side of the surface; some balls inside solids are empty too."""
+    values = bounds[name, 1.0]
+    assert np.all(values["empty"] <= values["distance"])
+    far = values["distance"] > 2.0 * np.sqrt(3.0) * 2.4 / 16
     assert far.sum() > 20
-    assert np.all(facts["empty"][far] > 0.0)
+    assert np.all(values["empty"][far] > 0.0)

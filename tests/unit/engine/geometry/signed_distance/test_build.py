@@ -55,7 +55,7 @@ def random_points(shape: SdfShape, count: int) -> np.ndarray:
 
 
 def is_torn(shape: SdfShape, points: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Where the exact field itself jumps within a voxel: at the lid of an open surface, which no cell can follow."""
+    """Points where the exact field is discontinuous within a voxel: at the lid of an open surface."""
     torn = np.zeros(len(points), bool)
     for offset in itertools.product((-1.0, 1.0), repeat=3):
         step = shape.voxel * np.array(offset)
@@ -89,7 +89,7 @@ def test_distance_is_within_half_a_voxel_far_from_the_surface_too(grids):
         shape, points = SHAPES[name], random_points(SHAPES[name], 300)
         values, _, reached = sampled([grids[name]], points)
         truth = signed(shape, points)
-        # But for the middle of the torus's tube and the centre of the ball, which are 0.87 voxels at most.
+        # Except the centre of the torus's tube and of the ball, where the error is at most 0.87 voxels.
         middle = shape.size[0] if name == "sphere" else 0.3
         deep = reached & (truth > -middle + 2.0 * shape.voxel)
         assert (np.abs(values - truth)[deep] <= HALF_A_VOXEL * shape.voxel).all()
@@ -112,7 +112,7 @@ def test_a_point_beyond_the_grid_has_no_value(grids):
     assert sampled([grids["sphere"]], points)[2].tolist() == [False, False, False, True]
 
 
-def test_fields_stand_beside_each_other(grids):
+def test_several_fields_in_one_upload(grids):
     points = random_points(SHAPES["torus"], 200)
     alone = sampled([grids["torus"]], points)
     beside = sampled([grids["box"], grids["sphere"], grids["torus"], grids["bowl"]], points, 2)
@@ -177,13 +177,13 @@ def test_a_plane_is_refused():
         field_of(ShapeType.PLANE, (), max_resolution=8)
 
 
-def test_the_voxel_size_goes_before_the_resolution():
+def test_the_voxel_size_overrides_the_resolution():
     both = field_of(ShapeType.SPHERE, (1.0,), max_resolution=8, target_voxel_size=0.1)
     assert both.voxel == 0.1
     assert field_of(ShapeType.CAPSULE, (0.5, 1.5), max_resolution=8).voxel == 0.5
 
 
-def test_keys_differ_where_values_do():
+def test_keys_differ_if_values_differ():
     shapes = [
         *SHAPES.values(),
         field_of(ShapeType.SPHERE, (1.0,), max_resolution=40),
@@ -195,7 +195,7 @@ def test_keys_differ_where_values_do():
     assert field_key(searched, DEVICE) == field_key(SHAPES["sphere"], DEVICE)
 
 
-def test_arrays_of_other_things_are_no_field(grids):
+def test_arrays_of_other_contents_are_no_field(grids):
     arrays = arrays_of(grids["box"])
     again = grid_of(arrays)
     assert again is not None

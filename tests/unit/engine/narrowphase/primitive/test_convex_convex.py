@@ -1,4 +1,4 @@
-"""Any two convex shapes: found by GJK and EPA, then their manifold; against the oracle and the contract of rooms."""
+"""General convex collider (GJK, EPA, manifold) against the oracle and the contract of colliders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES = [
     if case.id in ("1-1", "0.001-1", "1000-1", "thin-thin")
 ]
 SURFACE_TOLERANCE = 1e-7
-"""Of the larger shape's size: GJK's directions are good to 1e-6 rad, a rim's point then to 1e-6 of its distance."""
+"""Relative to the larger size: GJK's directions are accurate to 1e-6 rad, a rim point to 1e-6 of its distance."""
 
 
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)

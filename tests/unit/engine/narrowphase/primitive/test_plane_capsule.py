@@ -1,19 +1,9 @@
-"""Plane and capsule against the oracle."""
+"""Plane and capsule: manifolds and degenerate poses; contract and oracle: test_contract."""
 
 import numpy as np
-import pytest
 
 from collidecli.engine.narrowphase.primitive.plane_capsule import MAX_CONTACTS, collide_plane_capsule
-from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
-
-PAIR = (ShapeType.PLANE, ShapeType.CAPSULE)
-
-
-@pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
-def test_contract_and_oracle(size_a, size_b):
-    arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_collider(collide_plane_capsule, MAX_CONTACTS, *arguments, poses_for(*arguments))
+from tests.support.pair_runner import run_collider
 
 
 def test_a_lying_capsule_has_both_ends():

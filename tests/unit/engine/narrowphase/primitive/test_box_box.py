@@ -1,4 +1,4 @@
-"""Box and box: the exact distance, and the manifolds of every way that boxes lie on each other."""
+"""Box and box: exact distance, and manifolds for every combination of supporting features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CUBE = np.ones(3)
 HALF = 0.5**0.5
 EIGHTH = (np.sin(np.pi / 8), np.cos(np.pi / 8))
 CORNER_UP = np.array([1.0, -1.0, 0.0, np.sqrt(3) + 1])
-"""Turns (1, 1, 1) onto z: axis (1, -1, 0), angle t with cos t = 1 / sqrt 3, tan(t / 2) = sqrt 2 / (sqrt 3 + 1)."""
+"""Rotates (1, 1, 1) onto z: axis (1, -1, 0), angle t with cos t = 1 / sqrt 3, tan(t / 2) = sqrt 2 / (sqrt 3 + 1)."""
 
 
 def pose_of(position, quaternion=(0, 0, 0, 1)) -> np.ndarray:
@@ -54,13 +54,13 @@ def test_face_on_face_has_the_smaller_face_s_corners(scale, gap):
     assert {tuple(f) for f in found.feature[0, :4].tolist()} == {(22, 0), (22, 2), (22, 6), (22, 8)}
 
 
-def test_equal_faces_meet_in_four_corners():
+def test_equal_faces_intersect_in_four_corners():
     pose = pose_of((0, 0, 1.99))
     expected = [(x, y, 1.0, x, y, 0.99) for x in (-1, 1) for y in (-1, 1)]
     assert same_points(both_points(pose, collide(CUBE, CUBE, pose, 0.0)), expected, 1e-12)
 
 
-def test_faces_turned_by_45_degrees_meet_in_eight():
+def test_faces_rotated_by_45_degrees_intersect_in_eight_corners():
     pose = pose_of((0, 0, 1.99), (0, 0, *EIGHTH))
     t = np.sqrt(2) - 1
     expected = [p for x in (-1, 1) for y in (-t, t) for p in ((x, y, 1.0, x, y, 0.99), (y, x, 1.0, y, x, 0.99))]
@@ -74,7 +74,7 @@ def test_faces_turned_by_45_degrees_meet_in_eight():
 @pytest.mark.parametrize("size_b", [0.7, 1.0])
 @pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (1, 1, 0), (1, -0.3, 0)])
 @pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3])
-def test_a_tilted_box_keeps_four_corners_within_reach(size_b, axis, tilt):
+def test_a_tilted_box_keeps_four_corners_below_max_separation(size_b, axis, tilt):
     quaternion = (*(np.sin(tilt / 2) * np.asarray(axis) / np.linalg.norm(axis)), np.cos(tilt / 2))
     for gap in (-0.01, 0.01):
         pose = pose_of((0, 0, 1 + size_b + gap), quaternion)
@@ -84,7 +84,7 @@ def test_a_tilted_box_keeps_four_corners_within_reach(size_b, axis, tilt):
         assert same_points(found.point[0, :4], corners, 2.1 * tilt + 1e-12)
 
 
-def test_corners_beyond_reach_are_left_out():
+def test_corners_beyond_max_separation_are_omitted():
     tilt = 0.01
     pose = pose_of((0, 0, 2.0), (0, np.sin(tilt / 2), 0, np.cos(tilt / 2)))
     assert collide(CUBE, CUBE, pose, 0.05).count[0] == 4
@@ -99,7 +99,7 @@ def test_edge_on_face_has_two(gap):
     assert found.kind[0, :2].tolist() == [1, 1]
 
 
-def test_edge_that_hangs_over_ends_at_the_face_s_edge():
+def test_overhanging_edge_ends_at_the_face_s_edge():
     pose = pose_of((0.2, 0.7, 1 + np.sqrt(2) + 0.01), (0, *EIGHTH[:1], 0, EIGHTH[1]))
     found = collide(CUBE, CUBE * [1, 0.5, 1], pose, 0.05)
     assert same_points(found.point[0, :2], [(0.2, 0.2, 1.0), (0.2, 1.0, 1.0)], 1e-12)
@@ -154,7 +154,7 @@ def test_vertices_apart_have_one():
     assert found.feature[0, 0].tolist() == [26, 0]
 
 
-def test_deep_inside_leaves_by_the_nearest_face():
+def test_a_deep_box_is_separated_through_the_closest_face():
     pose = pose_of((0.3, 0.0, -0.1))
     found = collide(CUBE, CUBE * 0.5, pose, 0.0)
     np.testing.assert_allclose(found.normal[0, : found.count[0]], [[1.0, 0.0, 0.0]] * 4, atol=1e-15)
@@ -167,7 +167,7 @@ def test_equal_centres():
     np.testing.assert_allclose(found.least(), -2.0)
 
 
-def test_reach_decides():
+def test_max_separation_decides():
     pose = pose_of((0, 0, 2.1))
     assert collide(CUBE, CUBE, pose, 0.1 - 1e-9).count[0] == 0
     assert collide(CUBE, CUBE, pose, 0.1 + 1e-9).count[0] == 4

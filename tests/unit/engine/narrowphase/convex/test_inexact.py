@@ -1,4 +1,4 @@
-"""A depth that a limit left as an upper bound is said to be one, from the room to the run's warnings."""
+"""Depths that are upper bounds are reported as inexact, from the collider to the run's warnings."""
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from tests.support.separate_runner import run_separate
 TINY = (4e-4, 6e-4, 0.0)
 HUGE = (400.0, 600.0, 0.0)
 ACROSS = [0.0, 0.0, 0.0, 0.5**0.5, 0.0, 0.0, 0.5**0.5]
-"""A cylinder of a millimetre lying across the middle of one of a kilometre: all around, the depth is the same to 1e-6,
-and no polytope has vertices enough."""
+"""A cylinder of a millimetre across the centre of one of a kilometre: all around, the depth is equal to 1e-6, and EPA's
+polytope exceeds its capacity."""
 CYLINDER = ShapeType.CYLINDER
 
 
@@ -37,7 +37,7 @@ def test_an_exact_pair_is_not_flagged():
     assert 1 <= found.count[0] <= MAX_CONTACTS
 
 
-def test_a_pair_out_of_reach_is_not_flagged():
+def test_a_pair_beyond_max_separation_is_not_flagged():
     found = run_convex(CYLINDER, TINY, CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1)
     assert (found.inexact, found.count[0]) == (0, 0)
 

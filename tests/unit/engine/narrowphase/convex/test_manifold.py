@@ -1,4 +1,4 @@
-"""Manifolds of convex pairs along a known normal: independent of how distance and normal were found."""
+"""Manifolds of convex pairs along a given normal, independent of the distance search."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sampled(type_a, type_b, name):
 def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
     size_a, size_b, pose, distance, normal = sampled(type_a, type_b, name)
     small = min(np.max(size_a), np.max(size_b))
-    # Any witness will do where the contract is read from: that of the manifold's own contacts is checked below.
+    # The witness is arbitrary here: that of the manifold's own contacts is checked below.
     for max_separation in (100 * max(np.max(size_a), np.max(size_b)), 0.2 * small):
         found = run_manifold(
             type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, np.zeros((len(pose), 3))
@@ -67,7 +67,7 @@ def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
         assert np.all((found.count > 0) == (distance < max_separation))
         assert np.all(found.separation[used] < max_separation)
         hit = found.count > 0
-        # ATTAINED, and as much again for the oracle's normal.
+        # ATTAINED, and the same again for the error of the oracle's normal.
         np.testing.assert_allclose(found.least()[hit], distance[hit], rtol=1e-12, atol=2e-9 * small)
         pair = np.nonzero(used)[0]
         names = {(p, *f) for p, f in zip(pair, found.feature[used].tolist(), strict=True)}
@@ -161,7 +161,7 @@ def test_equal_cylinders_stacked():
     assert same_points(points_of(found), at_height(0.5 * HEXAGON, 0.5), 1e-12)
 
 
-def test_stacked_cylinders_turned_by_30_degrees_meet_in_twelve():
+def test_stacked_cylinders_rotated_by_30_degrees_have_twelve_contacts():
     pose = pose_of((0, 0, 0.99), (0, 0, np.sin(np.pi / 12), np.cos(np.pi / 12)))
     found = run_manifold(CYLINDER, ROD, CYLINDER, ROD, pose, 0.1, -0.01, UP)
     # The hexagons' edges cross at the distance apothem / cos 15 degrees.
@@ -248,7 +248,7 @@ def test_cones_upside_down_side_by_side_touch_along_a_line():
     check_surfaces(CONE, np.array(ROD), CONE, np.array(ROD), pose, found)
 
 
-def test_a_flat_corner_stays_where_it_is_the_lowest():
+def test_a_flat_corner_is_kept_if_it_is_the_lowest():
     # b's bottom is as wide as a's top and tilted about an axis between a's edge and b's, 2e-6 rad apart: they cross in
     # the middle, at an angle too small to matter, but lower than either end.
     tilt, turn = 0.1, 2e-6

@@ -1,19 +1,10 @@
-"""Plane and cylinder against the oracle."""
+"""Plane and cylinder: manifolds and degenerate poses; contract and oracle: test_contract."""
 
 import numpy as np
 import pytest
 
 from collidecli.engine.narrowphase.primitive.plane_cylinder import MAX_CONTACTS, collide_plane_cylinder
-from collidecli.scene.shape_types import ShapeType
-from tests.support.pair_runner import check_collider, poses_for, run_collider, size_cases
-
-PAIR = (ShapeType.PLANE, ShapeType.CYLINDER)
-
-
-@pytest.mark.parametrize(("size_a", "size_b"), size_cases(*PAIR))
-def test_contract_and_oracle(size_a, size_b):
-    arguments = (PAIR[0], size_a, PAIR[1], size_b)
-    check_collider(collide_plane_cylinder, MAX_CONTACTS, *arguments, poses_for(*arguments))
+from tests.support.pair_runner import run_collider
 
 
 def test_a_standing_cylinder_has_four_points_spanning_its_cap():

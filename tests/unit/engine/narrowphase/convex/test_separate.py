@@ -1,4 +1,4 @@
-"""`separate` against the oracle, over every pair of convex shapes and every kind of pose."""
+"""`separate` against the oracle, over every pair of convex shapes and every class of pose."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, ran
 from tests.support.separate_runner import PAIRS, SIZES, outside_by, run_separate
 from tests.support.supports import support_height, surface_residual
 
-# GJK leaves touching cores (2e-9 of the size) to EPA, and a level valley's lowest point may be 1e-8 of the size lower
-# than where Newton stopped; the size of a difference is up to 3 times the larger shape's.
+# GJK passes touching cores (2e-9 of the size) to EPA, and a flat valley's minimum may be 1e-8 of the size lower
+# than Newton's result; the size of a difference is up to 3 times the larger shape's.
 DISTANCE = 3e-8
 # The separation's own error, and a normal that is off by the rounding of touching cores times the size.
 ALONG_NORMAL = 5e-8
@@ -98,7 +98,7 @@ def test_witnesses_are_on_both_shapes_at_degenerate_poses(type_a, type_b, scales
 
 @pytest.mark.parametrize("type_a", [ShapeType.BOX, ShapeType.CYLINDER])
 @pytest.mark.parametrize("type_b", [ShapeType.CYLINDER, ShapeType.CONE])
-def test_witnesses_where_a_rim_just_meets_a_face(type_a, type_b):
+def test_witnesses_of_a_rim_barely_in_a_face(type_a, type_b):
     """Overlaps of d along z and of d times a few across: where the origin is on the rim of the difference's flat."""
     size_a, size_b = SIZES[type_a], SIZES[type_b]
     top = size_a[2] if type_a == ShapeType.BOX else size_a[1]
@@ -133,7 +133,7 @@ def test_swapped_shapes(type_a, type_b):
 
 
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
-def test_reach_ends_the_search_only_beyond_it(type_a, type_b):
+def test_max_separation_ends_the_search_only_beyond_it(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
     poses = _drawn(type_a, size_a, type_b, size_b, 25, seed=5)
     whole = run_separate(type_a, size_a, type_b, size_b, poses)
@@ -168,8 +168,8 @@ def test_very_different_sizes(type_a, type_b, scale_b):
     _compare(type_a, size_a, type_b, size_b, poses, size, found, MIXED_DISTANCE, MIXED_ALONG_NORMAL)
 
 
-def test_a_tiny_box_amid_a_cylinder():
-    """Three creases meet in the least direction, two of them about one axis or a hair from it."""
+def test_a_tiny_box_inside_a_cylinder():
+    """Three discontinuities cross in the direction of least depth, two of them about nearly one axis."""
     size_a, size_b, size = _sized(ShapeType.BOX, ShapeType.CYLINDER, 1e-3, 1.0)
     poses = degenerate_poses(ShapeType.BOX, size_a, ShapeType.CYLINDER, size_b)[:19]
     found = run_separate(ShapeType.BOX, size_a, ShapeType.CYLINDER, size_b, poses)
@@ -186,8 +186,8 @@ def test_a_millimetre_and_a_kilometre(type_a, scales):
     _compare(type_a, size_a, ShapeType.CYLINDER, size_b, poses, size, found)
 
 
-def test_a_sliver_s_rounding_is_no_distance():
-    """They overlap by 2.17e-8; GJK comes to rest on a v of 6e-9 that no plane supports."""
+def test_rounding_of_a_sliver_is_no_distance():
+    """An overlap of 2.17e-8, where GJK converges to a v of 6e-9 without a supporting plane."""
     size_a = (0.4, 0.7, 0.0)
     position = [-0.056098799513687694, 0.7990426438729655, 0.6801589158098734]
     turned = [-0.5576619480093445, -0.6833175060839407, 0.30483704667615474, 0.3593949256673031]
@@ -196,13 +196,13 @@ def test_a_sliver_s_rounding_is_no_distance():
     _compare(ShapeType.CYLINDER, size_a, ShapeType.CYLINDER, size_a, poses, 0.7, found, 3e-9, 3e-9)
 
 
-def test_concentric_spheres_part_along_z():
+def test_concentric_spheres_are_separated_along_z():
     found = run_separate(ShapeType.SPHERE, (0.5, 0, 0), ShapeType.SPHERE, (0.2, 0, 0), [0, 0, 0, 0, 0, 0, 1])
     assert found.normal[0].tolist() == [0, 0, 1]
     assert found.separation[0] == pytest.approx(-0.7)
 
 
-def test_crossing_capsules_part_along_the_common_perpendicular():
+def test_crossing_capsules_are_separated_along_the_common_perpendicular():
     quarter = [0, 0.5**0.5, 0, 0.5**0.5]
     found = run_separate(ShapeType.CAPSULE, (0.1, 1, 0), ShapeType.CAPSULE, (0.2, 1, 0), [0.1, 0, 0.3, *quarter])
     assert np.abs(found.normal[0]) == pytest.approx([0, 1, 0], abs=1e-12)

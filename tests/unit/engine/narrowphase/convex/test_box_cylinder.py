@@ -1,4 +1,4 @@
-"""A box and a cylinder that overlap: every kind of direction that the least depth may have, against the oracle."""
+"""Penetration depth of a box and a cylinder for every kind of axis, against the oracle."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.support.separate_runner import run_separate
 BOX, CYLINDER = ShapeType.BOX, ShapeType.CYLINDER
 HALF, ROUND = (0.4, 0.5, 0.6), (0.5, 0.4, 0.0)
 EXACT = 3e-12
-"""Of sizes around 1: a direction must beat those before it by 1e-12 of the sizes' sum."""
+"""For sizes around 1: a direction must beat those before it by 1e-12 of the sizes' sum."""
 
 
 def _least(poses):
@@ -57,8 +57,8 @@ def test_a_corner_in_the_side():
 
 
 @pytest.mark.parametrize("turn", [[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])
-def test_rims_that_all_but_lie_in_a_face(turn):
-    """A cap or the side, tilted against a face by next to nothing: seen along an edge the rim is all but a line."""
+def test_rims_nearly_in_a_face(turn):
+    """A cap or the side, slightly tilted against a face: projected along an edge the rim is nearly a line."""
     poses = []
     for tilt in (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
         for start in (0.0, np.pi / 2):
@@ -68,8 +68,8 @@ def test_rims_that_all_but_lie_in_a_face(turn):
     _least(np.array(poses))
 
 
-def test_apart_where_no_face_and_no_edge_parts_them():
-    """A corner of the box outside the side and above the rim: only directions between those two part them."""
+def test_separated_by_no_face_and_no_edge():
+    """A corner of the box outside the side and above the rim: only directions between those two separate them."""
     tilt = 0.3
     poses = np.array(
         [
@@ -92,7 +92,7 @@ def test_an_edge_outside_a_rim():
 
 
 @pytest.mark.parametrize("apart", [1e-9, 1e-6, 1e-3, 0.03, 0.3])
-def test_edges_outside_rims_are_that_far_apart(apart):
+def test_distance_of_edges_outside_rims(apart):
     """The middle of the edge x = 0.4, y = 0.5, and a point of a rim, along a normal between those of both's faces."""
     rng = np.random.default_rng(17)
     count = 400

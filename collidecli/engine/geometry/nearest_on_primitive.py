@@ -1,0 +1,319 @@
+"""Closest points of the surfaces of box, ellipsoid, cylinder, cone, sphere and capsule to a point.
+
+For cylinders and cones they are computed in the half plane through axis and point.
+"""
+
+import warp as wp
+
+from collidecli.engine.geometry.real import Quat, Real, Vec3
+from collidecli.engine.geometry.segments import away_from_axis
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
+
+MOST_STEPS = wp.constant(60)
+CONVERGED = wp.constant(Real(1e-8))
+"""Relative change of s at which the iteration ends: the remaining error is its square, as convergence is quadratic."""
+CYLINDER_LOW_CAP = wp.constant(0)
+CYLINDER_HIGH_CAP = wp.constant(1)
+CYLINDER_SIDE = wp.constant(2)
+CYLINDER_LOW_RIM = wp.constant(3)
+CYLINDER_HIGH_RIM = wp.constant(4)
+CONE_BASE = wp.constant(0)
+CONE_SIDE = wp.constant(1)
+CONE_RIM = wp.constant(2)
+CONE_APEX = wp.constant(3)
+
+
+@wp.struct
+class SurfacePoint:
+    """Signed distance of a query point and its closest point on a shape's surface, which is point - distance * outward.
+
+    outward: unit surface normal there, in the shape's frame. distance: negative inside [m]. feature: feature number of
+    the shape.
+    """
+
+    outward: Vec3
+    distance: Real
+    feature: int
+
+
+@wp.func
+def box_feature(x: int, y: int, z: int) -> int:
+    """Feature number of a box's face, edge or vertex, 0 to 26 without 13.
+
+    Args:
+        x, y, z: -1 or 1 at that end of the axis, 0 between the ends. A face has one nonzero value, an edge two, a
+            vertex three.
+    """
+    return 13 + x + 3 * y + 9 * z
+
+
+@wp.func
+def feature_step(axis: int, side: int) -> int:
+    """Change of a `box_feature` when its digit for `axis` changes from 0 to `side` (-1, 0, 1)."""
+    if axis == 0:
+        return side
+    if axis == 1:
+        return 3 * side
+    return 9 * side
+
+
+@wp.func
+def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a box's surface to `point`.
+
+    Args:
+        half: half extents [m]. point: in the box's frame [m].
+    Returns:
+        see `SurfacePoint`; feature as `box_feature`.
+    Degenerate: for points inside or on the surface, the closest face; of equally close faces x before y before z, and
+    the positive side for a coordinate of 0.
+    """
+    result = SurfacePoint()
+    clamped = Vec3(
+        wp.clamp(point[0], -half[0], half[0]),
+        wp.clamp(point[1], -half[1], half[1]),
+        wp.clamp(point[2], -half[2], half[2]),
+    )
+    outside = point - clamped
+    square = wp.dot(outside, outside)
+    if square > Real(0.0):
+        result.distance = wp.sqrt(square)
+        result.outward = outside / result.distance
+        result.feature = box_feature(_side(outside[0]), _side(outside[1]), _side(outside[2]))
+        return result
+    depth_x = half[0] - wp.abs(point[0])
+    depth_y = half[1] - wp.abs(point[1])
+    depth_z = half[2] - wp.abs(point[2])
+    if depth_x <= depth_y and depth_x <= depth_z:
+        side = _inner_side(point[0])
+        result.distance = -depth_x
+        result.outward = Vec3(Real(side), Real(0.0), Real(0.0))
+        result.feature = box_feature(side, 0, 0)
+    elif depth_y <= depth_z:
+        side = _inner_side(point[1])
+        result.distance = -depth_y
+        result.outward = Vec3(Real(0.0), Real(side), Real(0.0))
+        result.feature = box_feature(0, side, 0)
+    else:
+        side = _inner_side(point[2])
+        result.distance = -depth_z
+        result.outward = Vec3(Real(0.0), Real(0.0), Real(side))
+        result.feature = box_feature(0, 0, side)
+    return result
+
+
+@wp.func
+def _side(outside: Real) -> int:
+    if outside > Real(0.0):
+        return 1
+    if outside < Real(0.0):
+        return -1
+    return 0
+
+
+@wp.func
+def _inner_side(coordinate: Real) -> int:
+    if coordinate < Real(0.0):
+        return -1
+    return 1
+
+
+@wp.func
+def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of an ellipsoid's surface to `point`, outside or inside.
+
+    With c the shortest semi-axis and r_i = (half_i / c)^2, the closest point to y is x_i = r_i y_i / (r_i - 1 + s) for
+    the
+    largest s that puts x on the surface: |q(s)| = 1 with q_i(s) = x_i / half_i.
+    1 / |q(s)| is increasing and concave, so Newton's method on it converges to the root monotonically from any s below,
+    without overshoot, and in few steps as the function is nearly linear.
+
+    Args:
+        half: semi-axes [m]. point: in the ellipsoid's frame [m].
+    Degenerate: where the closest point is not unique, the one on the positive side of the shortest axis, the last of
+    equally short axes.
+    Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid, 2013; the
+    iteration after Moré and Sorensen, Computing a Trust Region Step, 1983.
+    """
+    result = SurfacePoint()
+    result.feature = -1
+    shortest = 2
+    if half[1] < half[shortest]:
+        shortest = 1
+    if half[0] < half[shortest]:
+        shortest = 0
+    c = half[shortest]
+    # q_i(s) = weight_i / (excess_i + s); excess_i is r_i - 1 without cancellation.
+    excess = Vec3(
+        (half[0] - c) * (half[0] + c) / (c * c),
+        (half[1] - c) * (half[1] + c) / (c * c),
+        (half[2] - c) * (half[2] + c) / (c * c),
+    )
+    weight = wp.cw_mul(half, Vec3(wp.abs(point[0]), wp.abs(point[1]), wp.abs(point[2]))) / (c * c)
+    s = _root(weight, excess)
+    on_sphere = _directions(weight, excess, s)
+    if s == Real(0.0):
+        # The point is in the plane across the shortest axis, so close to the centre that there is no root above 0.
+        rest = Real(1.0) - wp.dot(on_sphere, on_sphere)
+        on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
+    for i in range(3):
+        if point[i] < Real(0.0):
+            on_sphere[i] = -on_sphere[i]
+    on_sphere = wp.normalize(on_sphere)
+    surface = wp.cw_mul(half, on_sphere)
+    result.outward = wp.normalize(wp.cw_div(on_sphere, half))
+    result.distance = wp.dot(point - surface, result.outward)
+    return result
+
+
+@wp.func
+def _root(weight: Vec3, excess: Vec3) -> Real:
+    """The root s >= 0 of |q(s)| = 1, or 0 if |q| is below 1 for all s >= 0."""
+    # No |q_i| exceeds 1 at the root.
+    s = wp.max(weight[0] - excess[0], wp.max(weight[1] - excess[1], weight[2] - excess[2]))
+    s = wp.max(s, Real(0.0))
+    on_sphere = _directions(weight, excess, s)
+    length = wp.length(on_sphere)
+    for _ in range(MOST_STEPS):
+        if length <= Real(1.0):
+            break
+        slope = Real(0.0)
+        for i in range(3):
+            if weight[i] > Real(0.0):
+                slope += on_sphere[i] * on_sphere[i] / (excess[i] + s)
+        change = length * length * (length - Real(1.0)) / slope
+        s += change
+        on_sphere = _directions(weight, excess, s)
+        length = wp.length(on_sphere)
+        if change <= CONVERGED * s:
+            break
+    return s
+
+
+@wp.func
+def _directions(weight: Vec3, excess: Vec3, s: Real) -> Vec3:
+    """weight / (excess + s) by component; 0 where the weight is 0."""
+    result = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    for i in range(3):
+        if weight[i] > Real(0.0):
+            result[i] = weight[i] / (excess[i] + s)
+    return result
+
+
+@wp.func
+def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a cylinder's surface to `point`.
+
+    Args:
+        size: (radius, half height, 0) [m]. point: in the cylinder's frame [m].
+    Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at the centre height
+    the cap at +z.
+    """
+    result = SurfacePoint()
+    radial = away_from_axis(point)
+    beyond_side = wp.dot(radial, point) - size[0]
+    beyond_cap = wp.abs(point[2]) - size[1]
+    cap = Vec3(Real(0.0), Real(0.0), Real(1.0))
+    high = 1
+    if point[2] < Real(0.0):
+        cap = -cap
+        high = 0
+    if beyond_side > Real(0.0) and beyond_cap > Real(0.0):
+        result.distance = wp.sqrt(beyond_side * beyond_side + beyond_cap * beyond_cap)
+        result.outward = (beyond_side * radial + beyond_cap * cap) / result.distance
+        result.feature = CYLINDER_LOW_RIM + high
+    elif beyond_side >= beyond_cap:
+        result.distance = beyond_side
+        result.outward = radial
+        result.feature = CYLINDER_SIDE
+    else:
+        result.distance = beyond_cap
+        result.outward = cap
+        result.feature = CYLINDER_LOW_CAP + high
+    return result
+
+
+@wp.func
+def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a cone's surface to `point`.
+
+    Args:
+        size: (base radius, half height, 0) [m]. point: in the cone's frame [m].
+    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex or on the
+    rim itself, the side's normal.
+    """
+    result = SurfacePoint()
+    radial = away_from_axis(point)
+    across = wp.dot(radial, point)
+    height = Real(2.0) * size[1]
+    slant = wp.sqrt(height * height + size[0] * size[0])
+    # The side's generator from the apex has the direction (size[0], -height) / slant; its normal is (height, size[0]) /
+    # slant.
+    below_apex = point[2] - size[1]
+    beyond_side = (height * across + size[0] * below_apex) / slant
+    along_side = (size[0] * across - height * below_apex) / slant
+    beyond_base = -size[1] - point[2]
+    side = (height * radial + Vec3(Real(0.0), Real(0.0), size[0])) / slant
+    if beyond_base >= beyond_side and across <= size[0]:
+        result.distance = beyond_base
+        result.outward = Vec3(Real(0.0), Real(0.0), Real(-1.0))
+        result.feature = CONE_BASE
+        return result
+    result.distance = beyond_side
+    result.outward = side
+    result.feature = CONE_SIDE
+    if beyond_side <= Real(0.0) and beyond_base <= Real(0.0):
+        return result
+    from_feature = Vec3(Real(0.0), Real(0.0), Real(0.0))
+    if along_side > slant:
+        from_feature = (across - size[0]) * radial - Vec3(Real(0.0), Real(0.0), beyond_base)
+        result.feature = CONE_RIM
+    elif along_side < Real(0.0):
+        from_feature = Vec3(point[0], point[1], below_apex)
+        result.feature = CONE_APEX
+    distance = wp.length(from_feature)
+    if distance > Real(0.0):
+        result.distance = distance
+        result.outward = from_feature / distance
+    return result
+
+
+@wp.func
+def lowest_on_rim(rotation: Quat, axis: Vec3) -> Vec3:
+    """Unit direction from a rim's centre to its lowest point (smallest z); perpendicular to the rim's axis.
+
+    Args:
+        rotation: rotation of the shape's frame in the frame whose z is up.
+        axis: unit z axis of the shape in that frame.
+    Degenerate: a horizontal rim gives the shape's own +x.
+    """
+    flatness = wp.sqrt(axis[0] * axis[0] + axis[1] * axis[1])
+    if flatness > Real(0.0):
+        # -z minus its component along the axis, divided by its length `flatness`.
+        scale = axis[2] / flatness
+        return Vec3(scale * axis[0], scale * axis[1], -flatness)
+    return wp.quat_rotate(rotation, Vec3(Real(1.0), Real(0.0), Real(0.0)))
+
+
+@wp.func
+def surface_point(shape_type: int, size: Vec3, point: Vec3) -> SurfacePoint:
+    """Closest point of a primitive's surface to a point in its frame; not for planes."""
+    if shape_type == BOX:
+        return nearest_on_box(size, point)
+    if shape_type == ELLIPSOID:
+        return nearest_on_ellipsoid(size, point)
+    if shape_type == CYLINDER:
+        return nearest_on_cylinder(size, point)
+    if shape_type == CONE:
+        return nearest_on_cone(size, point)
+    result = SurfacePoint()
+    result.feature = -1
+    core = point
+    if shape_type == CAPSULE:
+        core = point - Vec3(Real(0.0), Real(0.0), wp.clamp(point[2], -size[1], size[1]))
+    length = wp.length(core)
+    result.outward = Vec3(Real(1.0), Real(0.0), Real(0.0))
+    if length > Real(0.0):
+        result.outward = core / length
+    result.distance = length - size[0]
+    return result
