@@ -14,8 +14,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, ContactRecord
-from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.contact_record import Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape

@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     TriangleShape,
     shares_of,

@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
+from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
 from collidecli.engine.geometry.meshes import HEADER, Meshes
