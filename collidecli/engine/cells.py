@@ -1,4 +1,7 @@
-"""From body poses to the pose and the bounds of every shape in every cell of a chunk."""
+"""World pose and inflated bounds of every shape in every cell of a chunk, from body poses.
+
+A cell is one world in one frame. An instance is a shape in a cell (see device_model).
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,31 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import LANES, PLACED_BY_WORLD, DeviceModel, Layout, ShapeRows
+from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, ball_radius, bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
 LANE_COUNT = wp.constant(LANES)
-SHIFTED = wp.constant(PLACED_BY_WORLD)
+WITH_WORLD = wp.constant(MOVED_BY_WORLD)
 BOUND_NUMBERS = 10
 NUMBERS = wp.constant(BOUND_NUMBERS)
 CENTER = wp.constant(0)
 RADIUS = wp.constant(3)
 LOWER = wp.constant(4)
 UPPER = wp.constant(7)
-"""Numbers of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its box."""
+"""Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its AABB."""
 
 
 @dataclass(frozen=True)
 class PoseBatch:
     """Body poses of a chunk of consecutive cells.
 
-    first_cell: cell number of the first; cell = frame * world_count + world.
-    cell_count: cells in the chunk.
-    first_frame: frame of body_pose[0].
-    body_pose: float64[frames, recorded worlds, B, 7], xyzw; one recorded world serves all, moved with their origins.
+    first_cell: cell number of the first; cell = frame * world_count + world. cell_count: cells in the chunk.
+    first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B, 7], quaternions xyzw. One
+    recorded world is used for all worlds, moved
+        by their origins.
     """
 
     first_cell: int
@@ -42,10 +45,10 @@ class PoseBatch:
 
 @wp.struct
 class Instances:
-    """Every shape of every cell of a chunk.
+    """All shapes of all cells of a chunk.
 
-    bound: bounds of LANES consecutive instances together, NUMBERS of each (from CENTER on), all inflated
-    (max_separation_share) and rounded outwards.
+    pose: world pose. bound: blocks of LANES consecutive instances, NUMBERS values of each (CENTER to UPPER), inflated
+    by `bounds_inflation` and rounded outwards; see `bound_index`.
     """
 
     pose: wp.array[Pose]
@@ -53,7 +56,7 @@ class Instances:
 
 
 def new_instances(workspace: Workspace, count: int) -> Instances:
-    """Room for `count` instances, a multiple of LANES."""
+    """`count` instances, a multiple of LANES; not set."""
     pose = workspace.array("instance_pose", count, Pose)
     bound = workspace.array("instance_bound", BOUND_NUMBERS * count, wp.float32)
     return workspace.struct(Instances, pose=pose, bound=bound)
@@ -61,13 +64,13 @@ def new_instances(workspace: Workspace, count: int) -> Instances:
 
 @wp.func
 def bound_index(instance: int, number: int) -> int:
-    """Where one of the numbers of an instance's bounds stands."""
+    """Index in `Instances.bound` of a number of an instance's bounds."""
     return ((instance // LANE_COUNT) * NUMBERS + number) * LANE_COUNT + instance % LANE_COUNT
 
 
 @wp.func
 def bound_vector(instances: Instances, instance: int, number: int) -> wp.vec3f:
-    """Three numbers of an instance's bounds: CENTER, LOWER or UPPER."""
+    """Vector of an instance's bounds: CENTER, LOWER or UPPER."""
     at = bound_index(instance, number)
     return wp.vec3f(instances.bound[at], instances.bound[at + LANE_COUNT], instances.bound[at + 2 * LANE_COUNT])
 
@@ -91,7 +94,7 @@ def set_bounds(
     lower: wp.vec3f,
     upper: wp.vec3f,
 ):
-    """Writes all numbers of an instance's bounds; in C++, as Warp wraps and strides every element by itself."""
+    """Writes an instance's bounds; in C++, since Warp's own array writes wrap and stride each element."""
     ...
 
 
@@ -99,8 +102,8 @@ def set_bounds(
 class ChunkCells:
     """The cells of a chunk.
 
-    cell_template, cell_world: the template and the world of each. first_pose: where each cell's body poses begin.
-    world_shift, body_shifts: see DeviceModel. shared: 1 where one recorded world serves worlds that stand apart.
+    cell_template, cell_world: template and world of each. first_pose: index of each cell's first body pose.
+    world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with different origins use one recorded world.
     """
 
     cell_template: wp.array[wp.int32]
@@ -114,7 +117,7 @@ class ChunkCells:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A batch on a device, every shape of every cell placed."""
+    """A batch on a device, with the instances of its cells."""
 
     first_cell: int
     cell_count: int
@@ -122,20 +125,20 @@ class Chunk:
     instances: Instances
 
 
-def place_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
-    """Puts a batch on the device of `device_model` and places its shapes."""
+def transform_chunk(device_model: DeviceModel, batch: PoseBatch, workspace: Workspace) -> Chunk:
+    """Uploads a batch to the device of `device_model`; launches the computation of the instances' poses and bounds."""
     cells = _upload_cells(batch, device_model, workspace)
     count = batch.cell_count * device_model.layout.width
     instances = new_instances(workspace, count)
-    workspace.launch(place_shapes, count // LANES, [device_model.rows, device_model.layout, cells, instances])
+    workspace.launch(transform_shapes, count // LANES, [device_model.rows, device_model.layout, cells, instances])
     return Chunk(batch.first_cell, batch.cell_count, cells, instances)
 
 
 def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Workspace) -> ChunkCells:
-    """Puts the poses on the device, on the CPU where they are, and notes where each cell's begin."""
+    """Binds the poses on the CPU or uploads them, and sets the layout of the cells."""
     worlds = len(device_model.model.world_template)
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
-    # From the frame of its first cell on, so that chunks of whole frames are all laid out alike.
+    # From the frame of the first cell on, so that all chunks of whole frames have one layout.
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     poses = np.ascontiguousarray(batch.body_pose[skipped:], np.float64).reshape(-1, 7)
     cell_template, cell_world, first_pose = _cell_layout(
@@ -157,20 +160,16 @@ def _upload_cells(batch: PoseBatch, device_model: DeviceModel, workspace: Worksp
 def _cell_layout(
     first: int, count: int, recorded_worlds: int, bodies: int, device_model: DeviceModel, workspace: Workspace
 ) -> tuple[wp.array, ...]:
-    """Template, world and first pose of `count` cells at least, from the first frame's cell `first` on."""
-    kind = (first, recorded_worlds, bodies)
-    if (
-        workspace.cell_layout is None
-        or workspace.cell_layout[0] != kind
-        or workspace.cell_layout[1][0].shape[0] < count
-    ):
+    """Template, world and first pose of at least `count` cells, from cell `first` of the first frame on; cached."""
+    key = (first, recorded_worlds, bodies)
+    if workspace.cell_layout is None or workspace.cell_layout[0] != key or workspace.cell_layout[1][0].shape[0] < count:
         workspace.finish()
         world_template = device_model.model.world_template
         frame, world = np.divmod(np.arange(first, first + count), len(world_template))
         first_pose = (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies
         arrays = (world_template[world].astype(np.int32), world.astype(np.int32), first_pose.astype(np.int32))
         workspace.cell_layout = (
-            kind,
+            key,
             tuple(wp.array(values, dtype=wp.int32, device=workspace.device) for values in arrays),
         )
     return workspace.cell_layout[1]
@@ -178,15 +177,16 @@ def _cell_layout(
 
 @wp.func
 def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
-    """Shape row of an instance; -1 for a place that its template does not use."""
+    """Shape row of an instance; -1 for a slot that its template does not use."""
     cell = instance // layout.width
-    return layout.place_row[chunk.cell_template[cell] * layout.width + instance - cell * layout.width]
+    return layout.slot_row[chunk.cell_template[cell] * layout.width + instance - cell * layout.width]
 
 
 @wp.func
 def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     """World pose of a body in a cell."""
-    # Returned from each branch: of a pose assigned in one, the compiler keeps both in memory and picks an address.
+    # A return in each branch: for a pose assigned in a branch the compiler stores both in memory and selects an
+    # address.
     if chunk.shared != 0 and chunk.body_shifts[body] != 0:
         return chunk.world_shift[chunk.cell_world[cell]] * chunk.body_pose[chunk.first_pose[cell] + body]
     return chunk.body_pose[chunk.first_pose[cell] + body]
@@ -198,13 +198,13 @@ def shape_pose_of(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int) -> Po
     body = rows.body[row]
     if body >= 0:
         return body_pose_of(chunk, cell, body) * rows.pose[row]
-    if body == SHIFTED:
+    if body == WITH_WORLD:
         return chunk.world_shift[chunk.cell_world[cell]] * rows.pose[row]
     return rows.pose[row]
 
 
 @wp.func
-def place_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instance: int, instances: Instances):
+def transform_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instance: int, instances: Instances):
     """Writes the world pose and the bounds of a shape in a cell."""
     pose = shape_pose_of(rows, chunk, cell, row)
     instances.pose[instance] = pose
@@ -216,18 +216,18 @@ def place_shape(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, instanc
 
 
 @kernel
-def place_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
-    """One thread for LANES places of a cell: their instances. A place that is not used meets no other."""
+def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances):
+    """One thread per LANES slots of a cell: poses and bounds of their instances. An unused slot overlaps no other."""
     first = wp.tid() * LANE_COUNT
     cell = first // layout.width
-    first_place = chunk.cell_template[cell] * layout.width + first - cell * layout.width
+    first_slot = chunk.cell_template[cell] * layout.width + first - cell * layout.width
     lane = int(0)
     while lane < LANE_COUNT:
-        row = layout.place_row[first_place + lane]
+        row = layout.slot_row[first_slot + lane]
         if row >= 0:
-            place_shape(rows, chunk, cell, row, first + lane, instances)
+            transform_shape(rows, chunk, cell, row, first + lane, instances)
         else:
-            # A box turned inside out, beyond a plane's: it meets nothing.
-            nowhere = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
-            set_bounds(instances.bound, first + lane, nowhere, wp.float32(0.0), nowhere, -nowhere)
+            # An inverted box, beyond a plane's bounds: it overlaps nothing.
+            empty = wp.vec3f(INFINITE, INFINITE, INFINITE) * wp.float32(2.0)
+            set_bounds(instances.bound, first + lane, empty, wp.float32(0.0), empty, -empty)
         lane += 1

@@ -2,8 +2,8 @@
 
 A chunk is a number of consecutive cells that one worker collides at once. Three bounds apply: the instances of a chunk
 stay near a core's cache, its contacts stay near BLOCK_BYTES, and its scratch fits the worker's memory limit (the
-scheduler halves a chunk that does not). Toward the end of a run chunks are smaller, so that no worker idles. Contacts do
-not depend on the size of chunks.
+scheduler halves a chunk that does not). Toward the end of a run chunks are smaller, so that no worker idles. Contacts
+do not depend on the size of chunks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int
 
 
 def first_batch_cells(cells: int, cell_count: int, world_count: int) -> int:
-    """Cells of a run's first batch: a quarter of the others' `cells`, in whole frames; no worker runs until it is read."""
+    """Cells of a run's first batch: a quarter of `cells`, in whole frames, since no worker runs until it is read."""
     return min(cells // (4 * world_count) * world_count or cells, cell_count)
 
 

@@ -1,7 +1,7 @@
-"""A model's arrays on a device, laid out as the kernels read them.
+"""Arrays of a model on a device, in the layout of the kernels.
 
-An *instance* is a shape in a cell: `instance = cell * width + place`, where a template's shapes stand at places
-0, 1, ... in ascending row order and `width` is the most that any template has, rounded up to whole blocks of LANES.
+An *instance* is a shape in a cell: `instance = cell * width + slot`. The shapes of a template have slots 0, 1, ... in
+ascending row order; `width` is the largest number of shapes of a template, rounded up to whole blocks of LANES.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from collidecli.scene.placement import is_identity
 from collidecli.scene.shape_types import ShapeType
 
 LANES = 8
-"""Places that are tested at once, see broad_phase.blocks."""
+"""Slots in a block, which the broad phase tests at once (broadphase.eight_wide_tests)."""
 KINDS_WITH_FIELD = len(ShapeType)
 CONVEX_SURFACE = 2 * KINDS_WITH_FIELD
-"""Kind of a triangle mesh that is the whole surface of a convex solid: with convex shapes it meets as its hull."""
+"""Kind of a triangle mesh that is the whole surface of a convex solid: it collides with convex shapes as its hull."""
 KIND_COUNT = CONVEX_SURFACE + 1
-PLACED_BY_WORLD = -2
-"""In place of a body: the shape is static, and moves with the origin of its world."""
+MOVED_BY_WORLD = -2
+"""Body of a static shape that moves with the origin of its world."""
 
 
 @wp.struct
 class ShapeRows:
-    """Shapes, one row each as in the model. Kernels take what they read: compiling and calling cost by the array.
+    """Shapes, one row each as in the model.
 
     kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or CONVEX_SURFACE.
-    body: as in the model, but PLACED_BY_WORLD for a static shape that stands elsewhere in some worlds of its template.
-    radius: of the bounding ball about the shape's origin. inflation: see max_separation_share.
-    hull: which of `hulls`, or -1; those of meshes that are convex stand behind the model's own.
-    mesh, heightfield: which of the model's, or -1; rooms that meet them are handed their surfaces (docs/adr/0056).
+    body: as in the model, but MOVED_BY_WORLD for a static shape whose pose differs between worlds of its template.
+    radius: of the bounding ball about the shape's origin. inflation: see bounds_inflation.
+    hull: index in `hulls`, or -1; the hulls of convex meshes follow those of the model.
+    mesh, heightfield: index in the model's, or -1. Their surfaces are arguments of the colliders that read them, since
+    compile and call time grow with the number of arrays (docs/adr/0056).
     """
 
     type: wp.array[wp.int32]
@@ -55,9 +56,9 @@ class ShapeRows:
 
 @wp.struct
 class Margins:
-    """How far shapes are inflated and from how far apart they are reported [m], by row, and what forced pairs author.
+    """Margins and gaps [m] by row, and those of forced pairs.
 
-    forced_start: where the pairs of each row begin in `forced`, their second rows; one more at the end.
+    forced_start: first pair of each row in `forced`, which has their second rows; one more at the end.
     """
 
     margin: wp.array[Real]
@@ -71,7 +72,7 @@ class Margins:
 
 @wp.struct
 class Filter:
-    """Which shapes may touch: classes of rows, and lists of pairs by their first row, as `Margins` has those forced."""
+    """Pair filter: classes of rows, and excluded and forced pairs by their first row, in the layout of `Margins`."""
 
     shape_class: wp.array[wp.int32]
     class_count: int
@@ -84,20 +85,24 @@ class Filter:
 
 @wp.struct
 class Layout:
-    """Where the shapes of each cell stand.
+    """Layout of the instances of a cell.
 
-    width: places a cell. place_row: row of each place, template-major; -1 beyond the template's shapes.
-    place_count: shapes of each template.
+    width: slots per cell. slot_row: row of each slot, template-major; -1 beyond the template's shapes.
+    slot_count: shapes of each template.
     """
 
     width: int
-    place_row: wp.array[wp.int32]
-    place_count: wp.array[wp.int32]
+    slot_row: wp.array[wp.int32]
+    slot_count: wp.array[wp.int32]
 
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """world_shift: Pose[W], `Model.world_shift`; of no use where that is None. body_shifts: int32[B], 0 for global."""
+    """A model on a device.
+
+    template_rows: rows of each template, by slot. world_shift: Pose[W], `Model.world_shift`; unused where that is None.
+    body_shifts: int32[B], 1 for a body that moves with its world, 0 for a global one.
+    """
 
     model: Model
     device: wp.Device
@@ -105,17 +110,17 @@ class DeviceModel:
     margins: Margins
     pair_filter: Filter
     layout: Layout
-    places: tuple[np.ndarray, ...]
+    template_rows: tuple[np.ndarray, ...]
     world_shift: wp.array
     body_shifts: wp.array
 
     @property
     def template_count(self) -> int:
-        return len(self.places)
+        return len(self.template_rows)
 
 
 def _put(device: wp.Device, values: np.ndarray, dtype: object) -> wp.array:
-    # Warp has no arrays of length zero that a kernel may take by pointer: one unused element stands in.
+    # Warp passes no array of length zero by pointer: one unused element instead.
     filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
     return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
 
@@ -131,7 +136,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.pose = put(shapes.pose, Pose)
     rows.size = put(shapes.size, Vec3)
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
-    inflation = max_separation_share(model)
+    inflation = bounds_inflation(model)
     rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
     surfaces = [surface for surface in model.convex_surfaces if surface is not None]
     rows.hull = put(_hulls_of(model), wp.int32)
@@ -140,18 +145,18 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.heightfield = put(shapes.heightfield, wp.int32)
 
     template_count = int(model.world_template.max()) + 1
-    places = tuple(model.template_shapes(t) for t in range(template_count))
+    template_rows = tuple(model.template_shapes(t) for t in range(template_count))
     layout = Layout()
-    layout.width = LANES * max(1, -(-max(len(p) for p in places) // LANES))
-    place_row = np.full((template_count, layout.width), -1, np.int32)
-    for template, rows_here in enumerate(places):
-        place_row[template, : len(rows_here)] = rows_here
-    layout.place_row = put(place_row.ravel(), wp.int32)
-    layout.place_count = put(np.array([len(p) for p in places], np.int32), wp.int32)
+    layout.width = LANES * max(1, -(-max(len(p) for p in template_rows) // LANES))
+    slot_row = np.full((template_count, layout.width), -1, np.int32)
+    for template, rows_here in enumerate(template_rows):
+        slot_row[template, : len(rows_here)] = rows_here
+    layout.slot_row = put(slot_row.ravel(), wp.int32)
+    layout.slot_count = put(np.array([len(p) for p in template_rows], np.int32), wp.int32)
     world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
     body_shifts = put((model.bodies.template != GLOBAL_TEMPLATE).astype(np.int32), wp.int32)
     margins, pair_filter = _upload_pairs(model, device)
-    return DeviceModel(model, device, rows, margins, pair_filter, layout, places, world_shift, body_shifts)
+    return DeviceModel(model, device, rows, margins, pair_filter, layout, template_rows, world_shift, body_shifts)
 
 
 def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
@@ -175,17 +180,17 @@ def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
 
 
 def _body_or_world(model: Model) -> np.ndarray:
-    """int32[S]: each shape's body, or what places it."""
+    """int32[S]: each shape's body, or MOVED_BY_WORLD."""
     shapes = model.shapes
     if model.world_shift is None:
         return shapes.body
     moved = np.unique(model.world_template[~is_identity(model.world_shift)])
     placed = (shapes.body == STATIC_BODY) & np.isin(shapes.template, moved)
-    return np.where(placed, PLACED_BY_WORLD, shapes.body).astype(np.int32)
+    return np.where(placed, MOVED_BY_WORLD, shapes.body).astype(np.int32)
 
 
 def kinds_of(model: Model) -> np.ndarray:
-    """int32[S]: each shape's kind, by pairs of which rooms are chosen; see `ShapeRows`."""
+    """int32[S]: each shape's kind, see `ShapeRows`; pair colliders are selected by pairs of kinds."""
     has_field = model.shapes.sdf >= 0
     kinds = model.shapes.type + KINDS_WITH_FIELD * has_field
     kinds[_is_convex_surface(model) & ~has_field] = CONVEX_SURFACE
@@ -198,37 +203,37 @@ def type_of_kind(kind: int) -> ShapeType:
 
 
 def _is_convex_surface(model: Model) -> np.ndarray:
-    """bool[S]: meshes that are convex."""
+    """bool[S]: whether the shape is a convex mesh."""
     convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
     return convex[model.shapes.mesh]
 
 
 def _hulls_of(model: Model) -> np.ndarray:
-    """int32[S]: `Shapes.hull`, and behind the model's hulls those of the meshes that are convex."""
+    """int32[S]: index of each shape's hull: `Shapes.hull`, or for a convex mesh an index after the model's hulls."""
     number = len(model.hulls) - 1 + np.cumsum([surface is not None for surface in model.convex_surfaces] + [False])
     return np.where(_is_convex_surface(model), number[model.shapes.mesh], model.shapes.hull).astype(np.int32)
 
 
-def max_separation_share(model: Model) -> np.ndarray:
-    """float64[S]: what each shape's bounds grow by, so that any two within reach of each other overlap [m].
+def bounds_inflation(model: Model) -> np.ndarray:
+    """float64[S]: inflation of each shape's bounds [m]; two shapes within their maximum separation overlap.
 
-    With the rule "max", g_i - g_min/2 each: the sum is g_i + g_j - g_min >= max(g_i, g_j). Shapes of forced pairs,
-    which may reach farther than their own margin and gap, grow by half of the farthest reach at least.
+    With the rule "max" it is margin + g_i - g_min/2: the sum of two gaps is g_i + g_j - g_min >= max(g_i, g_j). Shapes
+    of forced pairs, whose maximum separation may exceed the sum of their own, have at least half of the largest one.
     """
     margin, gap, forced = model.shapes.margin, model.shapes.gap, model.pair_filter.forced
-    share = margin + (gap if model.gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf))
+    inflation = margin + (gap if model.gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf))
     if len(forced):
         nothing = np.full(len(forced), np.nan)
         own_margin = model.forced_margin if len(model.forced_margin) else nothing
         own_gap = model.forced_gap if len(model.forced_gap) else nothing
         pair_margin = np.where(np.isnan(own_margin), margin[forced].sum(axis=1), own_margin)
         pair_gap = np.where(np.isnan(own_gap), gap[forced].sum(axis=1), own_gap)
-        share[np.unique(forced)] = np.maximum(share[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max())
-    return share
+        inflation[np.unique(forced)] = np.maximum(inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max())
+    return inflation
 
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """float32[S]: radius about its origin of the ball that holds each shape, rounded up; a plane's is infinite [m]."""
+    """float32[S]: radius of each shape's bounding ball about its origin, rounded up; infinite for a plane [m]."""
     radius = norm(size)
     radius = np.where(shape_type == ShapeType.CAPSULE, size[:, 0] + size[:, 1], radius)
     radius = np.where(shape_type == ShapeType.ELLIPSOID, size.max(axis=1), radius)
@@ -237,6 +242,6 @@ def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def _by_row(pairs: np.ndarray, row_count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs sorted by their first row, as a start per row and the second rows."""
+    """CSR form of pairs sorted by their first row: start per row, and second rows."""
     start = np.searchsorted(pairs[:, 0], np.arange(row_count + 1)).astype(np.int32)
     return start, pairs[:, 1].astype(np.int32)

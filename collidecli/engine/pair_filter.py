@@ -1,9 +1,9 @@
-"""What makes two instances a candidate pair: the filter lets them touch, and their inflated bounds meet.
+"""Pair filter, margin and gap of a pair of rows.
 
-Bounds are a ball and a box, or a half-space for a plane. Each is inflated by its shape's share of any pair's reach
-(device_model.max_separation_share), so that bounds which do not overlap belong to shapes that are farther apart.
-Every broad phase asks both questions in the same numbers, so all of them find the same candidates. This is the
-filter's side.
+A pair of instances is a candidate if it passes the filter and its inflated bounds overlap. Bounds are a ball and a box,
+or a half-space for a plane. Each is inflated by its shape's part of the largest maximum separation of any of its pairs
+(device_model.bounds_inflation), so shapes whose bounds do not overlap are farther apart than their maximum separation.
+All broad phases use one filter and the same numbers for bounds, so all find the same candidates.
 """
 
 import warp as wp
@@ -14,7 +14,7 @@ from collidecli.engine.geometry.real import Real
 
 @wp.func
 def find_sorted(values: wp.array[wp.int32], begin: int, end: int, wanted: int) -> int:
-    """Index of `wanted` in the ascending values[begin:end]; -1 when it is not there."""
+    """Index of `wanted` in the ascending values[begin:end]; -1 if absent."""
     low = begin
     high = end
     while low < high:
@@ -30,7 +30,7 @@ def find_sorted(values: wp.array[wp.int32], begin: int, end: int, wanted: int) -
 
 @wp.func
 def forced_index(start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: int, row1: int) -> int:
-    """Where the forced pair (row0 < row1) stands; -1 when it is not forced."""
+    """Index of the forced pair (row0 < row1); -1 if it is not forced."""
     begin = start[row0]
     end = start[row0 + 1]
     if begin == end:
@@ -39,19 +39,22 @@ def forced_index(start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: in
 
 
 @wp.func
-def may_touch(lists: Filter, row0: int, row1: int) -> bool:
-    """Whether the filter lets two shapes (row0 < row1) touch."""
-    if lists.class_table[lists.shape_class[row0] * lists.class_count + lists.shape_class[row1]] != wp.uint8(0):
-        begin = lists.excluded_start[row0]
-        end = lists.excluded_start[row0 + 1]
-        if begin == end or find_sorted(lists.excluded, begin, end, row1) < 0:
+def may_touch(pair_filter: Filter, row0: int, row1: int) -> bool:
+    """Whether a pair of shapes (row0 < row1) passes the filter."""
+    class0 = pair_filter.shape_class[row0]
+    class1 = pair_filter.shape_class[row1]
+    if pair_filter.class_table[class0 * pair_filter.class_count + class1] != wp.uint8(0):
+        begin = pair_filter.excluded_start[row0]
+        end = pair_filter.excluded_start[row0 + 1]
+        if begin == end or find_sorted(pair_filter.excluded, begin, end, row1) < 0:
             return True
-    return forced_index(lists.forced_start, lists.forced, row0, row1) >= 0
+    return forced_index(pair_filter.forced_start, pair_filter.forced, row0, row1) >= 0
 
 
 @wp.struct
 class PairLimits:
-    """margin: both surfaces' inflation together [m]. gap: how far ahead the pair's contacts are reported [m]."""
+    """margin: sum of both surfaces' inflations [m]. gap: distance of the inflated surfaces up to which contacts are
+    reported [m]."""
 
     margin: Real
     gap: Real
@@ -59,7 +62,7 @@ class PairLimits:
 
 @wp.func
 def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
-    """Margin and gap of a pair (row0 < row1); what a forced pair authors stands in place of its shapes' own."""
+    """Margin and gap of a pair (row0 < row1); those of a forced pair, where given, override its shapes'."""
     limits = PairLimits()
     limits.margin = margins.margin[row0] + margins.margin[row1]
     limits.gap = wp.max(margins.gap[row0], margins.gap[row1])

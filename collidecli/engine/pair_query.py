@@ -1,4 +1,4 @@
-"""A candidate pair as its room sees it."""
+"""Query of a pair collider: the two shapes in type order and their relative pose."""
 
 import warp as wp
 
@@ -12,7 +12,10 @@ from collidecli.engine.pair_filter import pair_limits
 
 @wp.struct
 class Query:
-    """One pair as its room sees it: a is the shape whose type comes first."""
+    """Input of a pair collider; a is the shape whose type is smaller.
+
+    max_separation: separation up to which contacts are reported, margin + gap [m].
+    """
 
     row_a: int
     row_b: int
@@ -22,7 +25,7 @@ class Query:
 
 @wp.func
 def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
-    """b's frame in a's, of two poses in the same frame."""
+    """Pose of frame b in frame a, from both poses in a common frame."""
     rotation_a = wp.transform_get_rotation(pose_a)
     offset = wp.transform_get_translation(pose_b) - wp.transform_get_translation(pose_a)
     return Pose(wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b))
@@ -30,7 +33,7 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
 
 @wp.func
 def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
-    """The pair in type order, b's pose in a's frame formed in float64, and its reach."""
+    """Query of a pair of instances; the relative pose is computed in float64."""
     row0 = row[0]
     row1 = row[1]
     query = Query()
@@ -51,11 +54,11 @@ def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.v
 
 @wp.func
 def primitive_of(rows: ShapeRows, row: int) -> Primitive:
-    """A row as a `Primitive`."""
+    """Primitive of a row."""
     return primitive(rows.type[row], rows.size[row])
 
 
 @wp.func
 def hull_of(rows: ShapeRows, row: int) -> HullShape:
-    """A row as a `HullShape`."""
+    """Hull of a row."""
     return hull_shape(rows.hulls, rows.hull[row], rows.type[row], rows.size[row])

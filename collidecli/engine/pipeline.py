@@ -1,4 +1,4 @@
-"""The collision pipeline: from a chunk of body poses to its contacts, one stage after another."""
+"""Collision pipeline of a chunk: transforms, broad phase, narrow phase, reduction, compaction in canonical order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, PoseBatch, place_chunk, place_shapes
-from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord, new_candidates
+from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk, transform_shapes
+from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord, new_candidates, scan_counts
 from collidecli.engine.contacts.compaction import COMPACT, compact_contacts, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
@@ -23,13 +23,13 @@ from collidecli.scene.contacts import ContactBlock
 if TYPE_CHECKING:
     from collidecli.engine.contacts.reduction import Reduction
 
-ALWAYS = (write_buckets, count_cells, count_buckets, place_shapes)
-"""Kernels that every pipeline launches; on the CPU `execute_steps` besides."""
+ALWAYS = (write_buckets, count_cells, count_buckets, transform_shapes)
+"""Kernels of every pipeline; on the CPU also `execute_steps`."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
 class BroadPhase(Protocol):
-    """Finds a chunk's candidates: pairs of instances that may touch, ordered by cell, place0, place1."""
+    """Finds a chunk's candidates: pairs of instances that may touch, ordered by cell, slot0, slot1."""
 
     @property
     def name(self) -> str: ...
@@ -41,9 +41,9 @@ class BroadPhase(Protocol):
 
 @dataclass
 class ChunkReport:
-    """What a chunk cost. seconds: per stage of STAGES. touching_count: candidates that gave a contact.
+    """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a contact.
 
-    inexact_count: candidates whose depth is an upper bound, as a limit ended the search for it.
+    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search.
     """
 
     cell_count: int = 0
@@ -54,7 +54,7 @@ class ChunkReport:
     inexact_count: int = 0
 
     def plus(self, other: ChunkReport) -> ChunkReport:
-        """What both cost together."""
+        """Sum of both reports."""
         return ChunkReport(
             cell_count=self.cell_count + other.cell_count,
             candidate_count=self.candidate_count + other.candidate_count,
@@ -66,7 +66,7 @@ class ChunkReport:
 
 
 class StageClock:
-    """Adds the time between calls to the stage that just ended, the device's work included."""
+    """Adds the time since the last call to a stage of the report, including the device's work."""
 
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
         self._report, self._workspace = report, workspace
@@ -79,17 +79,12 @@ class StageClock:
         self._last = now
 
 
-def _grows(ends: np.ndarray) -> int:
-    """How many of scanned counts were not zero."""
-    return int(np.count_nonzero(ends[1:] != ends[:-1])) + int(ends[:1].any())
-
-
 @dataclass(frozen=True)
 class CollisionPipeline:
-    """A broad phase and the rooms of a model's pairs of types. Holds no scratch: any number of threads may share it.
+    """A broad phase and the pair colliders of a model. It has no scratch memory: any number of threads may share it.
 
-    max_contacts_per_pair: 0 is no limit. reduction: None keeps every contact. surfaces: what rooms of pairs in pieces
-    read, see `build`. field_seconds: what building signed distance fields, or finding them, took.
+    max_contacts_per_pair: 0 is no limit. reduction: None keeps all contacts. surfaces: arguments of the colliders of
+    sub-pairs, by name (see pipeline_builder). field_seconds: time to build or load signed distance fields [s].
     """
 
     device_model: DeviceModel
@@ -102,40 +97,40 @@ class CollisionPipeline:
     field_seconds: float = 0.0
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
-        """Contacts of every cell of the batch, in canonical order, and what they cost.
+        """Contacts of all cells of the batch, in canonical order, and the report.
 
-        Raises ChunkTooLarge when the scratch memory does not suffice; fewer cells at a time may.
+        Raises ChunkTooLarge when the scratch memory is too small for the batch.
         """
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
-        chunk = place_chunk(self.device_model, batch, workspace)
+        chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
         pair, count = self.broad_phase.find(chunk, workspace)
         report.candidate_count = count
         clock.end("broad_phase")
         candidates = new_candidates(workspace, pair, count)
-        staged, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
+        emitted, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         scale = None
-        if self.reduction is None:  # made with the rooms' launches, and counted with them
-            total = workspace.scan(candidates.count, count)
+        if self.reduction is None:  # the scan executes with the launches of the colliders, in their stage
+            total = scan_counts(workspace, candidates, count)
             clock.end("narrow_phase")
         else:
             clock.end("narrow_phase")
             scale = self.reduction.reduce(
-                self.device_model, chunk.instances, candidates, count, staged.contact, workspace
+                self.device_model, chunk.instances, candidates, count, emitted.contact, workspace
             )
-            total = workspace.scan(candidates.count, count)
+            total = scan_counts(workspace, candidates, count)
             clock.end("reduction")
         block = compact_contacts(
-            self.device_model, chunk, candidates, count, total, staged, self.float_type, workspace, scale
+            self.device_model, chunk, candidates, count, total, emitted, self.float_type, workspace, scale
         )
-        report.touching_count = _grows(workspace.host(candidates.count, count))
+        report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
         report.contact_count = block.contact_count
         clock.end("order")
         return block, report
 
     def kernels(self) -> list[wp.Kernel]:
-        """Every kernel that a run of this pipeline launches; the longer one takes to compile, the later it stands."""
+        """All kernels of this pipeline, by increasing compile time."""
         shared = [execute_steps] if self.device_model.device.is_cpu else []
         shared += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
@@ -150,7 +145,7 @@ class CollisionPipeline:
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace
     ) -> tuple[ContactBuffer, int]:
-        """Fills in what is found of each candidate; returns the staged contacts, and how many pairs are inexact."""
+        """Sets the fields of each candidate except `end`; returns the buffer and the number of inexact pairs."""
         if count == 0:
             return workspace.struct(ContactBuffer), 0
         order, starts = partition(self.device_model, chunk, candidates, count, self.table, workspace)
@@ -164,7 +159,7 @@ class CollisionPipeline:
                 sub_pairs[index] = collider.kind.find(bucket, workspace)
                 needed[index] = sub_pairs[index].rows
         first_rows = [0, *accumulate(needed)]
-        contact = workspace.array("staged_contact", first_rows[-1], ContactRecord)
+        contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
         inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(
             collider.may_be_inexact and n for n, collider in zip(sizes, self.table.colliders, strict=True)
@@ -172,7 +167,7 @@ class CollisionPipeline:
         if may_be_inexact:
             workspace.fill(inexact, 0)
         limit = self.max_contacts_per_pair
-        staged = workspace.struct(ContactBuffer, contact=contact)
+        emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
             if collider.kind and size:
@@ -180,10 +175,10 @@ class CollisionPipeline:
                 collider.kind.collide(bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace)
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
-            staged = workspace.struct(
+            emitted = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
             )
-            workspace.launch(collider.kernel, size, [*shared, bucket, staged])
+            workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
             if collider.naming is not None:
-                workspace.launch(collider.naming, size, [self.device_model.rows, candidates, bucket, staged])
-        return staged, workspace.last(inexact, 1) if may_be_inexact else 0
+                workspace.launch(collider.naming, size, [self.device_model.rows, candidates, bucket, emitted])
+        return emitted, workspace.last(inexact, 1) if may_be_inexact else 0

@@ -1,4 +1,7 @@
-"""From a model and a sample of its motion to a pipeline: pairs, broad phase, rooms, compiled kernels."""
+"""Construction of a pipeline from a model and a sample of its motion.
+
+It uploads the model, chooses the broad phase, selects the pair colliders and compiles the kernels.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +40,21 @@ if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels t
     from collidecli.engine.geometry.signed_distance.source import FieldStore
 
 ENUMERATED_SHAPES = 3000
-"""A template of more shapes than this gets no list of its pairs unless explicit is asked for (36 MB at most)."""
+"""Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
 SWEEP_PAIRS_PER_SHAPE = 120
-"""auto: sap pays when a shape has more allowed partners than this; measured, see docs/performance.md."""
+"""Allowed pairs per shape above which auto chooses sap; measured, see docs/performance.md."""
 
 
 @dataclass(frozen=True)
 class BroadPhaseChoice:
-    """The broad phase to use, and why."""
+    """Name of the chosen broad phase, and the reason."""
 
     name: str
     reason: str
 
 
 def find_device(name: str) -> wp.Device:
-    """The device called `name`; the first CUDA device, else the CPU, where it is empty."""
+    """The device `name`; with an empty name the first CUDA device, else the CPU. Raises InputError if there is none."""
     quiet_warp()
     try:
         if not name:
@@ -63,13 +66,13 @@ def find_device(name: str) -> wp.Device:
 
 
 def load_ahead(device: wp.Device) -> None:
-    """Begins to compile and load what every run needs, on a CPU: its cores are idle while a scene is read."""
+    """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a scene is read."""
     if device.is_cpu:
         begin_loading([execute_steps, *ALWAYS], device)
 
 
 def quiet_warp() -> None:
-    """Keeps Warp's own messages off the output; errors still come as exceptions."""
+    """Initializes Warp without messages on the output; errors are still exceptions."""
     wp.config.log_level = wp.LOG_ERROR
     with _stderr_without(b"Could not find or load the NVIDIA CUDA driver"):
         wp.init()
@@ -77,9 +80,9 @@ def quiet_warp() -> None:
 
 @contextmanager
 def _stderr_without(phrase: bytes) -> Iterator[None]:
-    """Holds back lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
+    """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
     try:
-        held = os.dup(2)
+        saved = os.dup(2)
     except OSError:  # no stderr at all
         yield
         return
@@ -88,8 +91,8 @@ def _stderr_without(phrase: bytes) -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(held, 2)
-            os.close(held)
+            os.dup2(saved, 2)
+            os.close(saved)
             written.seek(0)
             for line in written:
                 if phrase not in line:
@@ -97,7 +100,7 @@ def _stderr_without(phrase: bytes) -> Iterator[None]:
 
 
 def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:
-    """What `auto` picks: from the shapes of the largest template and the pairs that its filters leave."""
+    """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the largest template."""
     if options.pipeline == "standard":
         return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
     if options.broad_phase != "auto":
@@ -123,12 +126,12 @@ def build_pipeline(
     float_type: np.dtype,
     store: FieldStore | None = None,
 ) -> tuple[CollisionPipeline, BroadPhaseChoice]:
-    """A pipeline for `model`, its kernels compiled and loaded.
+    """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
     Args:
-        sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion; they choose the sweep.
-        float_type: of the witness points, float32 or float64.
-        store: where signed distance fields are kept between runs.
+        sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion, for the parameters of the
+        sweep. float_type: of the witness points, float32 or float64. store: cache of signed distance fields between
+        runs.
     """
     refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
@@ -151,7 +154,7 @@ def build_pipeline(
         surfaces,
         field_seconds,
     )
-    # The rooms, last in the list, take longest: begun first, they leave no core waiting at the end.
+    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
     load_kernels(pipeline.kernels()[::-1], device)
     _measure(surfaces, device_model)
     return pipeline, choice
@@ -168,9 +171,9 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
 def _surfaces(
     device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
 ) -> tuple[dict[str, Any], float]:
-    """What rooms of pairs in pieces read besides the rows, by name; and how long signed distance fields took.
+    """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance fields [s].
 
-    Meshes are still to be measured, by kernels.
+    The clearance of meshes is not measured yet (`_measure`), since that needs kernels.
     """
     model, device = device_model.model, device_model.device
     surfaces: dict[str, Any] = dict.fromkeys(collider.kind.surfaces for collider in table.colliders if collider.kind)
@@ -189,7 +192,7 @@ def _surfaces(
 
 
 def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
-    """Fills in those surfaces that hold meshes with their clearance, once its kernel is compiled."""
+    """Sets the surfaces that contain meshes with their clearance; its kernel must be compiled."""
     if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
         from collidecli.engine.geometry.clearance import measure_clearance
 
@@ -235,7 +238,7 @@ def types_of(kind_pairs: set[tuple[int, int]]) -> set[tuple[int, int]]:
 
 
 def _kind_pairs(device_model: DeviceModel, template_pairs: list[np.ndarray] | None) -> set[tuple[int, int]]:
-    """Pairs of kinds of shapes that may touch; where pairs are not listed, those that the filter classes allow."""
+    """Pairs of kinds of shapes that may touch; without lists of pairs, those that the filter classes allow."""
     model = device_model.model
     kinds, pair_filter = kinds_of(model), model.pair_filter
     if template_pairs is not None:

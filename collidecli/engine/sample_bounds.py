@@ -1,10 +1,10 @@
-"""Inflated bounds of every shape over a sample of the motion, for planning a sweep."""
+"""Inflated bounds of every shape over a sample of the motion, input of the sweep's parameters."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, place_chunk
+from collidecli.engine.cells import BOUND_NUMBERS, LOWER, UPPER, PoseBatch, transform_chunk
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
@@ -12,7 +12,7 @@ from collidecli.scene.placement import compose, first_worlds
 
 
 def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper inflated bounds, float64[samples, S, 3] [m], each row seen in the first world of its template.
+    """Lower and upper inflated bounds, float64[samples, S, 3] [m], of each row in the first world of its template.
 
     sample_poses: float64[samples, recorded worlds, B, 7].
     """
@@ -21,11 +21,11 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
     shape = (samples, len(model.shapes), 3)
     lower, upper = np.zeros(shape), np.zeros(shape)
     workspace = Workspace(device, 1 << 62)
-    for template, rows in enumerate(device_model.places):
+    for template, rows in enumerate(device_model.template_rows):
         world = int(np.flatnonzero(model.world_template == template)[0])
         for sample in range(samples):
             batch = PoseBatch(sample * model.world_count + world, 1, 0, sample_poses)
-            instances = place_chunk(device_model, batch, workspace).instances
+            instances = transform_chunk(device_model, batch, workspace).instances
             bound = workspace.host(instances.bound, BOUND_NUMBERS * layout.width).reshape(-1, BOUND_NUMBERS, LANES)
             of_shape = bound.transpose(0, 2, 1).reshape(-1, BOUND_NUMBERS)[: len(rows)]
             lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]
@@ -34,10 +34,10 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
 
 
 def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
-    """float64[W, 3]: how far each world stands from the first one of its template [m].
+    """float64[W, 3]: offset of each world from the first world of its template [m].
 
-    That is where the middle body (the median of places) of its template is, over the sample; without bodies its
-    origin.
+    The position of a world is the median of the positions of its template's bodies over the sample, or its origin
+    without bodies.
     """
     first = first_worlds(model.world_template)
     offset = np.zeros((model.world_count, 3))

@@ -1,4 +1,4 @@
-"""Scheduler: chunks on a pool of threads, each with its own scratch memory; blocks of contacts in the order of cells."""
+"""Scheduler: chunks on a pool of threads, each with its own scratch memory; blocks in the order of cells."""
 
 from __future__ import annotations
 

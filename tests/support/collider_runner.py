@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord
+from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -110,7 +110,7 @@ def _candidates(pairs: int) -> Candidates:
     both = wp.array(np.arange(2 * pairs).reshape(pairs, 2), dtype=wp.vec2i)
     candidates = Candidates()
     candidates.pair = candidates.row = both
-    for name in ("found", "count", "first", "stride"):
+    for name in ("found", "count", "end", "first", "stride"):
         setattr(candidates, name, wp.zeros(pairs, dtype=wp.int32))
     return candidates
 

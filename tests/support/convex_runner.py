@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, ContactRecord
+from collidecli.engine.contact_record import ContactBuffer, ContactRecord
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold

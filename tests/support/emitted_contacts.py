@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import PoseBatch, place_chunk
-from collidecli.engine.contact_buffer import ContactRecord, new_candidates
+from collidecli.engine.cells import PoseBatch, transform_chunk
+from collidecli.engine.contact_record import ContactRecord, new_candidates
 from collidecli.engine.contacts.reduction import Reduction, reduction_of
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.pipeline_builder import find_device
@@ -71,7 +71,7 @@ def reduced(pairs: list[EmittedContacts], **options: Any) -> tuple[list[EmittedC
     reduction = reduction_of(asked, {(8, 3)}, device)
     assert isinstance(reduction, Reduction)
     workspace = Workspace(device, 1 << 40)
-    chunk = place_chunk(model, PoseBatch(0, 1, 0, np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, 2, 1))), workspace)
+    chunk = transform_chunk(model, PoseBatch(0, 1, 0, np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, 2, 1))), workspace)
     count = len(pairs)
     candidates = new_candidates(workspace, wp.array([[0, 1]] * count, dtype=wp.vec2i, device=device), count)
     sizes = [len(pair) for pair in pairs]

@@ -8,7 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.commands.python_api import Contacts, merged_contacts
-from collidecli.engine.cells import Chunk, PoseBatch, place_chunk
+from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk
 from collidecli.engine.geometry.signed_distance.source import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_builder import build_pipeline, find_device
@@ -37,7 +37,7 @@ class EveryPair:
         self._model = pipeline.device_model
         self._pairs = [
             np.searchsorted(rows, allowed_pairs(self._model.model, template))
-            for template, rows in enumerate(self._model.places)
+            for template, rows in enumerate(self._model.template_rows)
         ]
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple:
@@ -86,12 +86,12 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     model, layout = pipeline.device_model.model, pipeline.device_model.layout
     cells = len(poses) * model.world_count
     workspace = Workspace(pipeline.device_model.device, MEMORY)
-    chunk = place_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace)
+    chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace)
     found, count = pipeline.broad_phase.find(chunk, workspace)
     cell, place = np.divmod(workspace.host(found, count).reshape(-1, 2).astype(np.int64), layout.width)
     assert np.array_equal(cell[:, 0], cell[:, 1])
-    place_row = layout.place_row.numpy().reshape(-1, layout.width)
-    rows = place_row[model.world_template[cell[:, :1] % model.world_count], place]
+    slot_row = layout.slot_row.numpy().reshape(-1, layout.width)
+    rows = slot_row[model.world_template[cell[:, :1] % model.world_count], place]
     return np.concatenate([cell[:, :1], rows], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""All pairs of a cell (nxn): bounds first, then the filter."""
+"""Broad phase over all pairs of a cell (nxn), in blocks of eight slots: bounds first, then the filter."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PER_WORD = wp.constant(ENTRIES_PER_WORD)
 
 @wp.func
 def filtered_bits(
-    lists: Filter, layout: Layout, chunk: ChunkCells, row0: int, block: int, bits: wp.uint32
+    pair_filter: Filter, layout: Layout, chunk: ChunkCells, row0: int, block: int, bits: wp.uint32
 ) -> wp.uint32:
-    """Of `bits`, those lanes that the filter lets touch the instance."""
+    """Of the lanes `bits` of a block, those whose pair with row0 passes the filter."""
     passed = wp.uint32(0)
     for k in range(LANE_COUNT):
         bit = wp.uint32(1) << wp.uint32(k)
-        if (bits & bit) != wp.uint32(0) and may_touch(lists, row0, row_of(chunk, layout, block * LANE_COUNT + k)):
+        if (bits & bit) != wp.uint32(0) and may_touch(pair_filter, row0, row_of(chunk, layout, block * LANE_COUNT + k)):
             passed = passed | bit
     return passed
 
@@ -33,56 +33,56 @@ def filtered_bits(
 @kernel
 def test_all(
     rows: ShapeRows,
-    lists: Filter,
+    pair_filter: Filter,
     layout: Layout,
     chunk: ChunkCells,
     instances: Instances,
-    words_per_place: int,
+    words_per_slot: int,
     hits: HitWords,
 ):
-    """One thread a word: a place against the places of a few blocks, those behind it."""
+    """Count pass, one thread per word: a slot against the later slots of a few blocks."""
     thread = wp.tid()
-    instance0 = thread // words_per_place
+    instance0 = thread // words_per_slot
     cell = instance0 // layout.width
-    place_count = layout.place_count[chunk.cell_template[cell]]
-    place0 = instance0 - cell * layout.width
-    first_block = (thread - instance0 * words_per_place) * PER_WORD
+    slot_count = layout.slot_count[chunk.cell_template[cell]]
+    slot0 = instance0 - cell * layout.width
+    first_block = (thread - instance0 * words_per_slot) * PER_WORD
     word = wp.uint32(0)
-    if place0 < place_count:
-        own_block = place0 // LANE_COUNT
+    if slot0 < slot_count:
+        own_block = slot0 // LANE_COUNT
         row0 = row_of(chunk, layout, instance0)
-        end = wp.min(first_block + PER_WORD, (place_count + LANE_COUNT - 1) // LANE_COUNT)
-        for place_block in range(wp.max(first_block, own_block), end):
-            block = cell * (layout.width // LANE_COUNT) + place_block
-            # Only the places behind this one: in its own block, its lane and those before it are not asked for. Nor are
-            # those of the last block that hold no shape.
-            used = wp.min(LANE_COUNT, place_count - place_block * LANE_COUNT)
-            asked = (wp.uint32(1) << wp.uint32(used)) - wp.uint32(1)
-            if place_block == own_block:
-                asked = asked & ~((wp.uint32(2) << wp.uint32(place0 % LANE_COUNT)) - wp.uint32(1))
-            bits = overlap_bits(rows, layout, chunk, instances, instance0, block, asked)
+        end = wp.min(first_block + PER_WORD, (slot_count + LANE_COUNT - 1) // LANE_COUNT)
+        for block_in_cell in range(wp.max(first_block, own_block), end):
+            block = cell * (layout.width // LANE_COUNT) + block_in_cell
+            # Only later slots: not the slot itself and earlier lanes of its own block, nor the unused lanes of the
+            # last.
+            used = wp.min(LANE_COUNT, slot_count - block_in_cell * LANE_COUNT)
+            mask = (wp.uint32(1) << wp.uint32(used)) - wp.uint32(1)
+            if block_in_cell == own_block:
+                mask = mask & ~((wp.uint32(2) << wp.uint32(slot0 % LANE_COUNT)) - wp.uint32(1))
+            bits = overlap_bits(rows, layout, chunk, instances, instance0, block, mask)
             if bits != wp.uint32(0):
-                bits = filtered_bits(lists, layout, chunk, row0, block, bits)
-                word = word | (bits << wp.uint32((place_block - first_block) * LANE_COUNT))
+                bits = filtered_bits(pair_filter, layout, chunk, row0, block, bits)
+                word = word | (bits << wp.uint32((block_in_cell - first_block) * LANE_COUNT))
     hits.word[thread] = word
-    hits.end[thread] = bit_count(word)
+    hits.count[thread] = bit_count(word)
 
 
 @kernel
-def write_all(width: int, words_per_place: int, hits: HitWords, candidates: wp.array[wp.vec2i]):
-    """One thread a word: its hits, at its own offset."""
+def write_all(width: int, words_per_slot: int, hits: HitWords, candidates: wp.array[wp.vec2i]):
+    """Write pass, one thread per word: its hits, from its offset on."""
     thread = wp.tid()
     word = hits.word[thread]
     if word == wp.uint32(0):
         return
-    instance0 = thread // words_per_place
-    first_place = (thread - instance0 * words_per_place) * PER_WORD * LANE_COUNT
-    instance1 = (instance0 // width) * width + first_place
-    slot = hits.end[thread] - bit_count(word)
+    instance0 = thread // words_per_slot
+    first_slot = (thread - instance0 * words_per_slot) * PER_WORD * LANE_COUNT
+    instance1 = (instance0 // width) * width + first_slot
+    output = hits.end[thread] - hits.count[thread]
     while word != wp.uint32(0):
         if (word & wp.uint32(1)) != wp.uint32(0):
-            candidates[slot] = wp.vec2i(instance0, instance1)
-            slot += 1
+            candidates[output] = wp.vec2i(instance0, instance1)
+            output += 1
         word = word >> wp.uint32(1)
         instance1 += 1
 
@@ -95,17 +95,17 @@ class AllPairs:
     name: str = "nxn"
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
-        """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
+        """Candidates of a chunk as (vec2i instances, count), ordered by cell, slot0, slot1."""
         layout = self.device_model.layout
-        words_per_place = -(-layout.width // (ENTRIES_PER_WORD * LANES))
-        count = chunk.cell_count * layout.width * words_per_place
+        words_per_slot = -(-layout.width // (ENTRIES_PER_WORD * LANES))
+        count = chunk.cell_count * layout.width * words_per_slot
         hits = hit_words(workspace, count)
-        model, lists = self.device_model, self.device_model.pair_filter
-        arguments = [model.rows, lists, layout, chunk.cells, chunk.instances, words_per_place, hits]
+        model, pair_filter = self.device_model, self.device_model.pair_filter
+        arguments = [model.rows, pair_filter, layout, chunk.cells, chunk.instances, words_per_slot, hits]
         workspace.launch(test_all, count, arguments)
-        found = workspace.scan(hits.end, count)
+        found = workspace.scan(hits.count, count, hits.end)
         candidates = workspace.array("candidate", found, wp.vec2i)
-        workspace.launch(write_all, count, [layout.width, words_per_place, hits, candidates])
+        workspace.launch(write_all, count, [layout.width, words_per_slot, hits, candidates])
         return candidates, found
 
     def kernels(self) -> list[wp.Kernel]:

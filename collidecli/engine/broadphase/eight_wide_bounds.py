@@ -1,6 +1,6 @@
-"""One shape's bounds against eight at a time: balls first, then boxes, then half-spaces.
+"""Overlap of one shape's bounds with those of a block of eight: balls first, then boxes, then half-spaces.
 
-They are inflated, so that no pair needs its own reach.
+Bounds are inflated (device_model.bounds_inflation), so the tests do not depend on the pair's maximum separation.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collidecli.engine.geometry.bounds import INFINITE, quat_z
 
 @wp.struct
 class PairBlocks:
-    """Pairs of each template as rows of a bit matrix, only those words that hold any.
+    """Pairs of each template as a sparse bit matrix, only the words with set bits.
 
-    start: first entry of each template, one more at the end. entry: the one place, place0; a block, which is of the
-    places 8 block to 8 block + 7; and a mask, whose bit k is set where (place0, 8 block + k) is one of the pairs.
+    start: first entry of each template, one more at the end. entry: slot0; a block, which has the slots 8 block to
+    8 block + 7; and a mask, whose bit k is set where (slot0, 8 block + k) is one of the pairs.
     """
 
     start: wp.array[wp.int32]
@@ -30,14 +30,14 @@ class PairBlocks:
 def bits_in_front(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, instances: Instances, plane: int, block: int
 ) -> wp.uint32:
-    """Bits of those lanes of a block whose boxes reach into the half-space of an instance that is a plane."""
+    """Lanes of a block whose boxes overlap the half-space of a plane instance, as bits."""
     normal = wp.vec3f(quat_z(wp.transform_get_rotation(instances.pose[plane])))
     inflation = rows.inflation[row_of(chunk, layout, plane)]
     return half_space_bits(instances.bound, plane, block, normal, inflation)
 
 
 @wp.func
-def without_missed_planes(
+def without_separated_planes(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
@@ -47,13 +47,13 @@ def without_missed_planes(
     planes: wp.uint32,
     bits: wp.uint32,
 ) -> wp.uint32:
-    """`bits` without those lanes that are planes, `planes`, and out of whose half-space an instance's box stays."""
+    """`bits` without those plane lanes (`planes`) whose half-space does not overlap the instance's box."""
     passed = bits
     for k in range(LANE_COUNT):
         bit = wp.uint32(1) << wp.uint32(k)
         if (planes & bit) != wp.uint32(0):
-            met = bits_in_front(rows, layout, chunk, instances, block * LANE_COUNT + k, instance0 // LANE_COUNT)
-            if (met & (wp.uint32(1) << wp.uint32(instance0 % LANE_COUNT))) == wp.uint32(0):
+            overlapping = bits_in_front(rows, layout, chunk, instances, block * LANE_COUNT + k, instance0 // LANE_COUNT)
+            if (overlapping & (wp.uint32(1) << wp.uint32(instance0 % LANE_COUNT))) == wp.uint32(0):
                 passed = passed & ~bit
     return passed
 
@@ -66,10 +66,10 @@ def overlap_bits(
     instances: Instances,
     instance0: int,
     block: int,
-    asked: wp.uint32,
+    mask: wp.uint32,
 ) -> wp.uint32:
-    """Of the lanes `asked` of a block, those whose bounds meet an instance's. block: counted from the chunk's first."""
-    bits = near_bits(instances.bound, instance0, block, asked)
+    """Of the lanes `mask` of a block, those whose bounds overlap an instance's. block: index in the chunk."""
+    bits = near_bits(instances.bound, instance0, block, mask)
     if bits == wp.uint32(0):
         return bits
     if instances.bound[bound_index(instance0, RADIUS)] >= INFINITE:
@@ -77,7 +77,7 @@ def overlap_bits(
     planes = bits & plane_bits(instances.bound, block)
     if planes == wp.uint32(0):
         return bits
-    return without_missed_planes(rows, layout, chunk, instances, instance0, block, planes, bits)
+    return without_separated_planes(rows, layout, chunk, instances, instance0, block, planes, bits)
 
 
 @wp.func
@@ -90,33 +90,33 @@ def entry_bits(
     entry: int,
     first_instance: int,
 ) -> wp.uint32:
-    """Bits of the pairs of an entry that are candidates in the cell whose instances begin at `first_instance`."""
-    place0_block_mask = pairs.entry[entry]
-    instance0 = first_instance + place0_block_mask[0]
-    block = first_instance // LANE_COUNT + place0_block_mask[1]
-    return overlap_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(place0_block_mask[2]))
+    """Pairs of an entry whose bounds overlap in the cell whose instances begin at `first_instance`, as bits."""
+    slot0_block_mask = pairs.entry[entry]
+    instance0 = first_instance + slot0_block_mask[0]
+    block = first_instance // LANE_COUNT + slot0_block_mask[1]
+    return overlap_bits(rows, layout, chunk, instances, instance0, block, wp.uint32(slot0_block_mask[2]))
 
 
 def upload_blocks(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairBlocks, int]:
-    """Row pairs of each template (int32[K, 2], first < second) as blocks; and the most entries that one has."""
+    """Row pairs of each template (int32[K, 2], first < second) as blocks; and the largest number of entries of one."""
     device = device_model.device
-    counts, keys, opens = [], [], []
+    counts, keys, masks = [], [], []
     stride = device_model.layout.width // LANES
-    for rows, row_pairs in zip(device_model.places, template_pairs, strict=True):
-        places = np.searchsorted(rows, row_pairs).astype(np.int64)
-        key, entry = np.unique(places[:, 0] * stride + places[:, 1] // LANES, return_inverse=True)
-        is_open = np.zeros((len(key), LANES), bool)
-        is_open[entry, places[:, 1] % LANES] = True
+    for rows, row_pairs in zip(device_model.template_rows, template_pairs, strict=True):
+        slots = np.searchsorted(rows, row_pairs).astype(np.int64)
+        key, entry = np.unique(slots[:, 0] * stride + slots[:, 1] // LANES, return_inverse=True)
+        is_pair = np.zeros((len(key), LANES), bool)
+        is_pair[entry, slots[:, 1] % LANES] = True
         counts.append(len(key))
         keys.append(key)
-        opens.append(is_open)
-    key, is_open = np.concatenate(keys), np.concatenate(opens)
+        masks.append(is_pair)
+    key, is_pair = np.concatenate(keys), np.concatenate(masks)
     if not len(key):
-        # A kernel takes no array of length zero: one unused element stands in.
-        key, is_open = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
+        # Kernels do not accept arrays of length zero: one unused element instead.
+        key, is_pair = np.zeros(1, np.int64), np.zeros((1, LANES), bool)
     pairs = PairBlocks()
     pairs.start = wp.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), dtype=wp.int32, device=device)
-    mask = np.packbits(is_open, axis=1, bitorder="little")[:, 0]
+    mask = np.packbits(is_pair, axis=1, bitorder="little")[:, 0]
     entry = np.stack([key // stride, key % stride, mask], axis=1).astype(np.int32)
     pairs.entry = wp.array(entry, dtype=wp.vec3i, device=device)
     return pairs, max(counts)

@@ -1,7 +1,7 @@
-"""One shape's bounds against those of eight consecutive places at once: a bit for each that they meet.
+"""SIMD tests of one shape's bounds against those of eight consecutive slots: one bit for each overlap.
 
-The bounds of eight places stand as lanes (eight x, eight y, ...). The loops over them are in C++: Warp wraps and
-strides every element that a kernel reads on its own, which keeps a compiler from testing the eight together.
+The bounds of eight slots are stored as lanes (eight x, eight y, ...). The loops over lanes are in C++: Warp's own array
+reads wrap and stride each element, which prevents vectorization by the compiler.
 """
 
 import warp as wp
@@ -10,17 +10,17 @@ from collidecli.engine.cells import CENTER, LOWER, NUMBERS, RADIUS, UPPER
 from collidecli.engine.device_model import LANES
 from collidecli.engine.geometry.bounds import INFINITE
 
-SAFE = wp.constant(wp.float32(1.000001))
-"""Widening of a sum of radii: more than what its square and the squared distance lose to rounding."""
+RADIUS_SLACK = wp.constant(wp.float32(1.000001))
+"""Factor on a sum of radii: more than the rounding of its square and of the squared distance."""
 SLACK = wp.constant(wp.float32(5.0e-7))
-"""Rounding of a coordinate, and of three products of differences of two, relative to them."""
+"""Relative rounding of a coordinate, and of the sum of three products of coordinate differences."""
 
 
 def lanes_that(lines: str, condition: str) -> str:
-    """C++ that sets `met` to the bits of those lanes for which `condition` holds, after `lines`.
+    """C++ that sets the bits of those lanes in `overlap` for which `condition` holds, after `lines`.
 
-    Of what `number` points at, EIGHT(number) is each lane's. On a processor all lanes are one step, vectors of the
-    compiler's own: a loop it would take apart and join half of it again, and gather the bits by five steps for one.
+    EIGHT(number) is the lane's element at the pointer `number`. On the CPU it is a Clang vector of all lanes: a loop
+    over the lanes is only half vectorized, and gathers the bits in five instructions instead of one.
     """
     return f"""
 #if defined(__clang__)
@@ -30,7 +30,7 @@ def lanes_that(lines: str, condition: str) -> str:
         #define EIGHT(number) (*(const Lanes*)(number))
         #define MAGNITUDE(x) __builtin_elementwise_abs(x)
         {lines}
-        met = __builtin_bit_cast(unsigned char, __builtin_convertvector({condition}, Flags));
+        overlap = __builtin_bit_cast(unsigned char, __builtin_convertvector({condition}, Flags));
         #undef EIGHT
         #undef MAGNITUDE
     }}
@@ -39,7 +39,7 @@ def lanes_that(lines: str, condition: str) -> str:
         #define EIGHT(number) (number)[k]
         #define MAGNITUDE(x) fabsf(x)
         {lines}
-        met |= (unsigned int)({condition}) << k;
+        overlap |= (unsigned int)({condition}) << k;
         #undef EIGHT
         #undef MAGNITUDE
     }}
@@ -52,14 +52,14 @@ BOUNDS = f"""
     const float* radius = bound.data + block * {NUMBERS * LANES} + {RADIUS * LANES};
     const float* lower = bound.data + block * {NUMBERS * LANES} + {LOWER * LANES};
     const float* upper = bound.data + block * {NUMBERS * LANES} + {UPPER * LANES};
-    unsigned int met = 0;
+    unsigned int overlap = 0;
 """
-"""Where the numbers of an instance and those of a block stand: those of one place are LANES apart."""
+"""Pointers to the numbers of an instance and of a block; consecutive numbers of one slot are LANES apart."""
 
 BALLS = lanes_that(
     f"""
         const auto x = EIGHT(center) - cx, y = EIGHT(center + {LANES}) - cy, z = EIGHT(center + {2 * LANES}) - cz;
-        const auto r = (EIGHT(radius) + cr) * {float(SAFE)!r}f;""",
+        const auto r = (EIGHT(radius) + cr) * {float(RADIUS_SLACK)!r}f;""",
     "x * x + y * y + z * z < r * r",
 )
 BOXES = lanes_that(
@@ -81,18 +81,18 @@ FRONT = lanes_that(
     const float cx = one[{CENTER * LANES}], cy = one[{(CENTER + 1) * LANES}], cz = one[{(CENTER + 2) * LANES}];
     const float cr = one[{RADIUS * LANES}];
     {BALLS}
-    const unsigned int near = met & asked;
+    const unsigned int near = overlap & mask;
     if (near == 0)
         return near;
-    met = 0;
+    overlap = 0;
     const float lx = one[{LOWER * LANES}], ly = one[{(LOWER + 1) * LANES}], lz = one[{(LOWER + 2) * LANES}];
     const float ux = one[{UPPER * LANES}], uy = one[{(UPPER + 1) * LANES}], uz = one[{(UPPER + 2) * LANES}];
     {BOXES}
-    return near & met;
+    return near & overlap;
 """
 )
-def near_bits(bound: wp.array[wp.float32], instance: int, block: int, asked: wp.uint32) -> wp.uint32:
-    """Of the lanes `asked` of a block, those whose balls and boxes meet an instance's. A plane's meet all."""
+def near_bits(bound: wp.array[wp.float32], instance: int, block: int, mask: wp.uint32) -> wp.uint32:
+    """Of the lanes `mask` of a block, those whose balls and boxes overlap an instance's. A plane's overlap all."""
     ...
 
 
@@ -101,21 +101,21 @@ def near_bits(bound: wp.array[wp.float32], instance: int, block: int, asked: wp.
     const float px = one[{CENTER * LANES}], py = one[{(CENTER + 1) * LANES}], pz = one[{(CENTER + 2) * LANES}];
     const float nx = normal[0], ny = normal[1], nz = normal[2];
     const float near = inflation + {float(SLACK)!r}f * (fabsf(px) + fabsf(py) + fabsf(pz));
-    // The corner nearest to the solid side is the same for all lanes.
+    // The corner farthest into the half-space is the same for all lanes.
     const float* corner_x = nx > 0.0f ? lower : upper;
     const float* corner_y = (ny > 0.0f ? lower : upper) + {LANES};
     const float* corner_z = (nz > 0.0f ? lower : upper) + {2 * LANES};
     {FRONT}
-    return met;
+    return overlap;
 """
 )
 def half_space_bits(
     bound: wp.array[wp.float32], instance: int, block: int, normal: wp.vec3f, inflation: wp.float32
 ) -> wp.uint32:
-    """Bits of those lanes of a block whose boxes reach into the half-space of an instance that is a plane.
+    """Lanes of a block whose boxes overlap the half-space of a plane instance, as bits.
 
     Args:
-        normal: the plane's, unit, world. inflation: the plane's [m].
+        normal: unit normal of the plane, world. inflation: of the plane [m].
     """
     ...
 
@@ -123,11 +123,11 @@ def half_space_bits(
 @wp.func_native(
     f"""
     const float* radius = bound.data + (block * {NUMBERS} + {RADIUS}) * {LANES};
-    unsigned int met = 0;
+    unsigned int overlap = 0;
     {lanes_that("", f"EIGHT(radius) >= {float(INFINITE)!r}f")}
-    return met;
+    return overlap;
 """
 )
 def plane_bits(bound: wp.array[wp.float32], block: int) -> wp.uint32:
-    """Bits of those lanes of a block that are planes."""
+    """Lanes of a block that are planes, as bits."""
     ...

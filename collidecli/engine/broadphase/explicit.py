@@ -1,4 +1,4 @@
-"""The pairs that the filter leaves, worked out once at load, each tested in every cell."""
+"""Broad phase over a list of the pairs that pass the filter, enumerated once at load; bounds are tested per cell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_pairs(
     words_per_cell: int,
     hits: HitWords,
 ):
-    """One thread a word: the pairs of a few entries in one cell."""
+    """Count pass, one thread per word: the pairs of a few entries in one cell."""
     thread = wp.tid()
     cell = thread // words_per_cell
     template = chunk.cell_template[cell]
@@ -38,7 +38,7 @@ def test_pairs(
         bits = entry_bits(rows, layout, chunk, instances, pairs, entry, cell * layout.width)
         word = word | (bits << wp.uint32((entry - begin) * LANE_COUNT))
     hits.word[thread] = word
-    hits.end[thread] = bit_count(word)
+    hits.count[thread] = bit_count(word)
 
 
 @kernel
@@ -50,22 +50,22 @@ def write_pairs(
     hits: HitWords,
     candidates: wp.array[wp.vec2i],
 ):
-    """One thread a word: its hits, at its own offset."""
+    """Write pass, one thread per word: its hits, from its offset on."""
     thread = wp.tid()
     word = hits.word[thread]
     if word == wp.uint32(0):
         return
     cell = thread // words_per_cell
     begin = pairs.start[chunk.cell_template[cell]] + (thread - cell * words_per_cell) * PER_WORD
-    slot = hits.end[thread] - bit_count(word)
+    output = hits.end[thread] - hits.count[thread]
     first_instance = cell * layout.width
     bit = int(0)
     while word != wp.uint32(0):
         if (word & wp.uint32(1)) != wp.uint32(0):
-            place0_and_block = pairs.entry[begin + bit // LANE_COUNT]
-            place1 = place0_and_block[1] * LANE_COUNT + bit % LANE_COUNT
-            candidates[slot] = wp.vec2i(first_instance + place0_and_block[0], first_instance + place1)
-            slot += 1
+            slot0_and_block = pairs.entry[begin + bit // LANE_COUNT]
+            slot1 = slot0_and_block[1] * LANE_COUNT + bit % LANE_COUNT
+            candidates[output] = wp.vec2i(first_instance + slot0_and_block[0], first_instance + slot1)
+            output += 1
         word = word >> wp.uint32(1)
         bit += 1
 
@@ -80,13 +80,13 @@ class Explicit:
     name: str = "explicit"
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
-        """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
+        """Candidates of a chunk as (vec2i instances, count), ordered by cell, slot0, slot1."""
         rows, layout = self.device_model.rows, self.device_model.layout
         count = chunk.cell_count * self.words_per_cell
         hits = hit_words(workspace, count)
         arguments = [rows, layout, chunk.cells, chunk.instances, self.pairs, self.words_per_cell, hits]
         workspace.launch(test_pairs, count, arguments)
-        found = workspace.scan(hits.end, count)
+        found = workspace.scan(hits.count, count, hits.end)
         candidates = workspace.array("candidate", found, wp.vec2i)
         arguments = [layout, chunk.cells, self.pairs, self.words_per_cell, hits, candidates]
         workspace.launch(write_pairs, count, arguments)
@@ -97,6 +97,6 @@ class Explicit:
 
 
 def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> Explicit:
-    """The broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
+    """Broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
     pairs, most = upload_blocks(device_model, template_pairs)
     return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD))

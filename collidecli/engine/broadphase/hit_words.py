@@ -1,7 +1,8 @@
-"""Count, scan, write over enumerated pairs: a word of 32 yes/no bits for each 32 pairs of a cell.
+"""Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a cell.
 
-The bounds of a pair are tested once, when its bit is set; the scan gives each word its place, and the write pass only
-reads bits. The candidates come out ordered by cell and by pair, without a sort.
+The count pass tests the bounds of each pair once and sets its bit; the scan of the words' bit counts gives each word
+its range in the output; the write pass reads the bits only. The candidates are ordered by cell and by pair without a
+sort.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collidecli.engine.device_model import LANES
 from collidecli.engine.runtime.workspace import Workspace
 
 ENTRIES_PER_WORD = 32 // LANES
-"""Blocks of pairs whose bits share a word."""
+"""Blocks of pairs per word."""
 
 
 @wp.func
 def bit_count(word: wp.uint32) -> int:
-    """How many bits are set (Hacker's Delight, 5-2)."""
+    """Number of set bits (Hacker's Delight, 5-2)."""
     x = word - ((word >> wp.uint32(1)) & wp.uint32(0x55555555))
     x = (x & wp.uint32(0x33333333)) + ((x >> wp.uint32(2)) & wp.uint32(0x33333333))
     x = (x + (x >> wp.uint32(4))) & wp.uint32(0x0F0F0F0F)
@@ -26,13 +27,15 @@ def bit_count(word: wp.uint32) -> int:
 
 @wp.struct
 class HitWords:
-    """word: bits of each 32 pairs. end: hits up to and with each word, once scanned."""
+    """word: bits of each 32 pairs. count: set bits of each word. end: inclusive scan of `count`."""
 
     word: wp.array[wp.uint32]
+    count: wp.array[wp.int32]
     end: wp.array[wp.int32]
 
 
 def hit_words(workspace: Workspace, count: int) -> HitWords:
-    """Room for `count` words."""
-    word, end = workspace.array("hit_word", count, wp.uint32), workspace.array("hit_end", count, wp.int32)
-    return workspace.struct(HitWords, word=word, end=end)
+    """Hit words for `count` words, not set."""
+    word = workspace.array("hit_word", count, wp.uint32)
+    counts, end = (workspace.array(name, count, wp.int32) for name in ("hit_count", "hit_end"))
+    return workspace.struct(HitWords, word=word, count=counts, end=end)

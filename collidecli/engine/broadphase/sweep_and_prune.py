@@ -1,10 +1,9 @@
-"""Sweep and prune in columns (sap).
+"""Broad phase by sweep and prune along one axis, per column of a grid over the two other axes (sap).
 
-Shapes are swept along one axis; the two others are cut into a grid of columns, so that a scene of constant density
-costs O(n log n) and not O(n^(5/3)). A shape enters every column that its bounds cover; a pair that meets in several is
-reported in one only: the column of the higher of the two lower corners. Shapes too large for columns, and planes, are
-met by lists (see sweep_plan). Coordinates outside the grid belong to its border columns: the plan changes the speed,
-never the candidates.
+The grid makes a scene of constant density cost O(n log n), not O(n^(5/3)). A shape has an entry in every column that
+its bounds cover; a pair that overlaps in several columns is reported in one: the column of the component-wise maximum
+of the two lower corners. Shapes too large for columns, and planes, are tested by lists of pairs (see sweep_plan).
+Coordinates outside the grid belong to its border columns: the plan changes the speed, never the candidates.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 import warp as wp
 
 from collidecli.engine.broadphase.eight_wide_bounds import PairBlocks, entry_bits
-from collidecli.engine.broadphase.eight_wide_tests import SAFE
+from collidecli.engine.broadphase.eight_wide_tests import RADIUS_SLACK
 from collidecli.engine.broadphase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import (
     CENTER,
@@ -37,7 +36,7 @@ from collidecli.engine.runtime.workspace import Workspace
 
 @wp.func
 def column_of(columns: Columns, offset: wp.vec2f, coordinate: wp.float32, side: int) -> int:
-    """Column along u (side 0) or v (side 1) of a world with that offset; a monotone function of the coordinate."""
+    """Column along u (side 0) or v (side 1) in a world with this offset; monotone in the coordinate."""
     scaled = (coordinate - offset[side] - columns.origin[side]) * columns.per_metre[side]
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
 
@@ -48,9 +47,9 @@ def count_columns(
     chunk: ChunkCells,
     instances: Instances,
     columns: Columns,
-    entry_end: wp.array[wp.int32],
+    entry_count: wp.array[wp.int32],
 ):
-    """One thread an instance: how many columns it covers."""
+    """One thread per instance: number of columns that it covers."""
     instance = wp.tid()
     row = row_of(chunk, layout, instance)
     count = int(0)
@@ -61,12 +60,12 @@ def count_columns(
         along_u = column_of(columns, offset, high[columns.u], 0) - column_of(columns, offset, low[columns.u], 0) + 1
         along_v = column_of(columns, offset, high[columns.v], 1) - column_of(columns, offset, low[columns.v], 1) + 1
         count = along_u * along_v
-    entry_end[instance] = count
+    entry_count[instance] = count
 
 
 @wp.func
 def sortable(x: wp.float32) -> wp.int64:
-    """32 bits in a 64-bit integer that order as the floats do."""
+    """Float as a 32-bit key in a 64-bit integer, in the order of the floats."""
     bits = wp.cast(x, wp.uint32)
     if (bits >> wp.uint32(31)) != wp.uint32(0):
         bits = ~bits
@@ -77,9 +76,9 @@ def sortable(x: wp.float32) -> wp.int64:
 
 @wp.struct
 class Entries:
-    """Instances in their columns, ordered by column, then by lower bound on the axis; bounds as in Instances.
+    """Instances in their columns, sorted by column, then by lower bound on the axis; bounds as in Instances.
 
-    key: column in the upper 32 bits, sortable lower bound in the lower.
+    key: column in the upper 32 bits, `sortable` lower bound in the lower 32.
     """
 
     key: wp.array[wp.int64]
@@ -98,30 +97,30 @@ def write_entries(
     entry_end: wp.array[wp.int32],
     entries: Entries,
 ):
-    """One thread an instance: an entry (column of its cell, lower bound on the axis) for each column it covers."""
+    """One thread per instance: an entry for each column that it covers. entry_end: inclusive scan of their number."""
     instance = wp.tid()
-    slot = int(0)
+    output = int(0)
     if instance > 0:
-        slot = entry_end[instance - 1]
-    if slot == entry_end[instance]:
+        output = entry_end[instance - 1]
+    if output == entry_end[instance]:
         return
     low = bound_vector(instances, instance, LOWER)
     high = bound_vector(instances, instance, UPPER)
-    place = sortable(low[columns.axis])
+    lower_key = sortable(low[columns.axis])
     base = (instance // layout.width) * columns.count[0] * columns.count[1]
     offset = columns.offset[chunk.cell_world[instance // layout.width]]
     first_v = column_of(columns, offset, low[columns.v], 1)
     last_v = column_of(columns, offset, high[columns.v], 1)
     for i in range(column_of(columns, offset, low[columns.u], 0), column_of(columns, offset, high[columns.u], 0) + 1):
         for j in range(first_v, last_v + 1):
-            entries.key[slot] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | place
-            entries.instance[slot] = instance
-            slot += 1
+            entries.key[output] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | lower_key
+            entries.instance[output] = instance
+            output += 1
 
 
 @kernel
 def gather_bounds(instances: Instances, entries: Entries):
-    """One thread an entry: its instance's bounds, so that the sweep reads them one after another."""
+    """One thread per entry: its instance's bounds, so that the sweep reads consecutive memory."""
     thread = wp.tid()
     instance = entries.instance[thread]
     center = bound_vector(instances, instance, CENTER)
@@ -132,14 +131,14 @@ def gather_bounds(instances: Instances, entries: Entries):
 
 
 @wp.func
-def bounds_meet(entries: Entries, i: int, j: int) -> bool:
-    """Whether the inflated balls and boxes of two entries overlap, rounding allowed for."""
+def bounds_overlap(entries: Entries, i: int, j: int) -> bool:
+    """Whether the inflated balls and boxes of two entries overlap, with an allowance for rounding."""
     ball0 = entries.ball[i]
     ball1 = entries.ball[j]
     x = ball0[0] - ball1[0]
     y = ball0[1] - ball1[1]
     z = ball0[2] - ball1[2]
-    r = (ball0[3] + ball1[3]) * SAFE
+    r = (ball0[3] + ball1[3]) * RADIUS_SLACK
     if x * x + y * y + z * z >= r * r:
         return False
     gap = wp.max(entries.lower[i] - entries.upper[j], entries.lower[j] - entries.upper[i])
@@ -148,7 +147,7 @@ def bounds_meet(entries: Entries, i: int, j: int) -> bool:
 
 @wp.func
 def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j: int) -> int:
-    """The one column, counted within a cell, in which a pair is reported: that of the higher of the lower corners."""
+    """Column, within a cell, in which a pair is reported: that of the component-wise maximum of the lower corners."""
     low = wp.max(entries.lower[i], entries.lower[j])
     in_u = column_of(columns, offset, low[columns.u], 0)
     return in_u * columns.count[1] + column_of(columns, offset, low[columns.v], 1)
@@ -156,7 +155,7 @@ def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j:
 
 @kernel
 def sweep(
-    lists: Filter,
+    pair_filter: Filter,
     layout: Layout,
     chunk: ChunkCells,
     columns: Columns,
@@ -166,9 +165,9 @@ def sweep(
     found: wp.array[wp.int32],
     candidate_key: wp.array[wp.int64],
 ):
-    """One thread an entry: those behind it in its column that begin before it ends.
+    """One thread per entry: candidates with the later entries of its column whose lower bound is below its upper bound.
 
-    The order of the slots is left to the device: the keys are unique and sorted afterwards.
+    The order of the output depends on the device; the keys are unique and sorted afterwards.
     """
     thread = wp.tid()
     instance = entries.instance[thread]
@@ -180,18 +179,20 @@ def sweep(
     for other in range(thread + 1, entry_count):
         if entries.key[other] > last:
             break
-        if not bounds_meet(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
+        if not bounds_overlap(entries, thread, other) or home_column(columns, offset, entries, thread, other) != own:
             continue
         first = wp.min(instance, entries.instance[other])
         second = wp.max(instance, entries.instance[other])
-        if may_touch(lists, row_of(chunk, layout, first), row_of(chunk, layout, second)):
-            slot = wp.atomic_add(found, 0, 1)
-            if slot < capacity:
-                candidate_key[slot] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - cell * layout.width)
+        if may_touch(pair_filter, row_of(chunk, layout, first), row_of(chunk, layout, second)):
+            output = wp.atomic_add(found, 0, 1)
+            if output < capacity:
+                candidate_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(
+                    second - cell * layout.width
+                )
 
 
 @kernel
-def meet_unswept(
+def test_unswept(
     rows: ShapeRows,
     layout: Layout,
     chunk: ChunkCells,
@@ -202,7 +203,7 @@ def meet_unswept(
     found: wp.array[wp.int32],
     candidate_key: wp.array[wp.int64],
 ):
-    """One thread a listed block of a cell: planes and shapes too large for columns."""
+    """One thread per listed block of a cell: pairs with planes and with shapes too large for columns."""
     thread = wp.tid()
     cell = thread // entries_per_cell
     template = chunk.cell_template[cell]
@@ -210,52 +211,52 @@ def meet_unswept(
     if entry >= pairs.start[template + 1]:
         return
     bits = entry_bits(rows, layout, chunk, instances, pairs, entry, cell * layout.width)
-    place1 = pairs.entry[entry][1] * LANE_COUNT
+    slot1 = pairs.entry[entry][1] * LANE_COUNT
     while bits != wp.uint32(0):
         if (bits & wp.uint32(1)) != wp.uint32(0):
-            slot = wp.atomic_add(found, 0, 1)
-            if slot < capacity:
+            output = wp.atomic_add(found, 0, 1)
+            if output < capacity:
                 instance0 = cell * layout.width + pairs.entry[entry][0]
-                candidate_key[slot] = wp.int64(instance0) * wp.int64(layout.width) + wp.int64(place1)
+                candidate_key[output] = wp.int64(instance0) * wp.int64(layout.width) + wp.int64(slot1)
         bits = bits >> wp.uint32(1)
-        place1 += 1
+        slot1 += 1
 
 
 @kernel
 def unpack(width: int, candidate_key: wp.array[wp.int64], candidates: wp.array[wp.vec2i]):
-    """One thread a candidate: from its key to its two instances."""
+    """One thread per candidate: its two instances from its key."""
     thread = wp.tid()
     instance0 = int(candidate_key[thread] / wp.int64(width))
-    place1 = int(candidate_key[thread] - wp.int64(instance0) * wp.int64(width))
-    candidates[thread] = wp.vec2i(instance0, (instance0 // width) * width + place1)
+    slot1 = int(candidate_key[thread] - wp.int64(instance0) * wp.int64(width))
+    candidates[thread] = wp.vec2i(instance0, (instance0 // width) * width + slot1)
 
 
 @dataclass(frozen=True)
 class SweepAndPrune:
-    """Broad phase by sweep and prune within columns."""
+    """Broad phase by sweep and prune per column."""
 
     device_model: DeviceModel
     plan: SweepPlan
     name: str = "sap"
 
     def find(self, chunk: Chunk, workspace: Workspace) -> tuple[wp.array, int]:
-        """Candidates of a chunk as (vec2i instances, count), ordered by cell, place0, place1."""
+        """Candidates of a chunk as (vec2i instances, count), ordered by cell, slot0, slot1."""
         layout = self.device_model.layout
         entries, entry_count = self._sorted_entries(chunk, workspace)
         counter = workspace.array("candidate_count", 1, wp.int32)
         capacity = max(1024, 2 * chunk.cell_count * layout.width)
         while True:
-            # Twice: the sort needs room for as many again.
+            # The second half is scratch of the sort.
             candidate_key = workspace.array("candidate_key", 2 * capacity, wp.int64)
             capacity = candidate_key.shape[0] // 2
             workspace.fill(counter, 0)
             sink = [capacity, counter, candidate_key]
-            lists = self.device_model.pair_filter
-            arguments = [lists, layout, chunk.cells, self.plan.columns, entry_count, entries]
+            pair_filter = self.device_model.pair_filter
+            arguments = [pair_filter, layout, chunk.cells, self.plan.columns, entry_count, entries]
             workspace.launch(sweep, entry_count, [*arguments, *sink])
             listed = self.plan.listed_per_cell
             arguments = [self.device_model.rows, layout, chunk.cells, chunk.instances, self.plan.listed, listed]
-            workspace.launch(meet_unswept, chunk.cell_count * listed, [*arguments, *sink])
+            workspace.launch(test_unswept, chunk.cell_count * listed, [*arguments, *sink])
             found = workspace.last(counter, 1)
             if found <= capacity:
                 break
@@ -269,28 +270,29 @@ class SweepAndPrune:
         return candidates, found
 
     def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
-        """The entries of a chunk in their order, and how many there are."""
+        """The sorted entries of a chunk, and their number."""
         layout, columns = self.device_model.layout, self.plan.columns
         instance_count = chunk.cell_count * layout.width
+        entry_count = workspace.array("entry_count", instance_count, wp.int32)
         entry_end = workspace.array("entry_end", instance_count, wp.int32)
-        arguments = [layout, chunk.cells, chunk.instances, columns, entry_end]
-        workspace.launch(count_columns, instance_count, arguments)
-        count = workspace.scan(entry_end, instance_count)
+        arguments = [layout, chunk.cells, chunk.instances, columns]
+        workspace.launch(count_columns, instance_count, [*arguments, entry_count])
+        count = workspace.scan(entry_count, instance_count, entry_end)
         entries = workspace.struct(
             Entries,
-            # Twice: the sort needs room for as many again.
+            # The second half is scratch of the sort.
             key=workspace.array("entry_key", 2 * count, wp.int64),
             instance=workspace.array("entry_instance", 2 * count, wp.int32),
             ball=workspace.array("entry_ball", count, wp.vec4f),
             lower=workspace.array("entry_lower", count, wp.vec3f),
             upper=workspace.array("entry_upper", count, wp.vec3f),
         )
-        workspace.launch(write_entries, instance_count, [*arguments, entries])
+        workspace.launch(write_entries, instance_count, [*arguments, entry_end, entries])
         if count:
-            columns_in_all = chunk.cell_count * self.plan.column_count
-            workspace.sort(entries.key, entries.instance, count, 32 + columns_in_all.bit_length())
+            column_count = chunk.cell_count * self.plan.column_count
+            workspace.sort(entries.key, entries.instance, count, 32 + column_count.bit_length())
         workspace.launch(gather_bounds, count, [chunk.instances, entries])
         return entries, count
 
     def kernels(self) -> list[wp.Kernel]:
-        return [count_columns, write_entries, gather_bounds, sweep, meet_unswept, unpack]
+        return [count_columns, write_entries, gather_bounds, sweep, test_unswept, unpack]

@@ -1,4 +1,7 @@
-"""How to sweep a scene: the axis, the columns and the shapes left out, chosen from a sample of the recorded motion."""
+"""Parameters of sweep and prune for a scene: axis, grid of columns, shapes that are not swept.
+
+They are chosen from a sample of the recorded motion.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.scene.shape_types import ShapeType
 
 COLUMN_WIDTH = 2.0
-"""Width of a column over the extent of a large but ordinary shape (the 90th percentile)."""
-LARGE = 8.0
-"""A shape longer than this many columns is listed against all others instead of being swept."""
-SHAPES_PER_COLUMN = 8.0
-"""Fewer shapes than this in a column do not pay for the duplicates at its borders."""
+"""Width of a column in extents of a large shape (90th percentile)."""
+MAX_COLUMNS_PER_SHAPE = 8.0
+"""A shape longer than this many columns is not swept; its pairs with all others are listed."""
+MIN_SHAPES_PER_COLUMN = 8.0
+"""Least mean number of shapes per column: with fewer, duplicates at the borders cost more than columns save."""
 
 
 @wp.struct
 class Columns:
-    """axis: swept; u, v: the two others. origin, per_metre, count: the grid of columns along u and v.
+    """axis: sweep axis; u, v: the two others. origin, per_metre, count: grid of columns along u and v.
 
-    offset: per world, how far along u and v its grid stands from that of the first world of its template [m].
+    offset: per world, offset of its grid along u and v from that of the first world of its template [m].
     swept: per row, 0 for planes and shapes too large for columns.
     """
 
@@ -39,7 +42,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Columns, and the pairs with a shape that is not swept."""
+    """Columns, and the listed pairs with a shape that is not swept."""
 
     columns: Columns
     listed: PairBlocks
@@ -57,12 +60,12 @@ def plan_sweep(
     world_offset: np.ndarray,
     template_pairs: list[np.ndarray] | None,
 ) -> SweepPlan:
-    """Chooses the sweep for a model.
+    """Parameters of the sweep for a model.
 
     Args:
-        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row over some frames of the motion [m].
-        world_offset: float64[W, 3], how far each world stands from the first of its template [m].
-        template_pairs: allowed pairs of each template where they are at hand, else None.
+        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row in sample frames [m].
+        world_offset: float64[W, 3], offset of each world from the first world of its template [m].
+        template_pairs: allowed pairs of each template where they are enumerated, else None.
     """
     model = device_model.model
     shapes = model.shapes
@@ -78,14 +81,14 @@ def plan_sweep(
         width = COLUMN_WIDTH * np.quantile(extent[..., [u, v]], 0.9, axis=(0, 1))
         span = (high - low)[[u, v]]
         count = np.maximum(1, np.floor(span / np.maximum(width, 1e-30))).astype(np.int64)
-        most = max(1.0, max(len(p) for p in device_model.places) / SHAPES_PER_COLUMN)
-        if count.prod() > most:
-            count = np.maximum(1, np.floor(count * np.sqrt(most / count.prod()))).astype(np.int64)
+        max_count = max(1.0, max(len(p) for p in device_model.template_rows) / MIN_SHAPES_PER_COLUMN)
+        if count.prod() > max_count:
+            count = np.maximum(1, np.floor(count * np.sqrt(max_count / count.prod()))).astype(np.int64)
         origin = low[[u, v]]
         per_metre = np.where(count > 1, count / np.maximum(span, 1e-30), 0.0)
         if count.prod() > 1:
             columns_long = (extent[..., [u, v]] * per_metre).max(axis=(0, 2))
-            swept[np.flatnonzero(finite)[columns_long > LARGE]] = False
+            swept[np.flatnonzero(finite)[columns_long > MAX_COLUMNS_PER_SHAPE]] = False
     columns = Columns()
     columns.axis, columns.u, columns.v = axis, u, v
     columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
@@ -102,7 +105,7 @@ def _unswept_pairs(
 ) -> list[np.ndarray]:
     """Allowed pairs of each template in which at least one shape is not swept."""
     lists = []
-    for template, rows in enumerate(device_model.places):
+    for template, rows in enumerate(device_model.template_rows):
         others = rows[~swept[rows]]
         if template_pairs is not None:
             pairs = template_pairs[template]
@@ -118,7 +121,7 @@ def _unswept_pairs(
 
 
 def allowed_mask(device_model: DeviceModel, pairs: np.ndarray) -> np.ndarray:
-    """bool[K]: which row pairs (first < second) the filter lets touch."""
+    """bool[K]: whether each row pair (first < second) passes the filter."""
     pair_filter = device_model.model.pair_filter
     count = len(device_model.model.shapes)
 

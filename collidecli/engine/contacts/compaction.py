@@ -1,4 +1,4 @@
-"""From staged contacts to the columns of the contact set, in canonical order."""
+"""Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order and world frame."""
 
 from functools import cache
 from typing import Any
@@ -7,9 +7,14 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
-from collidecli.engine.contact_buffer import Candidates, ContactBuffer, ContactRecord
-from collidecli.engine.contact_order import deepest_to_front, sort_by_features
-from collidecli.engine.contacts.moments import ANCHOR
+from collidecli.engine.contact_record import (
+    ANCHOR,
+    Candidates,
+    ContactBuffer,
+    ContactRecord,
+    deepest_to_front,
+    sort_by_features,
+)
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.real import Pose, Vec3
 from collidecli.engine.pair_filter import pair_limits
@@ -27,7 +32,10 @@ def count_cells(
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
-    """One thread a candidate: if it is its cell's last, how many contacts there are up to each cell before the next."""
+    """One thread per candidate: the last of a cell writes the contacts' end of its cell and of empty cells after it.
+
+    end: inclusive scan of the contacts per candidate.
+    """
     thread = wp.tid()
     cell = candidates[thread][0] // width
     next_cell = cell_count
@@ -42,7 +50,7 @@ def count_cells(
 
 @wp.func
 def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
-    """A world point in the frame of the shape's body, in world for a static shape."""
+    """A world point in the frame of the shape's body; unchanged for a static shape."""
     body = rows.body[row]
     if body < 0:
         return wp.vec3f(point_world)
@@ -53,7 +61,7 @@ def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, poin
 
 @wp.struct
 class WorldContact:
-    """A contact in world, the pair in the order of rows."""
+    """A contact in world, shape0 and shape1 in the order of rows."""
 
     normal: Vec3
     point0: Vec3
@@ -64,7 +72,7 @@ class WorldContact:
 
 @wp.func
 def in_world(contact: ContactRecord, pose_a_to_world: Pose, swapped: bool) -> WorldContact:
-    """A staged contact in world; `swapped` says that b is shape0."""
+    """An emitted contact in world; with `swapped` b is shape0."""
     found = WorldContact()
     found.normal = wp.transform_vector(pose_a_to_world, contact.normal)
     found.point0 = wp.transform_point(pose_a_to_world, contact.point)
@@ -83,7 +91,7 @@ def in_world(contact: ContactRecord, pose_a_to_world: Pose, swapped: bool) -> Wo
 
 @wp.struct
 class Columns32:
-    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float32."""
+    """The columns of the contact set (scene.contacts.RIGID_COLUMNS), points in float32."""
 
     shape0: wp.array[wp.int32]
     shape1: wp.array[wp.int32]
@@ -100,7 +108,7 @@ class Columns32:
 
 @wp.struct
 class Columns64:
-    """The columns of the contact set (model.contacts.RIGID_COLUMNS), points in float64."""
+    """The columns of the contact set (scene.contacts.RIGID_COLUMNS), points in float64."""
 
     shape0: wp.array[wp.int32]
     shape1: wp.array[wp.int32]
@@ -116,7 +124,7 @@ class Columns64:
 
 
 def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
-    """The kernel that writes the columns, whose points are of `point_type` as the motion was recorded."""
+    """The kernel that writes the columns; `point_type` is the float type of the recorded motion."""
 
     @kernel
     def compact(
@@ -126,18 +134,17 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         chunk: ChunkCells,
         instances: Instances,
         candidates: Candidates,
-        staged: ContactBuffer,
+        emitted: ContactBuffer,
         columns: columns_type,
     ):
-        """One thread a candidate: its contacts, at its own offset, in world; -0 becomes 0 by adding 0."""
+        """One thread per candidate: its contacts at its offset, in world; the addition of 0 turns -0 into 0."""
         thread = wp.tid()
-        # The counts are scanned: each is the end of its candidate's share.
-        slot = int(0)
-        if thread > 0:
-            slot = candidates.count[thread - 1]
-        count = candidates.count[thread] - slot
+        count = candidates.count[thread]
         if count == 0:
             return
+        first_slot = candidates.end[thread] - count
+        first = candidates.first[thread]
+        stride = candidates.stride[thread]
         pair = candidates.pair[thread]
         row0 = candidates.row[thread][0]
         row1 = candidates.row[thread][1]
@@ -148,26 +155,25 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
             instance_a = pair[1]
         pose_a_to_world = instances.pose[instance_a]
         if candidates.found[thread] > count:
-            first = candidates.first[thread]
-            deepest_to_front(staged.contact, first, candidates.stride[thread], candidates.found[thread], count, swapped)
+            deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
         if count > 1:
-            sort_by_features(staged.contact, candidates.first[thread], candidates.stride[thread], count, swapped)
+            sort_by_features(emitted.contact, first, stride, count, swapped)
         cell = pair[0] // layout.width
         for i in range(count):
-            contact = staged.contact[candidates.first[thread] + i * candidates.stride[thread]]
+            contact = emitted.contact[first + i * stride]
             found = in_world(contact, pose_a_to_world, swapped)
-            at = slot + i
-            columns.shape0[at] = row0
-            columns.shape1[at] = row1
-            columns.distance[at] = wp.float32(contact.separation - margin) + wp.float32(0.0)
-            columns.normal[at] = wp.vec3f(found.normal) + wp.vec3f()
-            columns.point0[at] = point_type(found.point0) + point_type()
-            columns.point1[at] = point_type(found.point1) + point_type()
-            columns.offset0[at] = offset_in_body(rows, chunk, cell, row0, found.point0) + wp.vec3f()
-            columns.offset1[at] = offset_in_body(rows, chunk, cell, row1, found.point1) + wp.vec3f()
-            columns.feature0[at] = found.feature0
-            columns.feature1[at] = found.feature1
-            columns.kind[at] = wp.uint8(contact.kind)
+            slot = first_slot + i
+            columns.shape0[slot] = row0
+            columns.shape1[slot] = row1
+            columns.distance[slot] = wp.float32(contact.separation - margin) + wp.float32(0.0)
+            columns.normal[slot] = wp.vec3f(found.normal) + wp.vec3f()
+            columns.point0[slot] = point_type(found.point0) + point_type()
+            columns.point1[slot] = point_type(found.point1) + point_type()
+            columns.offset0[slot] = offset_in_body(rows, chunk, cell, row0, found.point0) + wp.vec3f()
+            columns.offset1[slot] = offset_in_body(rows, chunk, cell, row1, found.point1) + wp.vec3f()
+            columns.feature0[slot] = found.feature0
+            columns.feature1[slot] = found.feature1
+            columns.kind[slot] = wp.uint8(contact.kind)
 
     return compact
 
@@ -179,13 +185,13 @@ def write_scales(
     feature0: wp.array[wp.int32],
     friction_scale: wp.array[wp.float32],
 ):
-    """One thread a candidate: the scale of friction of each of its contacts."""
+    """One thread per candidate: the friction scale of each of its contacts. end: inclusive scan of the contacts."""
     thread = wp.tid()
-    slot = int(0)
+    first_slot = int(0)
     if thread > 0:
-        slot = end[thread - 1]
-    for at in range(slot, end[thread]):
-        friction_scale[at] = wp.where(feature0[at] == ANCHOR, scale[thread][1], scale[thread][0])
+        first_slot = end[thread - 1]
+    for slot in range(first_slot, end[thread]):
+        friction_scale[slot] = wp.where(feature0[slot] == ANCHOR, scale[thread][1], scale[thread][0])
 
 
 COMPACT = {
@@ -197,7 +203,7 @@ _VECTOR = {np.dtype(np.float32): wp.vec3f, np.dtype(np.float64): wp.vec3d}
 
 
 def row_bytes(float_type: np.dtype) -> int:
-    """Bytes of one contact in all columns."""
+    """Size of one contact in all columns [bytes]."""
     return sum(column.width * column.dtype_for(float_type).itemsize for column in RIGID_COLUMNS)
 
 
@@ -207,44 +213,44 @@ def compact_contacts(
     candidates: Candidates,
     candidate_count: int,
     total: int,
-    staged: ContactBuffer,
+    emitted: ContactBuffer,
     float_type: np.dtype,
     workspace: Workspace,
     scale: wp.array | None = None,
 ) -> ContactBlock:
-    """The chunk's contacts as host arrays of their own, exactly sized.
+    """The chunk's contacts as exactly sized host arrays.
 
-    total: contacts of all candidates, whose counts are scanned. scale: of friction, vec2f a candidate, where moments
-    are matched: a column of its own.
+    candidates: with `end` set. total: contacts of all candidates. scale: friction scales where moments are matched,
+    vec2f per candidate; written as a further column.
     """
     layout, float_type = device_model.layout, np.dtype(float_type)
     workspace.check(total * row_bytes(float_type))
     cell_end = workspace.array("cell_end", chunk.cell_count, wp.int32)
     if candidate_count:
-        arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.count, cell_end]
+        arguments = [layout.width, chunk.cell_count, candidate_count, candidates.pair, candidates.end, cell_end]
         workspace.launch(count_cells, candidate_count, arguments)
     else:
         workspace.fill(cell_end, 0)
     columns, arrays = workspace.table("column", _COLUMNS[float_type], total, _elements(float_type))
     rows, margins = device_model.rows, device_model.margins
-    arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, staged, columns]
+    arguments = [rows, margins, layout, chunk.cells, chunk.instances, candidates, emitted, columns]
     workspace.launch(COMPACT[float_type], candidate_count, arguments)
     if scale is not None:
         arrays = {**arrays, FRICTION_SCALE.name: workspace.array("column_friction_scale", total, wp.float32)}
-        scales = [candidates.count, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
+        scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
-    # The scratch is another chunk's next, so the columns are copied.
-    held = {name: workspace.copied(array, total) for name, array in arrays.items()}
+    # Copies, since the next chunk reuses the scratch.
+    copies = {name: workspace.copied(array, total) for name, array in arrays.items()}
     ends = workspace.host(cell_end, chunk.cell_count)
     counts = np.empty(chunk.cell_count, np.int64)
     counts[0] = ends[0]
     np.subtract(ends[1:], ends[:-1], out=counts[1:])
-    return ContactBlock(chunk.first_cell, counts, held)
+    return ContactBlock(chunk.first_cell, counts, copies)
 
 
 @cache
 def _elements(float_type: np.dtype) -> dict[str, Any]:
-    """Warp's type of an element of each column."""
+    """Warp element type of each column."""
     return {
         column.name: wp.dtype_from_numpy(column.dtype_for(float_type))
         if column.width == 1

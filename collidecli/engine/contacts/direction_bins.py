@@ -1,8 +1,8 @@
-"""The fixed directions of a reduction: twenty bins of normals, and six directions across each.
+"""Fixed directions of the reduction: twenty bins of normals, and six tangential directions per bin.
 
-The bins are the faces of an icosahedron. It is turned so that the axes of a frame, along which most normals point,
-are 10.7 degrees inside their bins and the diagonals between two or three axes 5.3: normals that differ by rounding
-share a bin.
+The bins are the faces of an icosahedron. It is rotated so that the axes of a frame, along which most normals point,
+are 10.7 degrees inside their bins, and the diagonals between two or three axes 5.3 degrees: normals that differ by
+rounding are in the same bin.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collidecli.numerics.matrices import length, matmul, norm
 
 BIN_COUNT = 20
 DIRECTION_COUNT = 6
-_TURN = np.array([0.893, -0.258, 0.260, 0.262])
-"""Quaternion xyzw, found by a search over turns; not yet of unit length."""
+_ROTATION_XYZW = np.array([0.893, -0.258, 0.260, 0.262])
+"""Quaternion xyzw, found by a search over rotations; not normalized."""
 
 
 def bin_normals() -> np.ndarray:
-    """float64[20, 3]: unit normals of the bins; bin 19 - k looks against bin k."""
+    """float64[20, 3]: unit normals of the bins; the normal of bin 19 - k is opposite to that of bin k."""
     golden = (1.0 + math.sqrt(5.0)) / 2.0
     half = [(1.0, y, z) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]
     for sign in (-1.0, 1.0):
@@ -31,9 +31,9 @@ def bin_normals() -> np.ndarray:
 
 
 def bin_directions() -> np.ndarray:
-    """float64[120, 3]: unit vectors across each bin's normal, 60 degrees apart; bins 6 k to 6 k + 5 are bin k's.
+    """float64[120, 3]: unit vectors orthogonal to each bin's normal, 60 degrees apart; rows 6 k to 6 k + 5 are bin k's.
 
-    Opposite bins have the same six, so that a pair seen from its other shape has the same extremes.
+    Opposite bins have the same six directions, so that the extremes do not depend on the order of the two shapes.
     """
     normal = bin_normals()[: BIN_COUNT // 2]
     axis = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
@@ -47,7 +47,7 @@ def bin_directions() -> np.ndarray:
 
 
 def _rotation() -> np.ndarray:
-    x, y, z, w = _TURN / length(_TURN)
+    x, y, z, w = _ROTATION_XYZW / length(_ROTATION_XYZW)
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],

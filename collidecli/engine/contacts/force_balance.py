@@ -1,38 +1,39 @@
-"""What a pair's contacts push, each with a force as deep as it is and along its normal: kept in its direction.
+"""Direction of the resultant force of a pair's contacts, preserved by the reduction.
 
-Contacts that lie at the rim of a bin stand for all of it, so that a bin of few contacts would push as much as one of
-hundreds. Contacts are therefore added until the sum of those that stay looks where the sum of all looks.
+The force of a contact is its depth times its normal. The kept contacts are the extremes of each bin, so a bin of a few
+contacts would have as much force as a bin of hundreds. Contacts are therefore added until the resultant of the kept
+contacts has the direction of the resultant of all.
 """
 
 import math
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactRecord
+from collidecli.engine.contact_record import ContactRecord
 from collidecli.engine.contacts.reduction_marks import depth_of, is_kept, mark_kept
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.numerics import elementary
 
 DIRECTION_TOLERANCE = 1.0
-"""How far the direction may be off [degrees]."""
+"""Largest angle between the two resultants [degrees]."""
 ALIGNED = wp.constant(Real(elementary.cos(math.radians(DIRECTION_TOLERANCE))))
 CANCELLED = wp.constant(Real(1.0e-6))
-"""Forces whose sum is less than this share of their sizes hold each other: the sum has no direction."""
-BETTER = wp.constant(Real(1.0e-9))
-"""Least gain of a cosine that counts as one; rounding alone gains 1e-15."""
+"""Forces cancel where their resultant is less than this fraction of the sum of their magnitudes: no direction."""
+MIN_GAIN = wp.constant(Real(1.0e-9))
+"""Least increase of the cosine that counts as a gain; rounding alone gives 1e-15."""
 HALVINGS = wp.constant(12)
-"""Contacts are tried from the deepest on: first those above half of the greatest depth, at last all that penetrate."""
+"""Passes by depth: first contacts above half of the greatest depth, in the last pass all that penetrate."""
 
 
 @wp.func
 def force_of(contact: ContactRecord, margin: Real) -> Vec3:
-    """Depth times normal [m]; zero for what is apart."""
+    """Depth times normal [m]; zero for separated surfaces."""
     return wp.max(depth_of(contact, margin), Real(0.0)) * contact.normal
 
 
 @wp.func
 def cosine_to(force: Vec3, direction: Vec3) -> Real:
-    """Cosine of the angle to a unit vector; -1 of nothing."""
+    """Cosine of the angle to a unit vector; -1 for a zero force."""
     size = wp.length(force)
     if size == Real(0.0):
         return Real(-1.0)
@@ -41,7 +42,7 @@ def cosine_to(force: Vec3, direction: Vec3) -> Real:
 
 @wp.func
 def direction_of_all(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
-    """Unit vector of the summed force; zero where nothing penetrates, or where the forces hold each other."""
+    """Unit vector of the resultant of all; zero where nothing penetrates or the forces cancel."""
     total = Vec3()
     sizes = Real(0.0)
     for i in range(count):
@@ -55,7 +56,7 @@ def direction_of_all(contact: wp.array[ContactRecord], first: int, stride: int, 
 
 @wp.func
 def force_of_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real) -> Vec3:
-    """The summed force of those that stay."""
+    """Resultant of the kept contacts."""
     kept = Vec3()
     for i in range(count):
         if is_kept(contact[first + i * stride]):
@@ -65,10 +66,10 @@ def force_of_kept(contact: wp.array[ContactRecord], first: int, stride: int, cou
 
 @wp.func
 def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
-    """Marks more contacts until the force of those that stay is along `direction`, to DIRECTION_TOLERANCE.
+    """Marks further contacts as kept until their resultant is within DIRECTION_TOLERANCE of `direction`.
 
-    In passes over all of them, each contact that turns the sum the right way is added, deep ones first. What this
-    leaves is mended by adding the rest in order: with all of them the sum is that of all.
+    Passes over all contacts, by decreasing depth, add each contact that reduces the angle. A last pass adds the rest in
+    order until the tolerance is met; with all contacts the resultant is that of all.
     """
     kept = force_of_kept(contact, first, stride, count, margin)
     cosine = cosine_to(kept, direction)
@@ -87,7 +88,7 @@ def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: in
             if cosine < ALIGNED and depth_of(contact[at], margin) > least and not is_kept(contact[at]):
                 moved = kept + force_of(contact[at], margin)
                 turned = cosine_to(moved, direction)
-                if turned > cosine + BETTER or halving > HALVINGS:
+                if turned > cosine + MIN_GAIN or halving > HALVINGS:
                     mark_kept(contact, at)
                     kept = moved
                     cosine = turned
@@ -95,9 +96,9 @@ def balance(contact: wp.array[ContactRecord], first: int, stride: int, count: in
 
 @wp.func
 def match_normals(contact: wp.array[ContactRecord], first: int, stride: int, count: int, margin: Real, direction: Vec3):
-    """Turns the normals of those that stay, all alike, so that their force is along `direction` and not nearly so.
+    """Rotates the normals of the kept contacts, all by one rotation, so that their resultant is along `direction`.
 
-    Each contact keeps its separation and its middle; the witness points turn about that.
+    Each contact keeps its separation and the midpoint of its witness points; the witness points rotate about it.
     """
     kept = force_of_kept(contact, first, stride, count, margin)
     size = wp.length(kept)
@@ -110,7 +111,7 @@ def match_normals(contact: wp.array[ContactRecord], first: int, stride: int, cou
         at = first + i * stride
         if is_kept(contact[at]):
             normal = contact[at].normal
-            # Rodrigues' formula, with (1 - cos) / sin^2 = 1 / (1 + cos); `balance` has made the angle a small one.
+            # Rodrigues' formula, with (1 - cos) / sin^2 = 1 / (1 + cos); `balance` makes the angle small.
             turned = cosine * normal + wp.cross(axis, normal) + axis * (wp.dot(axis, normal) / (Real(1.0) + cosine))
             turned = wp.normalize(turned)
             half = Real(0.5) * contact[at].separation

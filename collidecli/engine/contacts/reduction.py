@@ -1,11 +1,12 @@
-"""Which of a pair's contacts stay when a manifold of hundreds is to be told by a few.
+"""Reduction of a pair's contact manifold from hundreds of contacts to a few.
 
-Contacts are put into bins by their normals. In each bin stay the deepest, and for each beta those that lie farthest
-along six fixed directions, weighed by their depth. Where what stays would push another way than the whole, more stay
-(`balance`). All of it is worked out from the pair's contacts alone, in the order of their features, one thread a pair.
+Contacts are grouped into bins by their normals. Each bin keeps its deepest contact and, for each beta, the extreme
+contacts along six fixed directions, scored by position and depth. Where the resultant force of the kept contacts has
+another direction than that of all, more contacts are kept (`balance`). The result depends on the pair's contacts only,
+in the order of their features; one thread per pair.
 
-Scores are worked out in float64 and compared in float32: what differs by rounding alone is a tie, and of equals the
-first by features stays.
+Scores are computed in float64 and compared in float32: a difference by rounding is a tie, and of equal scores the first
+contact by features is kept.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, ContactRecord
-from collidecli.engine.contact_order import sort_many_by_features
+from collidecli.engine.contact_record import Candidates, ContactRecord, sort_many_by_features
 from collidecli.engine.contacts.compaction import write_scales
 from collidecli.engine.contacts.direction_bins import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
 from collidecli.engine.contacts.force_balance import balance, direction_of_all, match_normals
@@ -29,7 +29,7 @@ from collidecli.engine.contacts.reduction_marks import (
     is_kept,
     mark_kept,
     middle_of,
-    put_into_bin,
+    set_bin,
     without_marks,
 )
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
@@ -46,13 +46,13 @@ BINS = wp.constant(BIN_COUNT)
 DIRECTIONS = wp.constant(DIRECTION_COUNT)
 SLOTS = wp.constant(BIN_COUNT * DIRECTION_COUNT)
 MESH_TYPES = (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD)
-"""Shapes whose pairs `reduce_pairs = "meshes"` means."""
+"""Shape types whose pairs `reduce_pairs = "meshes"` reduces."""
 
 
 @wp.struct
 class ReductionRule:
-    """How pairs are reduced. reduced: uint8[types * types], 1 for pairs of types that are. limit: contacts that a pair
-    may keep in the end, 0 all. normal, direction: see bins.
+    """Parameters of a reduction. reduced: uint8[types * types], 1 for pairs of types that are reduced. limit: contacts
+    that a pair may keep, 0 all. normal, direction: `bin_normals`, `bin_directions`. beta: see `score_of`.
     """
 
     reduced: wp.array[wp.uint8]
@@ -69,7 +69,7 @@ class ReductionRule:
 
 @wp.func
 def bin_for(rule: ReductionRule, normal: Vec3) -> int:
-    """The bin whose normal is nearest; the first of equals."""
+    """The bin whose normal is nearest; of equal ones the first."""
     found = int(0)
     most = wp.float32(wp.dot(normal, rule.normal[0]))
     for k in range(1, BINS):
@@ -92,14 +92,14 @@ def sort_into_bins(
     center: wp.array[Vec3],
     deepest: wp.array[int],
 ):
-    """Marks each contact with its bin; notes each bin's mean place, and its deepest contact, -1 where it is empty."""
+    """Sets each contact's bin, each bin's mean midpoint (`center`) and deepest contact, -1 in an empty bin."""
     size = wp.zeros(shape=BINS, dtype=int)
     for k in range(BINS):
         deepest[k] = -1
     for i in range(count):
         at = first + i * stride
         k = bin_for(rule, wp.quat_rotate(to_frame, contact[at].normal))
-        put_into_bin(contact, at, k)
+        set_bin(contact, at, k)
         size[k] = size[k] + 1
         center[k] = center[k] + wp.quat_rotate(to_frame, middle_of(contact[at]))
         least = deepest[k]
@@ -115,13 +115,13 @@ def sort_into_bins(
 
 
 @wp.func
-def score_of(place: Real, depth: Real, beta: Real) -> wp.float32:
-    """What a contact counts that lies `place` along a direction [m] and is `depth` deep [m]."""
+def score_of(position: Real, depth: Real, beta: Real) -> wp.float32:
+    """Score of a contact: position along a direction [m] + depth * beta; position * depth^-beta for a negative beta."""
     if beta >= Real(0.0):
-        return wp.float32(place + depth * beta)
+        return wp.float32(position + depth * beta)
     if depth > Real(0.0):
-        return wp.float32(place * power(depth, -beta))
-    return wp.float32(place)
+        return wp.float32(position * power(depth, -beta))
+    return wp.float32(position)
 
 
 @wp.func
@@ -137,9 +137,9 @@ def keep_extremes(
     deepest: wp.array[int],
     beta: Real,
 ):
-    """Marks the contact of the highest score along each direction of each bin.
+    """Marks the contact of the highest score along each direction of each bin as kept.
 
-    A negative beta has no score for what is apart: where a bin has contacts that penetrate, only these count.
+    A negative beta scores no separated contacts: in a bin with contacts that penetrate, only these count.
     """
     best = wp.zeros(shape=SLOTS, dtype=int)
     most = wp.zeros(shape=SLOTS, dtype=wp.float32)
@@ -165,15 +165,16 @@ def keep_extremes(
 
 @wp.func
 def is_led_by_b(rows: ShapeRows, query: Query) -> bool:
-    """Whether a pair is reduced in b's frame and by b's features first: where two shapes of one type are, the larger
-    leads, so that it does not matter which of them stands first in the scene; else a does.
+    """Whether a pair is reduced in b's frame and in the order of b's features first; else in a's.
+
+    Of two shapes of one type the larger leads, so that the result does not depend on their order in the scene.
     """
     return rows.type[query.row_a] == rows.type[query.row_b] and rows.radius[query.row_b] > rows.radius[query.row_a]
 
 
 @wp.func
 def gather_kept(contact: wp.array[ContactRecord], first: int, stride: int, count: int) -> int:
-    """Puts those that stay to the front, in their order and without marks; returns how many."""
+    """Moves the kept contacts to the front, in order and without marks; returns their number."""
     kept = int(0)
     for i in range(count):
         if is_kept(contact[first + i * stride]):
@@ -192,9 +193,9 @@ def reduce_contacts(
     contact: wp.array[ContactRecord],
     scale: wp.array[wp.vec2f],
 ):
-    """One thread a candidate: the contacts that stay, at the front of its rows, and the scales of their friction.
+    """One thread per candidate: kept contacts to the front of its rows, and their friction scales.
 
-    They are worked on in the order of the leading shape's features and left in canonical order, an anchor behind them.
+    Input is sorted by the leading shape's features, output in canonical order, followed by the anchor.
     """
     thread = wp.tid()
     count = candidates.found[thread]
@@ -240,9 +241,9 @@ def reduce_contacts(
 
 @dataclass(frozen=True)
 class Reduction:
-    """How a pipeline reduces the contacts of pairs, on its device. rule: None where no pair that may touch is reduced.
+    """Reduction of a pipeline, on its device. rule: None where no pair that may touch is reduced.
 
-    matches_moments: whether contacts have a scale of friction, which is 1 where nothing was reduced.
+    matches_moments: whether contacts have a friction scale, which is 1 for pairs that are not reduced.
     """
 
     rule: ReductionRule | None
@@ -257,9 +258,9 @@ class Reduction:
         contact: wp.array,
         workspace: Workspace,
     ) -> wp.array | None:
-        """Reduces what was found of `count` candidates in place.
+        """Reduces the contacts of `count` candidates in place.
 
-        Returns, where moments are matched, the scales of friction: of each candidate's contacts and of its anchor.
+        Returns the friction scales where moments are matched, vec2f: of each candidate's contacts and of its anchor.
         """
         scale = workspace.array("friction_scale", count if self.matches_moments else 1, wp.vec2f)
         if self.matches_moments:
@@ -271,15 +272,15 @@ class Reduction:
         return scale if self.matches_moments else None
 
     def kernels(self) -> list[wp.Kernel]:
-        """Every kernel that reducing, and writing what it found, launches."""
+        """All kernels of the reduction and of its output."""
         kernels = [] if self.rule is None else [reduce_contacts]
         return [*kernels, write_scales] if self.matches_moments else kernels
 
 
 def reduction_of(options: ContactOptions, type_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
-    """What `options`, which ask for a reduction, ask for of a model whose shapes touch in pairs of these types.
+    """The reduction by `options` for a model whose shapes may touch in pairs of these types.
 
-    None where it is nothing.
+    None where no pair is reduced and no friction scale is written.
     """
     types = len(ShapeType)
     reduced = np.zeros((types, types), np.uint8)

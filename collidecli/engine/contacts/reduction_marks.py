@@ -1,58 +1,59 @@
-"""What a reduction notes in a staged contact while it works: its bin, and whether it stays.
+"""State of a contact during a reduction, as a bit set in `ContactRecord.marks`: its bin, and whether it is kept.
 
-Both stand above the bits of the contact's kind and are taken out before the narrow phase's rows are read again.
+Bits 0 to 15 are the bin of the contact's normal, bit 16 is set for a contact that the reduction keeps. The marks are 0
+before and after a reduction.
 """
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactRecord
+from collidecli.engine.contact_record import ContactRecord
 from collidecli.engine.geometry.real import Real, Vec3
 
-KINDS = wp.constant(8)
-"""More than there are kinds of contacts."""
 KEPT = wp.constant(1 << 16)
+"""Bit of a kept contact."""
+BIN = wp.constant((1 << 16) - 1)
+"""Bits of the bin."""
 
 
 @wp.func
-def put_into_bin(contact: wp.array[ContactRecord], at: int, k: int):
-    """Notes a contact's bin; it has no mark yet."""
-    contact[at].kind = contact[at].kind + KINDS * k
+def set_bin(contact: wp.array[ContactRecord], at: int, k: int):
+    """Sets a contact's bin; it is not kept yet."""
+    contact[at].marks = k
 
 
 @wp.func
 def bin_of(contact: ContactRecord) -> int:
     """A contact's bin."""
-    return (contact.kind % KEPT) / KINDS
+    return contact.marks & BIN
 
 
 @wp.func
 def mark_kept(contact: wp.array[ContactRecord], at: int):
-    """Notes that a contact stays."""
-    if contact[at].kind < KEPT:
-        contact[at].kind = contact[at].kind + KEPT
+    """Marks a contact as kept."""
+    contact[at].marks = contact[at].marks | KEPT
 
 
 @wp.func
 def is_kept(contact: ContactRecord) -> bool:
-    """Whether a contact stays."""
-    return contact.kind >= KEPT
+    """Whether a contact is kept."""
+    return (contact.marks & KEPT) != 0
 
 
 @wp.func
 def without_marks(contact: ContactRecord) -> ContactRecord:
-    """The contact as the narrow phase wrote it."""
+    """The contact with its marks cleared."""
     plain = contact
-    plain.kind = contact.kind % KINDS
+    plain.marks = 0
     return plain
 
 
 @wp.func
 def depth_of(contact: ContactRecord, margin: Real) -> Real:
-    """How deep the inflated surfaces overlap [m]; negative where they are apart."""
+    """Penetration depth of the inflated surfaces [m]; negative where they are apart."""
     return margin - contact.separation
 
 
 @wp.func
 def middle_of(contact: ContactRecord) -> Vec3:
-    """Half way between the two witness points, a's frame [m]."""
+    """Midpoint of the two witness points, a's frame [m]."""
     return contact.point + Real(0.5) * contact.separation * contact.normal

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, ContactBuffer, memory_row
+from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.pair_query import query_of
 from collidecli.engine.runtime.kernel import kernel

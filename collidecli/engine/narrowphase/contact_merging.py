@@ -7,8 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Candidates, ContactRecord
-from collidecli.engine.contact_order import features_before, is_deeper, swap_contacts
+from collidecli.engine.contact_record import Candidates, ContactRecord, features_before, is_deeper, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel

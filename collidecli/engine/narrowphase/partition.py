@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, row_of
-from collidecli.engine.contact_buffer import Candidates
+from collidecli.engine.contact_record import Candidates
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.runtime.kernel import kernel

@@ -16,7 +16,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, SPARE, Candidates, ContactBuffer, ContactRecord
+from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, SPARE, Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase.collider import INEXACT, ColliderBatch
@@ -350,7 +350,7 @@ class SubPairKernels:
             return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
         row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
         cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
-        contact = workspace.array("staged_contact", 1, ContactRecord)
+        contact = workspace.array("emitted_contact", 1, ContactRecord)
         arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, cached, contact, 0, 0]
         workspace.launch(collider.kernel, count, arguments)
         return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached)

@@ -1,8 +1,8 @@
 """Parallel compilation and loading of kernels, by a pool with one thread per core.
 
 Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which
-takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the scene
-is being read.
+takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the
+scene is being read.
 """
 
 from __future__ import annotations

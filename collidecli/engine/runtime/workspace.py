@@ -1,7 +1,8 @@
 """Scratch memory of one worker: named arrays that grow on demand, and the structs and launches that refer to them.
 
 All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per chunk must be
-small: construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the kernels.
+small: construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the
+kernels.
 """
 
 from __future__ import annotations

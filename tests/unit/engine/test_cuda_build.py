@@ -6,7 +6,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.broadphase import all_pairs, explicit, sweep_and_prune
-from collidecli.engine.cells import place_shapes
+from collidecli.engine.cells import transform_shapes
 from collidecli.engine.contacts.compaction import COMPACT, count_cells
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.geometry.clearance import measure_grid
@@ -24,7 +24,7 @@ from collidecli.scene.shape_types import ShapeType
 
 ARCHITECTURE = 90
 KERNELS = {
-    "place_shapes": place_shapes,
+    "transform_shapes": transform_shapes,
     "count_buckets": count_buckets,
     "write_buckets": write_buckets,
     "count_cells": count_cells,
@@ -32,7 +32,7 @@ KERNELS = {
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
     "sweep": sweep_and_prune.sweep,
-    "meet_unswept": sweep_and_prune.meet_unswept,
+    "test_unswept": sweep_and_prune.test_unswept,
     "compact": next(iter(COMPACT.values())),
     "reduce_contacts": reduce_contacts,
     "capsule_capsule": collider(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
@@ -66,7 +66,7 @@ KERNELS = {
 HEAVY = {
     "test_pairs",
     "test_all",
-    "meet_unswept",
+    "test_unswept",
     "find_on_mesh",
     "find_on_heightfield",
     "sphere_field",

@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
 from collidecli.engine.narrowphase.convex.feature import FACE, MAX_CODES, POINT, RIM_COUNT, Feature

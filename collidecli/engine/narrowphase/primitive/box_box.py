@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX
 from collidecli.engine.geometry.support import primitive

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.nearest_on_primitive import box_feature, feature_step
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, nearest_of_segments, segment_end
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import INEXACT
 from collidecli.engine.narrowphase.convex.features import with_facing

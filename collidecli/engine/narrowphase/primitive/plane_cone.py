@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, set_kind
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.nearest_on_primitive import lowest_on_rim
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 

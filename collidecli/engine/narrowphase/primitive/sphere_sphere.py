@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 
 MAX_CONTACTS = 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real

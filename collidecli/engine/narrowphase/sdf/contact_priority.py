@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactRecord
-from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.contact_record import ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase.contact_merging import merge_kernel

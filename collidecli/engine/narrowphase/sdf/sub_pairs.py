@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactRecord
+from collidecli.engine.contact_record import ContactRecord
 from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE

@@ -14,8 +14,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_buffer import Candidates, ContactRecord
-from collidecli.engine.contact_order import swap_contacts
+from collidecli.engine.contact_record import Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape
@@ -26,7 +25,7 @@ from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.narrowphase.contact_merging import unique_by_feature
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
-from collidecli.engine.narrowphase.convex.penetration import GAP, minkowski_difference
+from collidecli.engine.narrowphase.convex.penetration import WITNESS_GAP, minkowski_difference
 from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
 from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     DIRECTIONS,
@@ -101,7 +100,7 @@ def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simpl
     difference = pair
     triangle = named_of(surface, best.number)
     difference.b = corners_of(surface, best.number)
-    difference.position = pair.position - best.t * best.way - GAP * sweep.size * best.normal
+    difference.position = pair.position - best.t * best.way - WITNESS_GAP * sweep.size * best.normal
     nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
     foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.way - pair.position)

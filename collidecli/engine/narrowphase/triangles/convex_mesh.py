@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import Candidates, ContactBuffer, memory_row
+from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH

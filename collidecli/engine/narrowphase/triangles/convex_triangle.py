@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.meshes import (
     TriangleShape,
     barycentric_of,
@@ -29,7 +29,7 @@ from collidecli.engine.narrowphase.convex.feature_overlap import feature_contact
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
 from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along
-from collidecli.engine.narrowphase.convex.penetration import witness_by_gjk, depth_by_epa, minkowski_difference
+from collidecli.engine.narrowphase.convex.penetration import depth_by_epa, minkowski_difference, witness_by_gjk
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import (
+from collidecli.engine.contact_record import (
     INNER_B,
     ContactRecord,
 )

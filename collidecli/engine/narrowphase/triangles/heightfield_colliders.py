@@ -8,7 +8,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import Heightfields, field_of, field_triangle
 from collidecli.engine.geometry.real import Real

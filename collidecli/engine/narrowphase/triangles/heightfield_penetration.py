@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.hulls import HullShape
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import Pose, Vec3

@@ -7,7 +7,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
+from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows

@@ -4,7 +4,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import ContactBuffer, emit_contact
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.mesh_nearest import feature_of_mesh_point, mesh_point_on_triangle, outward_at
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real

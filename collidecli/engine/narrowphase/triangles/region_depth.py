@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_buffer import (
+from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
     INNER_A,

@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 import collidecli
-from collidecli.engine.cells import place_shapes
+from collidecli.engine.cells import transform_shapes
 from collidecli.engine.contacts.reduction import reduce_contacts
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel
@@ -27,7 +27,7 @@ def test_kernels_are_declared_in_one_place():
 
 
 @pytest.mark.parametrize(
-    "declared", [place_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel]
+    "declared", [transform_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel]
 )
 def test_a_kernel_is_compiled_by_warps_flags_and_ours(declared):
     module = declared.module
