@@ -84,7 +84,7 @@ def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
     compiled = compile_mjcf(write(tmp_path, scene(parts)))
     (warning,) = compiled.warnings
     assert warning.startswith("removed, as it does not compile and affects no contact: ")
-    assert warning.split("compile: ")[1].startswith(words)
+    assert warning.split("contact: ")[1].startswith(words)
     assert ";" not in warning.split("MuJoCo: ")[1], "something else was left out too"
     mj_model = compiled.mj_model
     held = {"sensor": mj_model.nsensor, "actuator": mj_model.nu, "tendon": mj_model.ntendon, "equality": mj_model.neq}
