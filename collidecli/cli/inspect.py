@@ -32,7 +32,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     from functools import partial
 
     from collidecli.commands.inspect import inspect_file
-    from collidecli.importers.meshes.kept_parts import parts_kept_in
+    from collidecli.importers.meshes.part_cache import parts_kept_in
     from collidecli.report.inspect_tables import inspect_table
     from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.process_activity import reading

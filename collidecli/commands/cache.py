@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from collidecli.importers.meshes.kept_parts import PREFIX
+from collidecli.importers.meshes.part_cache import PREFIX
 from collidecli.storage.field_cache import CacheEntry, FieldCache
 
 CACHE_SCHEMA = "collide.cache/1"

@@ -17,7 +17,7 @@ from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
-from collidecli.importers.meshes.kept_parts import parts_kept_in
+from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import EngineOptions

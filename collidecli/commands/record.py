@@ -16,9 +16,8 @@ import numpy as np
 from collidecli.commands.record_control import Control, control_of
 from collidecli.commands.scenes import USD_ENDINGS
 from collidecli.errors import InputError, OutputError
-from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
-from collidecli.importers.mujoco.messages import collected_messages
 from collidecli.importers.mujoco.scene import body_name, static_bodies
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.run_options import SceneOptions

@@ -19,7 +19,7 @@ from collidecli.commands.processor_description import arithmetic_facts
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, find_device, load_ahead
-from collidecli.importers.meshes.kept_parts import parts_kept_in
+from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
 from collidecli.scene.motion import Motion

@@ -49,7 +49,7 @@ def test_what_is_left_out_is_told(here, collide):
     (here / "broken.xml").write_text(BROKEN)
     answer = collide("inspect", "broken.xml")
     assert answer.code == 0
-    assert "warning: left out, as contacts do not need it" in answer.err
+    assert "warning: removed, as it does not compile" in answer.err
     assert collide("record", "broken.xml", "-o", "m.h5", "--frames", "2").code == 2
 
 

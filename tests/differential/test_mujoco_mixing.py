@@ -15,7 +15,7 @@ import pytest
 
 import collidecli
 from collidecli.commands.python_api import Contacts
-from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.compile import collected_messages
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.scene.mixing import ContactMixing
 

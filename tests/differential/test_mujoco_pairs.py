@@ -10,8 +10,7 @@ from pathlib import Path
 import mujoco
 import pytest
 
-from collidecli.importers.mujoco.compile import compile_mjcf
-from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.run_options import SceneOptions

@@ -109,7 +109,7 @@ def test_a_real_crash_is_answered_for(here):
 def test_an_include_of_a_pipe(here, capsys):
     os.mkfifo(here / "pipe.xml")
     (here / "robot.xml").write_text('<mujoco><include file="pipe.xml"/></mujoco>')
-    assert "pipe.xml, which is no file" in told(capsys, "inspect", "robot.xml")
+    assert "pipe.xml, which is not a regular file" in told(capsys, "inspect", "robot.xml")
 
 
 def test_a_header_that_does_not_close(here, capsys):

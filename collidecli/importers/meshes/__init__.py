@@ -1,1 +1,1 @@
-"""Meshes: files that a user names, and what other libraries make of triangles."""
+"""Mesh files, and approximations of meshes by other libraries."""

@@ -1,4 +1,4 @@
-"""Convex parts that together stand for a triangle mesh, and how far they stand out of it."""
+"""Approximate convex decomposition of a triangle mesh, with the deviation of the parts from the mesh."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.meshes.extra import library
-from collidecli.importers.meshes.kept_parts import RawParts, parts_of
+from collidecli.importers.meshes.part_cache import RawParts, parts_of
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.surface_distance import surface_distance, winding_number
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SEED = 0
-"""Of CoACD's search. With it, the same mesh has the same parts in every run."""
+"""Seed of CoACD's search, which makes the parts of a mesh reproducible."""
 DEFAULT_VERTICES = 256
-"""CoACD's own limit for a part."""
+"""CoACD's default limit for a part."""
 WHAT = "the approximation convexDecomposition"
 ROUND_OFF = 1e-6
-"""Share of the size of a mesh: what is nearer to its surface is on it."""
+"""Relative to the size of a mesh: points nearer to its surface are on it."""
 
 
 @dataclass(frozen=True)
 class Decomposed:
-    """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: how many were left out for that.
+    """parts: hulls in the frame of the mesh's points, in CoACD's order. flat: number of omitted flat parts.
 
-    outside: how far the parts stand out of the mesh; uncovered: how far the mesh stands out of them [m].
-    notes: what went wrong with the cache.
+    outside: maximum distance of the parts outside the mesh; uncovered: of the mesh outside the parts [m].
+    notes: errors of the cache.
     """
 
     parts: tuple[ConvexHull, ...]
@@ -40,13 +40,13 @@ class Decomposed:
 
 
 def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | None, where: str) -> Decomposed:
-    """Convex parts of a mesh; those that are flat are left out.
+    """Convex parts of a mesh; flat parts are omitted.
 
-    part_limit, vertex_limit: most parts, most vertices of a part; None for no limit, and for CoACD's own. A mesh that
-    is not closed is first made so by CoACD, to a fiftieth of its size. `outside` is measured at corners and middles of
-    the parts' faces, `uncovered` at the mesh's corners and the middles of its triangles. What CoACD found is kept on
-    disk, see `kept_parts`.
-    Raises InputError, naming `where`, where the library is not installed or finds no part with volume.
+    part_limit, vertex_limit: maximum number of parts, and of vertices of a part; None for no limit, and for CoACD's
+    default. CoACD first closes an open mesh, with a resolution of a fiftieth of its size. `outside` is measured at
+    vertices and face centres of the parts, `uncovered` at vertices and triangle centres of the mesh. The result of
+    CoACD is cached on disk, see `part_cache`.
+    Raises InputError at `where`: the library is not installed, or finds no part with volume.
     Source: Wei, Liu, Ling, Su 2022, "Approximate convex decomposition for 3D meshes with collision-aware concavity".
     """
     settings = (
@@ -57,16 +57,16 @@ def decomposed(mesh: TriangleMesh, part_limit: int | None, vertex_limit: int | N
     used = np.unique(mesh.face)
     vertex, face = mesh.vertex[used] / size, np.searchsorted(used, mesh.face)
 
-    def made() -> RawParts:
+    def decompose() -> RawParts:
         found = _by_coacd(vertex, face, part_limit, vertex_limit, where)
         hulls = _hulls(found, size, mesh.center, where)
         deviation = _deviations(mesh, hulls, size) if hulls else (0.0, 0.0)
         return RawParts(found, np.array(deviation) / size)
 
-    raw, notes = parts_of(vertex, face, settings, made)
+    raw, notes = parts_of(vertex, face, settings, decompose)
     parts = _hulls(raw.vertices, size, mesh.center, where)
     if not parts:
-        raise InputError("the mesh has no convex part with volume", where, "collide with its triangles")
+        raise InputError("the mesh has no convex part with volume", where, "use the approximation none (its triangles)")
     outside, uncovered = (raw.deviation * size).tolist()
     return Decomposed(tuple(parts), len(raw.vertices) - len(parts), outside, uncovered, tuple(notes))
 
@@ -82,7 +82,7 @@ def _version(where: str) -> str:
 def _by_coacd(
     vertex: np.ndarray, face: np.ndarray, part_limit: int | None, vertex_limit: int | None, where: str
 ) -> tuple[np.ndarray, ...]:
-    """The vertices of each part of a mesh about as large as 1."""
+    """The vertices of each part of a mesh of size about 1."""
     coacd = library("coacd", "coacd", WHAT, where)
     coacd.set_log_level("off")
     found = coacd.run_coacd(
@@ -96,7 +96,7 @@ def _by_coacd(
 
 
 def _hulls(vertices: tuple[np.ndarray, ...], size: float, center: np.ndarray, where: str) -> list[ConvexHull]:
-    """The hulls of parts that have volume, in the frame of the mesh's points."""
+    """The hulls of parts with volume, in the frame of the mesh's points."""
     hulls = []
     for vertex in vertices:
         try:

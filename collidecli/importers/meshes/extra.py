@@ -1,4 +1,4 @@
-"""Libraries of the extra `meshes`, imported where they are needed."""
+"""Imports the libraries of the optional extra `meshes` on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXTRA = "pip install 'collidecli[meshes]'"
 
 
 def library(module: str, package: str, what: str, where: str) -> ModuleType:
-    """The module; raises InputError that says what needs it and how to get it. package: its name on the index."""
+    """The module. Raises InputError with the install command where it is missing. package: its name on the index."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Files that an MJCF or URDF scene is made of: where its assets lie, and which files its hash covers."""
+"""Files of an MJCF or URDF scene: relocation of assets, and the files that its hash covers."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -14,23 +14,23 @@ from collections.abc import Iterator, Sequence
 import mujoco
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.strip import parted_geoms
+from collidecli.importers.mujoco.strip import partition_geoms
 
 _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
-def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str | None, place: str) -> list[str]:
-    """Points a spec's asset files to where `asset_map` says that they are; returns warnings.
+def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str | None, location: str) -> list[str]:
+    """Replaces the paths of a spec's asset files by `asset_map`; returns warnings.
 
-    A path is compared as it is written, then with the mesh or texture folder before it. The longest entry that fits
-    counts, and fits whole parts of a path only.
+    A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used;
+    an entry matches whole components of a path only.
 
-    asset_map: each `OLD=NEW`. folder: where relative paths of a scene that is no file begin; None for a file.
+    asset_map: entries `OLD=NEW`. folder: base of the relative paths of a scene given as text; None for a file.
     """
-    entries = sorted((_entry(text, place) for text in asset_map), key=lambda entry: -len(entry[0]))
+    entries = sorted((_entry(text, location) for text in asset_map), key=lambda entry: -len(entry[0]))
     used: set[str] = set()
-    # MuJoCo would strip the folder of a mapped path too, so the stripping is done here.
+    # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped here.
     strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not entries
 
     def relocated(file: str, asset_folder: str) -> str:
@@ -56,16 +56,16 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
     return [f"asset map: no asset's path begins with '{old}'" for old, _ in entries if old not in used]
 
 
-def _entry(text: str, place: str) -> tuple[str, str]:
+def _entry(text: str, location: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not (old and equals and new):
-        raise InputError(f"the asset map has '{text}'", place, "write OLD=NEW, the start of a path and its replacement")
+        raise InputError(f"the asset map has '{text}'", location, "write OLD=NEW: a path prefix and its replacement")
     return old, os.path.abspath(new)
 
 
 def _under(path: str, old: str) -> str | None:
-    """What follows `old` in a path that begins with it at a part's end; else None."""
-    # MuJoCo's parser writes package:// with one slash in MJCF, and leaves it be in URDF.
+    """The remainder of a path that begins with the components of `old`; else None."""
+    # MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF.
     path, old = (re.sub("/+", "/", text) for text in (path, old))
     if not path.startswith(old):
         return None
@@ -74,31 +74,31 @@ def _under(path: str, old: str) -> str | None:
 
 
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:
-    """Paths of asset files that the shapes of colliding geoms are made from, as far as they are there.
+    """Paths of the existing asset files of colliding geoms.
 
-    included: files of the scene. An attached scene's assets lie beside it, but its folder is not said: so the folder
-    of each is tried.
+    included: files of the scene. The assets of an attached scene are in its folder, which the spec does not contain;
+    the folder of each file is therefore tried.
     """
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
     folders = dict.fromkeys((spec.modelfiledir, *map(os.path.dirname, included)))
     found: list[str] = []
-    for geom in parted_geoms(spec)[0]:
+    for geom in partition_geoms(spec)[0]:
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:
                 name = os.path.basename(asset.file) if spec.strippath else asset.file
                 tried = [os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name)) for folder in folders]
-                there = [path for path in tried if os.path.isfile(path)]
-                # Without a mesh folder, what is attached to a scene at a relative path is named from where we stand.
-                found += there or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
+                existing = [path for path in tried if os.path.isfile(path)]
+                # Without a mesh folder, assets of a scene attached by a relative path are relative to the work folder.
+                found += existing or [path for path in [os.path.abspath(name)] if os.path.isfile(path)]
     return list(dict.fromkeys(found))
 
 
 def included_files(path: str) -> list[str]:
-    """A scene's own file and those that it includes or attaches, directly or not, each once.
+    """A scene's own file and all files that it includes or attaches, directly or indirectly, each once.
 
-    MuJoCo reports none of these names, so they are looked for in the text, in every folder that MuJoCo may take them
-    from: what is listed can be more than is read (an include within a comment), never less.
+    MuJoCo does not report these names. They are searched in the text, in every folder that MuJoCo may use: the list can
+    contain files that are not read (an include in a comment), and contains all that are read.
     """
     found: dict[str, None] = {}
     _collect(os.path.abspath(path), (), found)
@@ -111,10 +111,10 @@ def names_other_files(text: bytes) -> bool:
 
 
 def _collect(path: str, folders: tuple[str, ...], found: dict[str, None]) -> None:
-    """Adds a file and, depth first, what it mentions. folders: of the files that led here, the main one's first."""
-    waiting = [(path, folders)]
-    while waiting:
-        path, folders = waiting.pop()
+    """Adds a file and, depth first, the files that it names. folders: of the including files, the main one's first."""
+    pending = [(path, folders)]
+    while pending:
+        path, folders = pending.pop()
         if path in found:
             continue
         found[path] = None
@@ -124,9 +124,9 @@ def _collect(path: str, folders: tuple[str, ...], found: dict[str, None]) -> Non
         named = [os.path.normpath(os.path.join(folder, name)) for name in _mentions(text) for folder in folders]
         for other in named:
             if os.path.exists(other) and not os.path.isfile(other) and not os.path.isdir(other):
-                # MuJoCo would wait for what a pipe or a device has to say.
-                raise InputError(f"includes {other}, which is no file", path, "include a file")
-        waiting += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
+                # MuJoCo would block on a pipe or a device.
+                raise InputError(f"includes {other}, which is not a regular file", path, "include a file")
+        pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
 
 
 def _mentions(text: bytes) -> Iterator[str]:

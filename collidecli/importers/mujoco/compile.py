@@ -1,4 +1,4 @@
-"""MJCF and URDF files to what MuJoCo compiles of them, by MuJoCo's own parser and compiler."""
+"""Compiles MJCF and URDF scenes with MuJoCo's parser and compiler."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -7,38 +7,41 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import mujoco
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.assets import included_files, names_other_files, relocate_assets, shape_asset_files
-from collidecli.importers.mujoco.limits import refuse_vast_scene
-from collidecli.importers.mujoco.messages import collected_messages
+from collidecli.importers.mujoco.limits import refuse_excessive_scene
 from collidecli.importers.mujoco.orientation import resolve_orientations
 from collidecli.importers.mujoco.parsed_frames import restore_replicates, restore_urdf_origins
-from collidecli.importers.mujoco.strip import FAMILIES, KEYFRAMES, Family, drop_wrong_keys, parted_geoms
-from collidecli.importers.mujoco.urdf import is_urdf
+from collidecli.importers.mujoco.strip import FAMILIES, KEYFRAMES, Family, drop_wrong_keys, partition_geoms
 from collidecli.scene.run_options import SceneOptions
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
-"""RuntimeError: what MuJoCo's binding makes of an exception of C++ that it does not know."""
+"""RuntimeError: the binding's translation of an unknown C++ exception."""
 _HEAD_BYTES = 1 << 16
-"""In these the root element must begin for a URDF to be known as one."""
+"""The root element of a URDF must begin in this number of bytes of the file."""
+
+_PROLOG = re.compile(rb"\s*(?:\xef\xbb\xbf|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*>|\s+)*", re.S)
+"""Byte order mark, declarations and comments in front of the root element."""
 
 
 @dataclass(frozen=True)
 class CompiledScene:
-    """What MuJoCo made of a scene.
+    """A scene as compiled by MuJoCo.
 
-    place: the file, or what errors name. files: every file whose content may decide a contact; none for a scene that
-    is text, apart from its assets. text: of a scene that is no file. urdf: the scene is one.
-    warnings: MuJoCo's, and what was left out.
+    location: the file, or the name in errors. files: every file whose content may affect a contact; of a scene given as
+    text only its assets. text: of a scene given as text. urdf: whether the scene is a URDF.
+    warnings: those of MuJoCo, and the removed elements.
     """
 
     mj_model: mujoco.MjModel
-    place: str
+    location: str
     files: tuple[str, ...]
     text: str
     urdf: bool
@@ -53,48 +56,84 @@ def compile_mjcf(
     folder: str = "",
     strict: bool = False,
 ) -> CompiledScene:
-    """Compiles an MJCF or URDF scene. Links of a URDF stay bodies of their own (MuJoCo would fuse those at rest).
+    """Compiles an MJCF or URDF scene. Links of a URDF stay separate bodies (MuJoCo would fuse static links).
 
-    A scene that MuJoCo does not compile loses what no contact depends on (`strip.FAMILIES`), as little as makes
-    it compile; one warning names that, with MuJoCo's reasons.
+    Of a scene that MuJoCo does not compile, elements that affect no contact (`strip.FAMILIES`) are removed, as few
+    families as necessary; one warning names them, with MuJoCo's reasons.
 
     Args:
-        path: the scene's file. With `xml`, what errors name.
-        xml: the scene itself, in place of a file. folder: where relative paths of its assets begin.
-        options: its asset map is used.
-        strict: refuse what does not compile whole: for those that simulate.
+        path: the scene's file. With `xml`, the name in errors.
+        xml: the scene as text, instead of a file. folder: base of the relative paths of its assets.
+        options: provides the asset map.
+        strict: refuse a scene that does not compile completely, for simulation.
     Raises:
-        InputError: no such file, or MuJoCo cannot compile the scene, in its own words; a file of a mesh that collides
+        InputError: no such file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides
             is missing; a scene given as text includes another file.
     """
-    place = os.fspath(path)
-    if xml is None and not os.path.isfile(place):
-        raise InputError("there is no such file", place, "give the path of an MJCF or URDF file")
+    location = os.fspath(path)
+    if xml is None and not os.path.isfile(location):
+        raise InputError("there is no such file", location, "give the path of an MJCF or URDF file")
     if xml is not None and names_other_files(xml.encode()):
         raise InputError(
-            "the scene within includes or attaches other files", place, "give the scene with all its files by itself"
+            "the embedded scene includes or attaches other files", location, "give the scene and its files separately"
         )
-    _refuse_vast(place, xml)
-    attempts = _Attempts(place, xml, folder, options or SceneOptions())
+    _refuse_excessive_size(location, xml)
+    attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
         mj_model = _compiled(attempts, strict)
         bytes(mj_model.names).decode()
     except UnicodeDecodeError as error:
-        # MuJoCo keeps names one after another, each with a zero at its end.
+        # MuJoCo stores names consecutively, each with a zero at its end.
         shown = error.object[: error.start].rpartition(b"\0")[2] + error.object[error.start :].partition(b"\0")[0]
-        raise InputError(f"a name or path in the scene is not UTF-8: {shown!r}", place, "write it in UTF-8") from error
+        raise InputError(
+            f"a name or path in the scene is not UTF-8: {shown!r}", location, "save it as UTF-8"
+        ) from error
     files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
-    return CompiledScene(mj_model, place, files, xml or "", attempts.urdf, warnings)
+    return CompiledScene(mj_model, location, files, xml or "", attempts.urdf, warnings)
 
 
-def _refuse_vast(place: str, xml: str | None) -> None:
+@contextmanager
+def collected_messages() -> Iterator[list[str]]:
+    """A list of all warnings of MuJoCo inside the block, each once, in order of first appearance.
+
+    Includes the Python warnings of its compiler. Nothing is written to the terminal or to MUJOCO_LOG.TXT.
+    """
+    messages: list[str] = []
+
+    def collect(message: str) -> None:
+        text = message.strip()
+        if text not in messages:
+            messages.append(text)
+
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(collect)
+    try:
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            yield messages
+        for warning in given:
+            if issubclass(warning.category, UserWarning):
+                collect(str(warning.message))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def is_urdf(text: bytes) -> bool:
+    """Whether the root element of an XML text is `robot`."""
+    start = _PROLOG.match(text)
+    return start is not None and re.match(rb"<robot[\s>/]", text[start.end() :]) is not None
+
+
+def _refuse_excessive_size(location: str, xml: str | None) -> None:
     if xml is not None:
-        refuse_vast_scene(xml.encode(), place)
+        refuse_excessive_scene(xml.encode(), location)
         return
-    for path in included_files(place):
+    for path in included_files(location):
         with open(path, "rb") as file:
-            refuse_vast_scene(file.read(), place if os.path.samefile(path, place) else path)
+            refuse_excessive_scene(file.read(), location if os.path.samefile(path, location) else path)
 
 
 def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
@@ -107,15 +146,15 @@ def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
 
 
 class _Attempts:
-    """Parses one scene as often as it is asked to compile it with something left out.
+    """Parses and compiles one scene repeatedly, without different families of elements.
 
-    notes: warnings of ours. messages: MuJoCo's of the last compilation. included: the scene's file and those that it
-    names, once it has compiled. shape_files: assets of colliding geoms. urdf: whether the scene is one.
+    notes: warnings of this importer. messages: MuJoCo's of the last compilation. included: the scene's file and the
+    files that it names, after a compilation. shape_files: assets of colliding geoms. urdf: whether the scene is a URDF.
     """
 
-    def __init__(self, place: str, xml: str | None, folder: str, options: SceneOptions) -> None:
-        self.place = place
-        self.urdf = is_urdf(_head(place) if xml is None else xml.encode())
+    def __init__(self, location: str, xml: str | None, folder: str, options: SceneOptions) -> None:
+        self.location = location
+        self.urdf = is_urdf(_head(location) if xml is None else xml.encode())
         self.notes: list[str] = []
         self.messages: list[str] = []
         self.included: list[str] = []
@@ -125,29 +164,29 @@ class _Attempts:
         self._folder = None if xml is None else os.path.abspath(folder)
 
     def parse(self) -> mujoco.MjSpec:
-        """The scene as a spec, its assets where the options put them. Raises InputError in MuJoCo's own words."""
+        """The scene as a spec with relocated assets. Raises InputError with MuJoCo's message."""
         try:
-            spec = _read(self.place) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
+            spec = _read(self.location) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
         except _COMPILER_ERRORS as error:
-            what = f"MuJoCo cannot compile the scene: {_words(error)}"
-            raise InputError(what, self.place, "correct the file") from error
-        self.notes[:] = relocate_assets(spec, self._asset_map, self._folder, self.place)
+            what = f"MuJoCo cannot compile the scene: {_message(error)}"
+            raise InputError(what, self.location, "correct the file") from error
+        self.notes[:] = relocate_assets(spec, self._asset_map, self._folder, self.location)
         self._restore(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
         return spec
 
     def _restore(self, spec: mujoco.MjSpec) -> None:
-        """Makes the spec's rotations those that every processor computes."""
+        """Replaces the spec's rotations by ones that are bit-identical on every processor."""
         resolve_orientations(spec)
         if self.urdf:
-            restore_urdf_origins(spec, _content(self.place) if self._xml is None else self._xml.encode())
+            restore_urdf_origins(spec, _content(self.location) if self._xml is None else self._xml.encode())
         elif len(spec.frames):
-            texts = map(_content, included_files(self.place)) if self._xml is None else [self._xml.encode()]
+            texts = map(_content, included_files(self.location)) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
 
     def compile(self, without: Collection[Family], drop_keys_of: mujoco.MjModel | None = None) -> mujoco.MjModel:
-        """The model of the scene without some families, and without the keyframes that do not fit another model."""
+        """The model of the scene without some families, and without keyframes whose sizes do not fit `drop_keys_of`."""
         with collected_messages() as messages:
             spec = self.parse()
             for family in reversed(FAMILIES):
@@ -158,19 +197,19 @@ class _Attempts:
             mj_model = spec.compile()
         self.messages = messages
         if self._xml is None and not self.included:
-            self.included = included_files(self.place)
+            self.included = included_files(self.location)
         self.shape_files = shape_asset_files(spec, self.included)
         return mj_model
 
     def counts(self) -> dict[str, int]:
-        """How many elements of each family the scene has."""
+        """Number of elements of each family in the scene."""
         with collected_messages():
             spec = self.parse()
             return {family.name: family.strip(spec) for family in reversed(FAMILIES)}
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
-    """Compiles with all that can go left out, then puts back each family with which it still compiles."""
+    """Compiles without all families, then restores each family with which the scene still compiles."""
     count = attempts.counts()
     without = [family for family in FAMILIES if count[family.name]]
     try:
@@ -186,17 +225,17 @@ def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:
             number = count[family.name]
             if family.name == KEYFRAMES:
                 mj_model, number = _with_fitting_keys(attempts, others, mj_model, number)
-            lost.append(f"{family.name} ({number}; MuJoCo says: {_words(reason)})")
+            lost.append(f"{family.name} ({number}; MuJoCo: {_message(reason)})")
         else:
             without = others
-    attempts.notes.append("left out, as contacts do not need it and it does not compile: " + "; ".join(lost))
+    attempts.notes.append("removed, as it does not compile and affects no contact: " + "; ".join(lost))
     return mj_model
 
 
 def _with_fitting_keys(
     attempts: _Attempts, without: Collection[Family], mj_model: mujoco.MjModel, number: int
 ) -> tuple[mujoco.MjModel, int]:
-    """The model with those keyframes whose sizes are its own, if they compile, and how many are lost."""
+    """The model with the keyframes whose sizes fit it, if they compile, and the number of removed keyframes."""
     try:
         kept = attempts.compile(without, drop_keys_of=mj_model)
     except _COMPILER_ERRORS:
@@ -205,36 +244,36 @@ def _with_fitting_keys(
 
 
 def _asset_root(file: str) -> str:
-    """What --asset-map would say of a file: of ROS's, the package that it is in."""
+    """An --asset-map entry for a file, for messages: of a ROS path its package."""
     package = re.match(r"package://[^/]+", file)
     return f"{package[0]}=FOLDER" if package else "OLD=NEW"
 
 
 def _refusal(attempts: _Attempts, error: Exception) -> InputError:
-    """What is wrong with what contacts do need: a mesh that cannot be read or has no hull is named with its geom."""
-    words = _words(error)
+    """The error for a scene whose collision geometry does not compile, with the geom of an unusable mesh."""
+    message = _message(error)
     with collected_messages():
         spec = attempts.parse()
     assets = {("mesh", mesh.name): mesh.file for mesh in spec.meshes}
     assets |= {("hfield", field.name): field.file for field in spec.hfields}
-    for geom in parted_geoms(spec)[0]:
+    for geom in partition_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
         shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
-        if file and os.path.basename(file) in words:
+        if file and os.path.basename(file) in message:
             fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
-            if "opening" in words:
-                fix = f"put the file there, or say with --asset-map {_asset_root(file)} where the scene's assets are"
-            what = f"{shown} collides, and its file '{file}' cannot be used: {words}"
-            return InputError(what, attempts.place, fix)
-        if geom.meshname and f"Element name '{geom.meshname}'" in words:
-            what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {words}"
-            return InputError(what, attempts.place, "give the mesh volume, or replace the geom by a primitive")
-    fix = "put the file there, or use --asset-map OLD=NEW" if "opening" in words else "correct the file"
-    return InputError(f"MuJoCo cannot compile the scene: {words}", attempts.place, fix)
+            if "opening" in message:
+                fix = f"put the file there, or give the assets' folder with --asset-map {_asset_root(file)}"
+            what = f"{shown} collides, and its file '{file}' cannot be used: {message}"
+            return InputError(what, attempts.location, fix)
+        if geom.meshname and f"Element name '{geom.meshname}'" in message:
+            what = f"{shown} collides, and its mesh '{geom.meshname}' cannot be used: {message}"
+            return InputError(what, attempts.location, "give the mesh volume, or replace the geom by a primitive")
+    fix = "put the file there, or use --asset-map OLD=NEW" if "opening" in message else "correct the file"
+    return InputError(f"MuJoCo cannot compile the scene: {message}", attempts.location, fix)
 
 
 def _read(path: str) -> mujoco.MjSpec:
-    """A file as a spec. MuJoCo's reader knows XML by two endings; another file is given to it under one of them."""
+    """A file as a spec. MuJoCo's reader accepts two endings; a file with another one is read under a virtual name."""
     if path.endswith((".xml", ".urdf")):
         return mujoco.MjSpec.from_file(path)
     with mujoco.MjVfs() as files, open(path, "rb") as file:
@@ -252,5 +291,5 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return " ".join(str(error).split()).removeprefix("Error: ")

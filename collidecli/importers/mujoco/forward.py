@@ -1,7 +1,7 @@
-"""MuJoCo's forward kinematics, many configurations at once, equal to the bit on every processor.
+"""MuJoCo's forward kinematics for many configurations at once, bit-identical on every processor.
 
 `mj_kinematics` takes the sine and cosine of hinge angles from the C library, whose last bit depends on the processor.
-This is its arithmetic, in its order, with those of `numerics.elementary`.
+This module has its arithmetic in its order, with the sine and cosine of `numerics.elementary`.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -17,9 +17,9 @@ from collidecli.numerics.elementary import sincos
 _JOINT = mujoco.mjtJoint
 _FREE, _BALL, _SLIDE = int(_JOINT.mjJNT_FREE), int(_JOINT.mjJNT_BALL), int(_JOINT.mjJNT_SLIDE)
 _SHORTEST = 1e-15
-"""Norm of a quaternion below which MuJoCo takes the identity."""
+"""Norm of a quaternion below which MuJoCo uses the identity."""
 _UNIT = 1e-15
-"""How far a norm may be from 1 before MuJoCo divides by it."""
+"""Deviation of a norm from 1 above which MuJoCo divides by it."""
 _IDENTITY = np.array([[1.0], [0.0], [0.0], [0.0]])
 
 
@@ -33,7 +33,7 @@ class ForwardKinematics:
         self._model = mj_model
         self._position, self._quaternion = np.array(mj_model.body_pos), np.array(mj_model.body_quat)
         self._axis, self._anchor = np.array(mj_model.jnt_axis), np.array(mj_model.jnt_pos)
-        self._kind, self._place = mj_model.jnt_type.tolist(), mj_model.jnt_qposadr.tolist()
+        self._kind, self._address = mj_model.jnt_type.tolist(), mj_model.jnt_qposadr.tolist()
         self._parent, self._mocap = mj_model.body_parentid.tolist(), mj_model.body_mocapid.tolist()
         self._first, self._count = mj_model.body_jntadr.tolist(), mj_model.body_jntnum.tolist()
         self._zero = np.array(mj_model.qpos0)
@@ -67,8 +67,8 @@ class ForwardKinematics:
     ) -> tuple[np.ndarray, np.ndarray]:
         first, count, parent = self._first[body], self._count[body], self._parent[body]
         if count == 1 and self._kind[first] == _FREE:
-            place = self._place[first]
-            return qpos[place : place + 3], _normalized(qpos[place + 3 : place + 7])
+            address = self._address[first]
+            return qpos[address : address + 3], _normalized(qpos[address + 3 : address + 7])
         position, quaternion = self._position[body][:, None], self._quaternion[body][:, None]
         if self._mocap[body] >= 0:
             given = self._mocap_pose(body) if mocap is None else mocap[self._mocap[body]]
@@ -82,23 +82,23 @@ class ForwardKinematics:
         return position, quaternion
 
     def _mocap_pose(self, body: int) -> np.ndarray:
-        """Where the scene has a mocap body: MuJoCo resets it to this."""
+        """The pose of a mocap body in the scene, which MuJoCo resets it to."""
         return np.concatenate([self._position[body], self._quaternion[body]])[:, None]
 
     def _moved(
         self, joint: int, qpos: np.ndarray, position: np.ndarray, quaternion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        place, kind = self._place[joint], self._kind[joint]
+        address, kind = self._address[joint], self._kind[joint]
         axis, anchor = self._axis[joint][:, None], self._anchor[joint][:, None]
         if kind == _SLIDE:
-            return position + _rotated(axis, quaternion) * (qpos[place] - self._zero[place]), quaternion
+            return position + _rotated(axis, quaternion) * (qpos[address] - self._zero[address]), quaternion
         anchor_world = _rotated(anchor, quaternion) + position
         if kind == _BALL:
-            turn = _normalized(qpos[place : place + 4])
+            rotation = _normalized(qpos[address : address + 4])
         else:
-            sine, cosine = sincos((qpos[place] - self._zero[place]) * 0.5)
-            turn = np.concatenate([cosine[None], axis * sine])
-        quaternion = _product(quaternion, turn)
+            sine, cosine = sincos((qpos[address] - self._zero[address]) * 0.5)
+            rotation = np.concatenate([cosine[None], axis * sine])
+        quaternion = _product(quaternion, rotation)
         return anchor_world - _rotated(anchor, quaternion), quaternion
 
 
@@ -125,7 +125,7 @@ def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _rotated(vector: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """float64[3, n]: vectors [3, n] turned by unit quaternions."""
+    """float64[3, n]: vectors [3, n] rotated by unit quaternions."""
     w, x, y, z = q
     u, v, t = vector
     a = w * u + y * t - z * v

@@ -1,7 +1,7 @@
-"""Geoms of a compiled MuJoCo model as shapes of a builder; meshes as the convex hulls that MuJoCo collides with.
+"""Adds the geoms of a compiled MuJoCo model to a builder; meshes as the convex hulls that MuJoCo uses for collision.
 
-MuJoCo moves a mesh to its inertial frame when it compiles it, and a geom's compiled pose makes up for that: vertices as
-compiled, in the geom's frame as compiled, are where the file has them.
+MuJoCo moves a mesh to its inertial frame when it compiles it, and compensates in the geom's compiled pose: compiled
+vertices in the compiled frame of the geom have the positions of the file.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -9,6 +9,7 @@ compiled, in the geom's frame as compiled, are where the file has them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import mujoco
@@ -27,7 +28,7 @@ from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 
 LEFT_OUT = -1
 SCANNED_BY_MUJOCO = 10
-"""MuJoCo looks through the vertices of meshes with fewer, and then never asks for their decimated hull."""
+"""MuJoCo scans all vertices of meshes with fewer, and does not use their decimated hull."""
 
 _GEOM = mujoco.mjtGeom
 _MESH = int(_GEOM.mjGEOM_MESH)
@@ -54,16 +55,32 @@ def geom_name(mj_model: mujoco.MjModel, geom: int) -> str:
     return mj_model.geom(geom).name or f"{body_name(mj_model, int(mj_model.geom_bodyid[geom]))}/geom#{geom}"
 
 
+def urdf_shape_names(mj_model: mujoco.MjModel) -> list[str]:
+    """A name for each geom of a URDF scene: that of its collision element, or `<link>/collision#<k>`.
+
+    k counts the link's collision elements from 0, including named ones. Visual elements, if MuJoCo has kept them, are
+    `<link>/visual#<k>`.
+    """
+    seen: Counter[tuple[int, str]] = Counter()
+    names = []
+    for geom in range(mj_model.ngeom):
+        body = int(mj_model.geom_bodyid[geom])
+        kind = "collision" if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] else "visual"
+        names.append(mj_model.geom(geom).name or f"{mj_model.body(body).name}/{kind}#{seen[body, kind]}")
+        seen[body, kind] += 1
+    return names
+
+
 def add_geoms(
     builder: ModelBuilder,
     mj_model: mujoco.MjModel,
     data: mujoco.MjData,
     static: np.ndarray,
     body_row: np.ndarray,
-    place: str,
+    location: str,
     names: Sequence[str] | None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Shape row of each geom, -1 for those left out, and the names of those. names: of the geoms, if not MuJoCo's."""
+    """Shape row of each geom, -1 for one left out, and the names of those left out. names: of geoms, else MuJoCo's."""
     shape_row = np.full(mj_model.ngeom, LEFT_OUT, np.int32)
     left_out = []
     hulls: dict[int, ConvexHull] = {}
@@ -75,7 +92,7 @@ def add_geoms(
         if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
             left_out.append(name)
             continue
-        shape_type = _shape_type(int(mj_model.geom_type[geom]), name, place)
+        shape_type = _shape_type(int(mj_model.geom_type[geom]), name, location)
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
         pose = _geom_pose(mj_model, data, geom, static[body])
@@ -97,10 +114,10 @@ def add_geoms(
 
 
 def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
-    """The hull with which MuJoCo collides a mesh, in the frame of its geoms.
+    """The hull that MuJoCo uses for collisions of a mesh, in the frame of its geoms.
 
-    That is the hull of the mesh's vertices, or with `maxhullvert` of as many of them as MuJoCo's own hull has kept.
-    Raises InputError, naming `where` and the mesh, for a mesh without volume.
+    It is the hull of the mesh's vertices, or with `maxhullvert` of the vertices that MuJoCo's own hull has kept.
+    Raises InputError with `where` and the mesh for a mesh without volume.
     """
     first, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
     vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
@@ -109,21 +126,23 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
 
 
 def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:
-    """int[n], which of a mesh's vertices MuJoCo collides with: those of its own hull, which `maxhullvert` limits."""
+    """int[n], indices of the vertices that MuJoCo uses for collision: those of its hull, limited by `maxhullvert`."""
     count, graph = int(mj_model.mesh_vertnum[mesh]), int(mj_model.mesh_graphadr[mesh])
     if graph < 0 or count < SCANNED_BY_MUJOCO:
         return np.arange(count)
-    # The graph: how many vertices and faces, where each vertex's edges begin, and which vertex of the mesh it is.
+    # The graph: counts of vertices and faces, first edge of each vertex, index of each vertex in the mesh.
     kept = int(mj_model.mesh_graph[graph])
     return mj_model.mesh_graph[graph + 2 + kept : graph + 2 + 2 * kept]
 
 
 def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfield:
-    """A compiled hfield, in the frame of its geoms: elevations are shares of its height, and 0 is at z = 0.
+    """A compiled hfield, in the frame of its geoms: elevations are fractions of its height, and 0 is at z = 0.
 
-    Its data stays MuJoCo's own. Raises InputError, naming `where` and the hfield, for data that is no number.
+    The array refers to MuJoCo's data. Raises InputError with `where` and the hfield for data that is not finite.
     """
-    first, rows, cols = (int(held[field]) for held in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol))
+    first, rows, cols = (
+        int(array[field]) for array in (mj_model.hfield_adr, mj_model.hfield_nrow, mj_model.hfield_ncol)
+    )
     half_x, half_y, height, base = mj_model.hfield_size[field].tolist()
     data = mj_model.hfield_data[first : first + rows * cols].reshape(rows, cols)
     name = mj_model.hfield(field).name
@@ -131,20 +150,20 @@ def hfield_surface(mj_model: mujoco.MjModel, field: int, where: str) -> Heightfi
     return heightfield(data, half_x, half_y, base, where, scale=height, bottom=-base)
 
 
-def _shape_type(kind: int, name: str, place: str) -> ShapeType:
+def _shape_type(kind: int, name: str, location: str) -> ShapeType:
     shape_type = _SHAPE_OF.get(kind)
     if shape_type is None:
         raise InputError(
             f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
             "which is not handled",
-            place,
-            'replace it by primitives, or give it contype="0" conaffinity="0" if it is only to be seen',
+            location,
+            'replace it by primitives, or give it contype="0" conaffinity="0" if it is visual only',
         )
     return shape_type
 
 
 def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static: bool) -> tuple[float, ...]:
-    """Pose in the body's frame; of a static geom, in the world."""
+    """Pose in the body's frame; of a static geom, in the world frame."""
     position, quaternion = mj_model.geom_pos[geom], mj_model.geom_quat[geom]
     if static:
         body = int(mj_model.geom_bodyid[geom])
@@ -157,8 +176,8 @@ def _geom_pose(mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, static:
 def _geom_config(mj_model: mujoco.MjModel, geom: int, disabled: str | None) -> ShapeConfig:
     margin = mj_model.geom_margin[geom]
     if mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-        margin = mj_model.opt.o_margin / 2.0  # a pair adds two, and MuJoCo gives the pair the whole
-    # As unsigned: a bit pattern, whatever sign the file gave it.
+        margin = mj_model.opt.o_margin / 2.0  # a pair adds two margins, and MuJoCo applies o_margin to the pair
+    # As unsigned: a bit pattern, independent of the sign in the file.
     masks = (int(mj_model.geom_contype[geom]) & 0xFFFFFFFF, int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF)
     return ShapeConfig(
         margin=float(margin),

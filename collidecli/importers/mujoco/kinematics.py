@@ -16,15 +16,15 @@ from collidecli.scene.kinematics import BadPlace
 from collidecli.storage.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
 
 _BLOCK = 2048
-"""So many configurations are worked on at a time: their numbers stay in the processor's cache."""
+"""Configurations per block, so that its arrays fit in the processor's cache."""
 
 
 class MujocoKinematics:
-    """Forward kinematics of one compiled scene; its bodies are MuJoCo's, the world left out.
+    """Forward kinematics of one compiled scene; its bodies are MuJoCo's without the world.
 
     body_path: name of each body. welded: bool[B], bodies that are part of the static world.
     coordinate_count: length of qpos. mocap_count: number of mocap bodies.
-    articulated: the same by articulation, with joints by name.
+    articulated: kinematics by articulation, with joints by name.
     """
 
     def __init__(self, mj_model: mujoco.MjModel, body_path: tuple[str, ...], welded: np.ndarray) -> None:
@@ -42,7 +42,7 @@ class MujocoKinematics:
 
         Args:
             qpos: float64[n, nq], MuJoCo's layout (quaternions wxyz); they need not be normalized.
-            mocap: float64[n, nmocap, 7], xyzw; None leaves mocap bodies where the scene has them.
+            mocap: float64[n, nmocap, 7], xyzw; None leaves mocap bodies at their poses in the scene.
         Returns:
             float64[n, B, 7], xyzw.
         """
@@ -50,16 +50,16 @@ class MujocoKinematics:
         for start in range(0, len(qpos), _BLOCK):
             rows = slice(start, start + _BLOCK)
             coordinates = np.ascontiguousarray(np.asarray(qpos[rows], np.float64).T)
-            placed = None
+            moved = None
             if mocap is not None:
-                placed = np.moveaxis(mocap[rows][..., [0, 1, 2, 6, 3, 4, 5]], 0, -1)
-            for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, placed), strict=True)):
+                moved = np.moveaxis(mocap[rows][..., [0, 1, 2, 6, 3, 4, 5]], 0, -1)
+            for body, (position, rotation) in enumerate(zip(*self._forward.poses(coordinates, moved), strict=True)):
                 out[rows, body, :3] = position.T
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
-        """Row of qpos[n, nq], body, and what is wrong, for the first row that is no configuration; else None."""
+        """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -70,15 +70,15 @@ class MujocoKinematics:
             return None
         row = int(np.argmax(bad))
         if not finite[row].all():
-            place = int(np.argmin(finite[row]))
-            return row, self._body_of_coordinate(place), f"qpos[{place}] is {qpos[row, place]:g}"
+            index = int(np.argmin(finite[row]))
+            return row, self._body_of_coordinate(index), f"qpos[{index}] is {qpos[row, index]:g}"
         for each, (_, body) in zip(norms, self._quaternions, strict=True):
             if not abs(each[row] - 1.0) <= QUATERNION_TOLERANCE:
                 return row, body, f"the joint's quaternion has norm {each[row]:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
     def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:
-        """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row that is no set of poses; else None."""
+        """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid pose; else None."""
         bad = bad_poses(mocap)
         if not bad.any():
             return None
@@ -86,8 +86,8 @@ class MujocoKinematics:
         body = int(np.flatnonzero(self._model.body_mocapid == mocap_id)[0])
         return row, self.body_path[body - 1], pose_fault(mocap[row, mocap_id])
 
-    def _body_of_coordinate(self, place: int) -> str:
-        joint = int(np.searchsorted(self._model.jnt_qposadr, place, side="right")) - 1
+    def _body_of_coordinate(self, index: int) -> str:
+        joint = int(np.searchsorted(self._model.jnt_qposadr, index, side="right")) - 1
         return self.body_path[int(self._model.jnt_bodyid[joint]) - 1]
 
 

@@ -1,4 +1,4 @@
-"""What an MJCF file asks for in a few words and MuJoCo would work on without end, refused before MuJoCo reads it."""
+"""Refuses MJCF files whose small text expands to a scene of excessive size, before MuJoCo reads them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from collidecli.errors import InputError
 
 MOST_COPIES = 100_000
-"""Of elements that one element stands for: MuJoCo's time grows with the square, to ten minutes for these."""
+"""Of one element: MuJoCo's time grows with the square, to ten minutes for this number."""
 MOST_VALUES = 1_000_000
-"""Of keyframes, and of user values of an element."""
+"""Of keyframes, and of user values of one element."""
 MOST_ATTRIBUTES = 1000
-"""Of one element: MuJoCo's reader compares each with all others."""
+"""Of one element: MuJoCo's reader compares each attribute with all others."""
 
 MOST_PIXELS = 1 << 28
-"""Of a height field or a picture that is made from a formula: a gigabyte."""
+"""Of a heightfield or a procedural texture: one gigabyte."""
 
 _SIZED = re.compile(rb"""<(size|hfield|texture)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _SIZE = re.compile(rb"""\b(nkey|nuser_\w+|nrow|ncol|width|height)\s*=\s*["']\s*(\d{1,19})\s*["']""")
@@ -25,16 +25,16 @@ _COUNT = re.compile(rb"""\bcount\s*=\s*["']([^"']*)["']""")
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
 
 
-def refuse_vast_scene(text: bytes, place: str) -> None:
-    """Raises InputError for elements that stand for more copies than any scene has, or have countless attributes."""
+def refuse_excessive_scene(text: bytes, location: str) -> None:
+    """Raises InputError for elements with too many copies, values, pixels or attributes."""
     text = _COMMENT.sub(b"", text)
     if b'"' in text and max(part.count(b"=") for part in text.split(b"<")) > MOST_ATTRIBUTES:
         for part in text.split(b"<"):
             attributes = len(re.findall(rb"""[\w:.-]+\s*=\s*["']""", part))
             if attributes > MOST_ATTRIBUTES:
                 name = part.split()[0][:60].decode("utf-8", "replace")
-                raise InputError(f"<{name}> has {attributes} attributes", place, "no element of MJCF has so many")
-    _refuse_vast_sizes(text, place)
+                raise InputError(f"<{name}> has {attributes} attributes", location, f"at most {MOST_ATTRIBUTES:,}")
+    _refuse_excessive_sizes(text, location)
     open_counts: list[int] = []
     for close, name, attributes in _COUNTED.findall(text):
         if close:
@@ -44,25 +44,25 @@ def refuse_vast_scene(text: bytes, place: str) -> None:
         count = _count(attributes)
         copies = math.prod(open_counts) * count
         if copies > MOST_COPIES:
-            raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", place, f"at most {MOST_COPIES:,}")
+            raise InputError(f"<{name.decode()}> stands for {copies:.3g} copies", location, f"at most {MOST_COPIES:,}")
         if name == b"replicate" and not attributes.endswith(b"/"):
             open_counts.append(count)
 
 
-def _refuse_vast_sizes(text: bytes, place: str) -> None:
+def _refuse_excessive_sizes(text: bytes, location: str) -> None:
     for element, attributes in _SIZED.findall(text):
         sizes = {name.decode(): int(number) for name, number in _SIZE.findall(attributes)}
         if element == b"size":
             for name, number in sizes.items():
                 if number > MOST_VALUES:
-                    raise InputError(f"<size> has {name}={number}", place, f"at most {MOST_VALUES:,}")
+                    raise InputError(f"<size> has {name}={number}", location, f"at most {MOST_VALUES:,}")
         elif math.prod(sizes.values()) > MOST_PIXELS:
             shown = " ".join(f"{name}={number}" for name, number in sizes.items())
-            raise InputError(f"<{element.decode()}> has {shown}", place, f"at most {MOST_PIXELS:,} in all")
+            raise InputError(f"<{element.decode()}> has {shown}", location, f"at most {MOST_PIXELS:,} in all")
 
 
 def _count(attributes: bytes) -> int:
-    """The product of the numbers in `count`; 1 where there is none or it is no number, which MuJoCo will say."""
+    """The product of the numbers in `count`; 1 without one, or where it is not a number, which MuJoCo reports."""
     found = _COUNT.search(attributes)
     return _product(found[1].split()) if found else 1
 

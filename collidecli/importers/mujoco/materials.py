@@ -15,13 +15,13 @@ from collidecli.scene.material import Material, PairMaterial
 def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
     """The surface of a geom; with the flag `override`, that of the option's o_friction, o_solref and o_solimp.
 
-    Its static friction is its sliding one: MuJoCo has a single coefficient.
+    Static and sliding friction are equal: MuJoCo has a single coefficient.
     """
     friction = mj_model.geom_friction[geom]
     solref, solimp, solmix = mj_model.geom_solref[geom], mj_model.geom_solimp[geom], mj_model.geom_solmix[geom]
     if _is_overridden(mj_model):
         friction = mj_model.opt.o_friction[[0, 2, 3]]
-        # Alike in every geom, so that any mixture is the option's own; weights that differ would round.
+        # Equal in every geom, so that any mixture equals the option; different weights would round.
         solref, solimp, solmix = mj_model.opt.o_solref, mj_model.opt.o_solimp, 1.0
     return Material(
         friction=float(friction[0]),
@@ -36,7 +36,7 @@ def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
 
 
 def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
-    """What a `<pair>` has in place of what its two geoms give; the compiler has filled in all of it."""
+    """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all of them."""
     friction, solref, solimp = (
         mj_model.pair_friction[pair], mj_model.pair_solref[pair], mj_model.pair_solimp[pair],
     )  # fmt: skip
@@ -51,17 +51,17 @@ def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
 
 
 def material_warnings(mj_model: mujoco.MjModel) -> list[str]:
-    """What of the scene's contact parameters a contact set cannot say."""
+    """Warnings about contact parameters of the scene that a contact set cannot store."""
     o_friction = mj_model.opt.o_friction
     warnings = []
     if _is_overridden(mj_model) and (o_friction[0] != o_friction[1] or o_friction[3] != o_friction[4]):
         shown = " ".join(f"{value:g}" for value in o_friction)
-        warnings.append(f"o_friction is {shown}: outside <pair> the first of two directions stands for both")
+        warnings.append(f"o_friction is {shown}: outside <pair> the first of two directions is used for both")
     for pair in range(mj_model.npair):
         if mj_model.pair_solreffriction[pair].any():
             geoms = (mj_model.geom(int(g)).name for g in (mj_model.pair_geom1[pair], mj_model.pair_geom2[pair]))
             shown = " and ".join(f"'{name}'" for name in geoms)
-            warnings.append(f"solreffriction of the <pair> of {shown} is no column of a contact set")
+            warnings.append(f"solreffriction of the <pair> of {shown} is not stored in a contact set")
     return warnings
 
 

@@ -2,8 +2,8 @@
 
 MuJoCo computes quaternions from Euler angles, an axis and an angle, a z axis, and the two ends of a capsule with sine,
 cosine and arc tangent of the C library, whose last bit depends on the processor. Here its formulas are evaluated by
-`numerics.elementary`, and the spec then holds quaternions only: MuJoCo multiplies and normalizes those, which is the
-same on every processor. The axes x and y (`xyaxes`) need no function but the square root and stay.
+`numerics.elementary`, and the spec then contains quaternions only: MuJoCo multiplies and normalizes those, with equal
+bits on every processor. The axes x and y (`xyaxes`) need no function except the square root and stay unchanged.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -25,17 +25,17 @@ _GEOM = mujoco.mjtGeom
 _WITH_ENDS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_BOX)
 _BY_RADIUS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER)
 _SHORTEST = 1e-10
-"""Sine below which MuJoCo takes a vector for the z axis or its opposite."""
+"""Sine below which MuJoCo treats a vector as parallel to the z axis."""
 _LEAST_LENGTH = 1e-14
-"""Between two ends; MuJoCo refuses less."""
+"""Minimum distance of two ends; MuJoCo refuses smaller ones."""
 _LEAST_AXIS = 1e-15
 """Length of a vector that MuJoCo does not normalize."""
 
 
 def resolve_orientations(spec: mujoco.MjSpec) -> None:
-    """Puts quaternions in place of the other forms of orientation in the bodies, frames and geoms of a spec.
+    """Replaces the other forms of orientation in the bodies, frames and geoms of a spec by quaternions.
 
-    What MuJoCo would refuse stays as it is, so that MuJoCo says why.
+    Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
     """
     elements = [*spec.bodies, *spec.frames, *spec.geoms]
     _resolve_euler([e for e in elements if e.alt.type == _KIND.mjORIENTATION_EULER])
@@ -46,9 +46,9 @@ def resolve_orientations(spec: mujoco.MjSpec) -> None:
 
 
 def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarray:
-    """float64[n, 4], wxyz, unit: rotations by angles [n, 3] [rad] about the axes that each sequence names.
+    """float64[n, 4], wxyz, unit: rotations by angles [n, 3] [rad] about the axes of each sequence.
 
-    Lower-case letters are axes of the turned frame, capitals those of the frame outside: MuJoCo's `eulerseq`.
+    Lower-case letters are axes of the rotated frame, capitals axes of the fixed frame: MuJoCo's `eulerseq`.
     """
     sine, cosine = sincos(0.5 * angles)
     found = np.zeros((len(angles), 4))
@@ -56,19 +56,19 @@ def euler_quaternions(angles: np.ndarray, sequences: Sequence[str]) -> np.ndarra
     for row, sequence in enumerate(sequences):
         q = [1.0, 0.0, 0.0, 0.0]
         for k, letter in enumerate(sequence):
-            turn = [float(cosine[row, k]), 0.0, 0.0, 0.0]
-            turn[1 + "xyz".index(letter.lower())] = float(sine[row, k])
-            q = _product(q, turn) if letter.islower() else _product(turn, q)
+            rotation = [float(cosine[row, k]), 0.0, 0.0, 0.0]
+            rotation[1 + "xyz".index(letter.lower())] = float(sine[row, k])
+            q = _product(q, rotation) if letter.islower() else _product(rotation, q)
         found[row] = q
     return found / norm(found)[:, None]
 
 
 def _resolve_euler(elements: list[Any]) -> None:
     sequences = ["".join(map(str, e.compiler.eulerseq)) for e in elements]
-    sound = [len(s) == 3 and set(s.lower()) <= set("xyz") for s in sequences]
-    elements = [e for e, is_sound in zip(elements, sound, strict=True) if is_sound]
+    valid = [len(s) == 3 and set(s.lower()) <= set("xyz") for s in sequences]
+    elements = [e for e, is_valid in zip(elements, valid, strict=True) if is_valid]
     angles = _rows([_radians(e.alt.euler, e) for e in elements], 3)
-    _set_quaternions(elements, euler_quaternions(angles, [s for s, ok in zip(sequences, sound, strict=True) if ok]))
+    _set_quaternions(elements, euler_quaternions(angles, [s for s, ok in zip(sequences, valid, strict=True) if ok]))
 
 
 def _resolve_axis_angle(elements: list[Any]) -> None:
@@ -86,11 +86,11 @@ def _resolve_ends(geoms: list[Any]) -> None:
     ends = _rows([geom.fromto for geom in geoms], 6)
     line = ends[:, :3] - ends[:, 3:]
     length = norm(line)
-    sound = np.isfinite(ends).all(axis=1) & (length >= _LEAST_LENGTH)
-    quaternion = _from_z_axis(line[sound])
-    middle = 0.5 * (ends[sound, :3] + ends[sound, 3:])
-    chosen = [geom for geom, is_sound in zip(geoms, sound, strict=True) if is_sound]
-    for geom, q, position, size in zip(chosen, quaternion, middle, length[sound] / 2.0, strict=True):
+    valid = np.isfinite(ends).all(axis=1) & (length >= _LEAST_LENGTH)
+    quaternion = _from_z_axis(line[valid])
+    middle = 0.5 * (ends[valid, :3] + ends[valid, 3:])
+    chosen = [geom for geom, is_valid in zip(geoms, valid, strict=True) if is_valid]
+    for geom, q, position, size in zip(chosen, quaternion, middle, length[valid] / 2.0, strict=True):
         radius = float(geom.size[0])
         geom.size = [radius, size, geom.size[2]] if geom.type in _BY_RADIUS else [radius, radius, size]
         geom.pos, geom.fromto = position, [np.nan] * 6
@@ -98,7 +98,7 @@ def _resolve_ends(geoms: list[Any]) -> None:
 
 
 def _from_z_axis(vector: np.ndarray) -> np.ndarray:
-    """float64[n, 4], wxyz: the shortest rotations that take z to the directions of vectors."""
+    """float64[n, 4], wxyz: the smallest rotations from z to the directions of vectors."""
     with np.errstate(all="ignore"):
         unit = vector * (1.0 / norm(vector))[:, None]
         axis = cross(np.array([0.0, 0.0, 1.0]), unit)

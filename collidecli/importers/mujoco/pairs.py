@@ -1,4 +1,4 @@
-"""Which pairs of geoms MuJoCo's own filters leave out or force, as pairs of a builder's shapes."""
+"""MuJoCo's filters and forced pairs of geoms as pairs of a builder's shapes."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -18,7 +18,7 @@ _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 
 
 def collision_disabled(mj_model: mujoco.MjModel) -> str | None:
-    """The flag that switches all of the scene's contacts off, or None."""
+    """The flag that disables all contacts of the scene, or None."""
     bits = mujoco.mjtDisableBit
     for bit, name in ((bits.mjDSBL_CONSTRAINT, "constraint"), (bits.mjDSBL_CONTACT, "contact")):
         if mj_model.opt.disableflags & bit:
@@ -34,11 +34,11 @@ def add_pair_rules(
 ) -> list[str]:
     """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
 
-    Shapes of one body and of the static world are left to the builder's own rules, and so are masks: a pair that
-    masks keep apart is not listed.
+    The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
+    masks is not listed.
 
     shape_row: int32[ngeom], -1 for a geom left out.
-    disabled: pairs of shapes, lower row first, that may not touch even where the scene forces them, with their rules.
+    disabled: pairs of shapes, lower row first, that are filtered even where the scene forces them, with their rules.
     """
     warnings = _option_warnings(mj_model)
     if collision_disabled(mj_model) is None:
@@ -58,15 +58,15 @@ def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
     warnings = []
     flag = collision_disabled(mj_model)
     if flag is not None:
-        warnings.append(f"the scene switches every contact off with {flag}")
+        warnings.append(f"the scene disables every contact with {flag}")
     for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
         if mj_model.opt.enableflags & bit:
-            warnings.append(f'<flag {name}="enable"/> is not followed: contacts are those of margin and gap')
+            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
     return warnings
 
 
 def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Two groups of geoms that do not meet, and the rule: excludes, welds, their parents, then what nothing moves."""
+    """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies without freedom."""
     name = [mj_model.body(b).name or f"body#{b}" for b in range(mj_model.nbody)]
     of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
     for row, signature in enumerate(mj_model.exclude_signature):
@@ -87,7 +87,7 @@ def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.nda
         if filter_parent and parent > 0:
             yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
 
-    # Mocap bodies and what is welded to them: no degree of freedom moves them, nor the static world.
+    # Mocap bodies and bodies welded to them have no degree of freedom, nor has the static world.
     still = np.unique(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
     for k, weld in enumerate(still):
         others = [of_weld[other] for other in still[k + 1 :]]
@@ -96,7 +96,7 @@ def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.nda
 
 
 def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
-    """Ascending positions of each value 0 .. count - 1 in `key`."""
+    """Ascending indices of each value 0 .. count - 1 in `key`."""
     order = np.argsort(key, kind="stable")
     return np.split(order, np.searchsorted(key[order], np.arange(1, count)))
 
@@ -104,13 +104,13 @@ def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
 def _mask_compatible(
     mj_model: mujoco.MjModel, shape_row: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of shape rows, lower first, across two groups of geoms whose masks would let them touch."""
+    """Pairs of shape rows, lower first, across two groups of geoms whose masks permit a contact."""
     second = second[shape_row[second] >= 0]
     for geom in first[shape_row[first] >= 0]:
-        meets = mj_model.geom_contype[geom] & mj_model.geom_conaffinity[second]
-        meets |= mj_model.geom_contype[second] & mj_model.geom_conaffinity[geom]
+        permitted = mj_model.geom_contype[geom] & mj_model.geom_conaffinity[second]
+        permitted |= mj_model.geom_contype[second] & mj_model.geom_conaffinity[geom]
         a = int(shape_row[geom])
-        for b in shape_row[second[meets != 0]].tolist():
+        for b in shape_row[second[permitted != 0]].tolist():
             if a != b:
                 yield (a, b) if a < b else (b, a)
 
@@ -118,28 +118,28 @@ def _mask_compatible(
 def _force_pairs(
     builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
 ) -> list[str]:
-    """Forces the shapes of every <pair>; of several for the same geoms, the one that reaches furthest."""
+    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap."""
     if mj_model.npair and mj_model.nbody < 2:
-        return ["every <pair> is left out: without a body MuJoCo finds no contact"]
-    reach: dict[tuple[int, int], tuple[float, float, int]] = {}
+        return ["every <pair> is ignored: without a body MuJoCo finds no contact"]
+    extent: dict[tuple[int, int], tuple[float, float, int]] = {}
     warnings = []
     override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
     for row in range(mj_model.npair):
         geoms = int(mj_model.pair_geom1[row]), int(mj_model.pair_geom2[row])
         shown = " and ".join(f"'{mj_model.geom(g).name}'" for g in geoms)
         if all(mj_model.geom_type[g] == _PLANE for g in geoms):
-            warnings.append(f"<pair> of {shown} is left out: two planes make no contact")
+            warnings.append(f"<pair> of {shown} is ignored: two planes make no contact")
             continue
         margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
         gap = float(mj_model.pair_gap[row])
         a, b = sorted(int(shape_row[g]) for g in geoms)
         if (a, b) in disabled:
             continue
-        if (a, b) in reach:
-            warnings.append(f"<pair> of {shown} is given more than once; the one that reaches furthest stands")
-            if sum(reach[a, b][:2]) >= margin + gap:
+        if (a, b) in extent:
+            warnings.append(f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used")
+            if sum(extent[a, b][:2]) >= margin + gap:
                 continue
-        reach[a, b] = margin, gap, row
-    for (a, b), (margin, gap, row) in reach.items():
+        extent[a, b] = margin, gap, row
+    for (a, b), (margin, gap, row) in extent.items():
         builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
     return warnings

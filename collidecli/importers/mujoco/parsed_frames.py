@@ -1,8 +1,8 @@
-"""Rotations that MuJoCo's parser has computed while it read the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.
+"""Rotations that MuJoCo's parser computes while it reads the text: `rpy` of a URDF, `euler` of MJCF's `<replicate>`.
 
-A spec holds their quaternions alone, made with the C library's sine and cosine, whose last bit depends on the
-processor. They are computed again from the text, by `numerics.elementary`, and each takes the place of the parser's
-that agrees with it to rounding.
+A spec contains only their quaternions, computed with the C library's sine and cosine, whose last bit depends on the
+processor. They are computed again from the text with `numerics.elementary`; each result replaces the parser's
+quaternion that equals it up to rounding.
 """
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
@@ -21,11 +21,11 @@ from collidecli.importers.mujoco.orientation import euler_quaternions
 from collidecli.numerics.matrices import cross
 
 ROUNDING = 1e-13
-"""How far two computations of one frame may differ, as a share of its position where that is beyond 1 m."""
+"""Tolerance between two computations of one frame, relative to its position where that exceeds 1 m."""
 
 
 def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
-    """Sets the orientations of a URDF's bodies and geoms, as computed from the `rpy` of its origins."""
+    """Sets the orientations of a URDF's bodies and geoms, computed from the `rpy` of its origins."""
     angles = [_numbers(origin.get("rpy", ""), 3) for root in _roots([text]) for origin in root.iter("origin")]
     found = np.unique([a for a in angles if a is not None], axis=0).reshape(-1, 3)
     elements = [*spec.bodies, *spec.geoms]
@@ -36,7 +36,7 @@ def restore_urdf_origins(spec: mujoco.MjSpec, text: bytes) -> None:
 
 
 def restore_replicates(spec: mujoco.MjSpec, texts: Iterable[bytes]) -> None:
-    """Sets the frames of a scene's replicas, as computed from `count`, `offset` and `euler` in its files."""
+    """Sets the frames of a scene's replicas, computed from `count`, `offset` and `euler` in its files."""
     replicates = [
         element
         for root in _roots(text for text in texts if b"<replicate" in text)
@@ -44,14 +44,14 @@ def restore_replicates(spec: mujoco.MjSpec, texts: Iterable[bytes]) -> None:
     ]
     frames = list(spec.frames) if replicates else []
     settings = {("".join(map(str, frame.compiler.eulerseq)), bool(frame.compiler.degree)) for frame in frames}
-    made = [pose for element in replicates for setting in sorted(settings) for pose in _replicas(element, *setting)]
-    held = [np.concatenate([frame.pos, frame.quat]) for frame in frames]
-    for frame, pose in _matches(frames, held, np.array(made, np.float64).reshape(-1, 7)):
+    computed = [pose for element in replicates for setting in sorted(settings) for pose in _replicas(element, *setting)]
+    parsed = [np.concatenate([frame.pos, frame.quat]) for frame in frames]
+    for frame, pose in _matches(frames, parsed, np.array(computed, np.float64).reshape(-1, 7)):
         frame.pos, frame.quat = pose[:3], pose[3:]
 
 
 def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list[np.ndarray]:
-    """float64[7] of each replica's frame: each is the one before, moved by the offset and turned."""
+    """float64[7] of each replica's frame: the previous one, translated by the offset and rotated."""
     count = element.get("count", "")
     euler = _numbers(element.get("euler", ""), 3)
     offset = _numbers(element.get("offset", "0 0 0"), 3)
@@ -66,22 +66,22 @@ def _replicas(element: ElementTree.Element, sequence: str, degree: bool) -> list
     return found
 
 
-def _matches(elements: list[Any], held: list[Any], made: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
-    """Elements with the one of `made` that what they hold agrees with."""
+def _matches(elements: list[Any], parsed: list[Any], computed: np.ndarray) -> Iterable[tuple[Any, np.ndarray]]:
+    """Elements, each with the row of `computed` that equals its row of `parsed` up to ROUNDING."""
     from scipy.spatial import KDTree
 
-    if not elements or not len(made):
+    if not elements or not len(computed):
         return
-    rows = np.array(held, np.float64)
-    sound = np.flatnonzero(np.isfinite(rows).all(axis=1))
-    distance, nearest = KDTree(made).query(rows[sound])
-    near = distance <= ROUNDING * np.maximum(1.0, np.abs(rows[sound]).max(axis=1, initial=0.0))
-    for row, place in zip(sound[near].tolist(), np.asarray(nearest)[near].tolist(), strict=True):
-        yield elements[row], made[place]
+    rows = np.array(parsed, np.float64)
+    finite = np.flatnonzero(np.isfinite(rows).all(axis=1))
+    distance, nearest = KDTree(computed).query(rows[finite])
+    near = distance <= ROUNDING * np.maximum(1.0, np.abs(rows[finite]).max(axis=1, initial=0.0))
+    for row, index in zip(finite[near].tolist(), np.asarray(nearest)[near].tolist(), strict=True):
+        yield elements[row], computed[index]
 
 
 def _roots(texts: Iterable[bytes]) -> Iterable[ElementTree.Element]:
-    """Root elements of the texts that Python's parser reads too; MuJoCo's is more lenient."""
+    """Root elements of the texts that Python's parser can read; MuJoCo's parser accepts more."""
     for text in texts:
         try:
             yield ElementTree.fromstring(text)

@@ -1,14 +1,15 @@
-"""The MJCF and URDF door: a scene that MuJoCo compiles, into a model builder.
+"""Importer of MJCF and URDF: adds a scene that MuJoCo compiles to a model builder.
 
-What MuJoCo's words become here (MuJoCo 4.0, each checked against `mj_collision` in the tests):
+Meaning of MuJoCo's attributes in the model (MuJoCo 4.0, each compared with `mj_collision` in the tests):
 
-- `margin` inflates a geom and a pair adds the two: our margin. `gap` is how far beyond that a contact is still
-  reported, and a pair adds the two: our gap with `gap_rule = "sum"`. MuJoCo's `contact.dist` is the plain surface
-  distance; ours is `contact.dist - contact.includemargin`, so ours is below 0 exactly where MuJoCo's contact can push.
-- Geoms of bodies welded to the world are static. A mocap body is a body, though no degree of freedom moves it; as in
-  MuJoCo it meets nothing that has none either.
+- `margin` inflates a geom, and a pair adds both margins: the model's margin. `gap` is the distance beyond the margin
+  up to which a contact is reported, and a pair adds both gaps: the model's gap with `gap_rule = "sum"`. MuJoCo's
+  `contact.dist` is the distance of the surfaces without margins; the reported distance is
+  `contact.dist - contact.includemargin`, which is negative exactly where MuJoCo's contact can have a force.
+- Geoms of bodies welded to the world are static. A mocap body is a body without degrees of freedom; as in MuJoCo it
+  does not collide with other bodies without degrees of freedom.
 - `<pair>` overrides masks, excludes and welds, with its own margin and gap.
-- Geoms that no mask and no pair lets touch anything are left out: they are only seen.
+- Geoms that cannot collide by any mask or pair are left out.
 - Mesh geoms are convex hulls: see `geoms`.
 """
 
@@ -29,12 +30,11 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.articulations import MujocoArticulations
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
-from collidecli.importers.mujoco.geoms import LEFT_OUT, add_geoms, body_name
+from collidecli.importers.mujoco.geoms import LEFT_OUT, add_geoms, body_name, urdf_shape_names
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
 from collidecli.importers.mujoco.materials import material_warnings
 from collidecli.importers.mujoco.pairs import add_pair_rules
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
-from collidecli.importers.mujoco.urdf import urdf_shape_names
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import STATIC_BODY, Model
@@ -44,7 +44,7 @@ from collidecli.storage.trajectories.bodies import BodyMatch
 
 @dataclass(frozen=True)
 class MjcfImport:
-    """What a scene file became.
+    """The result of `add_mjcf`.
 
     path: the file. mj_model: compiled by MuJoCo. kinematics: of qpos and mocap poses.
     body_row: int32[nbody], the builder's body of each MuJoCo body; -1 for the world.
@@ -69,7 +69,7 @@ class MjcfImport:
         return self.kinematics.articulated
 
     def motion(self, model: Model) -> KeyframeMotion | None:
-        """The scene's keyframes as a motion for `model`, one frame each; None when it has none."""
+        """The scene's keyframes as a motion of the model's bodies, one frame each; None without keyframes."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
 
 
@@ -82,27 +82,27 @@ def add_mjcf(builder: ModelBuilder, path: str | os.PathLike[str], options: Scene
     """
     options = options or SceneOptions()
     compiled = compile_mjcf(path, options=options)
-    builder.source.append(os.path.basename(compiled.place))
+    builder.source.append(os.path.basename(compiled.location))
     return add_compiled(builder, compiled, options)
 
 
 def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions) -> MjcfImport:
-    """Adds what MuJoCo compiled; as `add_mjcf`, for a scene that may be no file of its own."""
-    mj_model, place = compiled.mj_model, compiled.place
+    """Adds a compiled scene, which may be given as text, to `builder`; see `add_mjcf`."""
+    mj_model, location = compiled.mj_model, compiled.location
     rules = read_srdf(options.disabled_pairs) if options.disabled_pairs else None
     names = urdf_shape_names(mj_model) if compiled.urdf else None
-    _check_flexes(mj_model, place)
-    _set_gap_rule(builder, place)
+    _check_flexes(mj_model, location)
+    _set_gap_rule(builder, location)
 
     data = mujoco.MjData(mj_model)
     mujoco.mj_kinematics(mj_model, data)
     static = static_bodies(mj_model)
     body_row = np.full(mj_model.nbody, STATIC_BODY, np.int32)
-    with _named_in(place):
+    with _located_errors(location):
         for body in range(1, mj_model.nbody):
             pose = (*data.xpos[body], *data.xquat[body][WXYZ_TO_XYZW])
             body_row[body] = builder.add_body(xform=pose, key=body_name(mj_model, body))
-        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, place, names)
+        shape_row, left_out = add_geoms(builder, mj_model, data, static, body_row, location, names)
         disabled = disabled_pairs(rules, _shapes_of_links(mj_model, shape_row)) if rules else NOTHING
         warnings = [
             *compiled.warnings,
@@ -114,7 +114,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
         mj_model, tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody)), static[1:]
     )
     return MjcfImport(
-        place,
+        location,
         mj_model,
         kinematics,
         body_row,
@@ -127,7 +127,7 @@ def add_compiled(builder: ModelBuilder, compiled: CompiledScene, options: SceneO
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[str, list[int]]:
-    """Rows of the shapes of each body, by its name; the world's too."""
+    """Rows of the shapes of each body and of the world, by body name."""
     shapes: dict[str, list[int]] = {body_name(mj_model, body): [] for body in range(mj_model.nbody)}
     for geom in np.flatnonzero(shape_row != LEFT_OUT):
         shapes[body_name(mj_model, int(mj_model.geom_bodyid[geom]))].append(int(shape_row[geom]))
@@ -135,27 +135,27 @@ def _shapes_of_links(mj_model: mujoco.MjModel, shape_row: np.ndarray) -> dict[st
 
 
 @contextmanager
-def _named_in(place: str) -> Iterator[None]:
-    """Says of the builder's errors, which know no file, where they come from."""
+def _located_errors(location: str) -> Iterator[None]:
+    """Adds the scene's location to the builder's errors."""
     try:
         yield
     except InputError as error:
-        where = error.where if error.where.startswith(place) else f"{place}: {error.where}"
+        where = error.where if error.where.startswith(location) else f"{location}: {error.where}"
         raise InputError(error.what, where, error.fix) from error
 
 
-def _set_gap_rule(builder: ModelBuilder, place: str) -> None:
+def _set_gap_rule(builder: ModelBuilder, location: str) -> None:
     if builder.gap_rule != "sum" and builder.shape_count:
         raise InputError(
-            "the scene adds the gaps of a pair, and the scenes before it take the larger",
-            place,
-            "load the MJCF scene alone, or pass --gap and --gap-rule for all of them",
+            "this scene adds the gaps of a pair, and the scenes before it use the larger gap",
+            location,
+            "load the MJCF scene alone, or give --gap and --gap-rule for all scenes",
         )
     builder.gap_rule, builder.material_rule = "sum", "mujoco"
 
 
 def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
-    """bool[nbody]: the world and every body that nothing can move."""
+    """bool[nbody]: the world and every body that is welded to it and is not a mocap body or a child of one."""
     static = mj_model.body_weldid == 0
     for body in range(1, mj_model.nbody):
         if mj_model.body_mocapid[body] >= 0:
@@ -165,22 +165,22 @@ def static_bodies(mj_model: mujoco.MjModel) -> np.ndarray:
     return static
 
 
-def _check_flexes(mj_model: mujoco.MjModel, place: str) -> None:
+def _check_flexes(mj_model: mujoco.MjModel, location: str) -> None:
     for flex in range(mj_model.nflex):
         collides = mj_model.flex_contype[flex] | mj_model.flex_conaffinity[flex]
         if collides | mj_model.flex_selfcollide[flex]:
             name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
             raise InputError(
                 f"flex '{name}' may collide, and flexes are not handled",
-                place,
+                location,
                 'give it contype="0" conaffinity="0" selfcollide="none", or remove it',
             )
 
 
 class KeyframeMotion:
-    """A scene's keyframes as a motion (see `model.motion.Motion`), one frame each, in the file's order.
+    """A scene's keyframes as a motion (see `scene.motion.Motion`), one frame each, in the file's order.
 
-    time: as authored; the frame's number where authored times run back.
+    time: as authored; the frame's number where authored times decrease.
     """
 
     def __init__(self, scene: MjcfImport, model: Model) -> None:
@@ -194,7 +194,7 @@ class KeyframeMotion:
             raise InputError(f"the time is {self.time[key]:g}", where, "give it a time in seconds")
         if (np.diff(self.time) < 0.0).any():
             self.time = np.arange(count, dtype=np.float64)
-            self.warnings = ("the keyframes' times run back; their numbers stand for the time",)
+            self.warnings = ("the keyframes' times decrease; the frame numbers are used as times",)
         self.step = np.arange(count, dtype=np.int64)
         self.world_count = 1
         self.float_type = np.dtype(np.float64)

@@ -1,7 +1,7 @@
-"""SRDF: which pairs of a robot's links are not to be tested for contacts.
+"""Reader of SRDF: pairs of a robot's links that are excluded from collision.
 
-A file of a few flat elements that MuJoCo does not read, so expat does, here, and only the attributes of those elements
-are taken. A document type, the way in for entities that grow without end or name other files, is refused.
+MuJoCo does not read SRDF; expat parses it here, and only the attributes of the collision elements are used. A document
+type is refused, as it can define entities that expand without limit or name other files.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LinkPair = tuple[str, str]
 
 @dataclass
 class LinkRules:
-    """What an SRDF file says of pairs of links.
+    """The collision rules of an SRDF file.
 
-    silent: links that touch no other link (`disable_default_collisions`). enabled: pairs that may touch all the same.
-    disabled: pairs that may not, which counts most, each with its reason. Pairs are in alphabetical order.
+    silent: links that collide with no other link (`disable_default_collisions`). enabled: exceptions from `silent`.
+    disabled: excluded pairs, each with its reason; these take precedence. Links of a pair are in alphabetical order.
     """
 
     path: str
@@ -35,7 +35,7 @@ class LinkRules:
 
 @dataclass(frozen=True)
 class DisabledPairs:
-    """Pairs of shapes that may not touch, lower row first, each with its rule; warnings name links that are unknown."""
+    """Excluded pairs of shapes, lower row first, each with its rule; warnings name unknown links."""
 
     rule: dict[tuple[int, int], str]
     warnings: tuple[str, ...]
@@ -45,15 +45,17 @@ NOTHING = DisabledPairs({}, ())
 
 
 def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
-    """The rules of an SRDF file. Raises InputError for what is no SRDF, with the line."""
-    place = os.fspath(path)
-    rules = LinkRules(place)
+    """The rules of an SRDF file. Raises InputError with the line for a file that is not SRDF."""
+    location = os.fspath(path)
+    rules = LinkRules(location)
     parser = expat.ParserCreate()
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        where = f"{place}: line {parser.CurrentLineNumber}, <{name}>"
+        where = f"{location}: line {parser.CurrentLineNumber}, <{name}>"
         if not rules_seen and name != "robot":
-            raise InputError(f"is no SRDF: its root element is <{name}>", place, "give a file whose root is <robot>")
+            raise InputError(
+                f"is not SRDF: its root element is <{name}>", location, "give a file with the root <robot>"
+            )
         rules_seen.append(name)
         if name == "disable_default_collisions":
             rules.silent[_attribute(attributes, "link", where)] = None
@@ -66,22 +68,24 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
 
     def refuse_doctype(*_: object) -> None:
         raise InputError(
-            "has a document type, which is not read", f"{place}: line {parser.CurrentLineNumber}", "remove <!DOCTYPE>"
+            "has a document type, which is not read",
+            f"{location}: line {parser.CurrentLineNumber}",
+            "remove <!DOCTYPE>",
         )
 
     rules_seen: list[str] = []
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = refuse_doctype
     try:
-        with open(place, "rb") as file:
+        with open(location, "rb") as file:
             parser.ParseFile(file)
     except OSError as error:
         raise InputError(
-            f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}", place, "see --disabled-pairs"
+            f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}", location, "see --disabled-pairs"
         ) from error
     except (expat.ExpatError, LookupError, ValueError) as error:
-        # The last two: an encoding that is declared and that Python does not know, or in which the text is not.
-        raise InputError(f"is not XML: {error}", place, "give an SRDF file") from error
+        # The last two: the declared encoding is unknown to Python, or the text is not in it.
+        raise InputError(f"is not XML: {error}", location, "give an SRDF file") from error
     return rules
 
 
@@ -92,9 +96,9 @@ def _attribute(attributes: Mapping[str, str], name: str, where: str) -> str:
 
 
 def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]) -> DisabledPairs:
-    """The rules for the shapes of a scene's links; of two rules for a pair, the one that names both links stands.
+    """The rules for the shapes of a scene's links; of two rules for a pair, the one that names both links is used.
 
-    shapes_of_link: rows of the shapes of each link that a name may mean.
+    shapes_of_link: rows of the shapes of each link, by name.
     """
     named = [*rules.silent, *(link for pair in (*sorted(rules.enabled), *rules.disabled) for link in pair)]
     unknown = [link for link in dict.fromkeys(named) if link not in shapes_of_link]
@@ -116,7 +120,7 @@ def disabled_pairs(rules: LinkRules, shapes_of_link: Mapping[str, Sequence[int]]
 
 
 def shapes_of_prims(body_of: Mapping[str, int], shape_of: Mapping[str, int]) -> dict[str, list[int]]:
-    """Rows of the shapes of each body of a stage, by the last part of its path, or by its path where several end alike.
+    """Rows of the shapes of each body of a stage, by the last path element, or by the path where that is not unique.
 
     body_of, shape_of: prim path to index. A shape belongs to the nearest body above it.
     """

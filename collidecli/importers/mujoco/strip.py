@@ -1,4 +1,4 @@
-"""What a scene can lose without a change of its contacts, for scenes that MuJoCo does not compile whole."""
+"""Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -12,34 +12,34 @@ import mujoco
 import numpy as np
 
 _GEOM = mujoco.mjtGeom
-_STAND_IN_RADIUS = 0.01
+_REPLACEMENT_RADIUS = 0.01
 _SIZES = ("memory", "nstack", "njmax", "nconmax")
 _FILE_TYPES = (_GEOM.mjGEOM_MESH, _GEOM.mjGEOM_HFIELD, _GEOM.mjGEOM_SDF)
 
 
 @dataclass(frozen=True)
 class Family:
-    """Elements that no contact depends on.
+    """A family of elements that affect no contact.
 
-    strip: takes them out of a spec and returns how many there were.
+    strip: removes them from a spec and returns their number.
     """
 
     name: str
     strip: Callable[[mujoco.MjSpec], int]
 
 
-def parted_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
-    """Geoms that masks or a <pair> let touch something, and those that are only seen."""
+def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
+    """Geoms that can collide by their masks or a <pair>, and the other (visual) geoms."""
     paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
-    colliding, seen = [], []
+    colliding, visual = [], []
     for geom in spec.geoms:
         collides = geom.contype or geom.conaffinity or (geom.name and geom.name in paired)
-        (colliding if collides else seen).append(geom)
-    return colliding, seen
+        (colliding if collides else visual).append(geom)
+    return colliding, visual
 
 
 def drop_wrong_keys(spec: mujoco.MjSpec, mj_model: mujoco.MjModel) -> int:
-    """Deletes keyframes whose sizes are not the model's; returns how many."""
+    """Deletes keyframes whose sizes are not the model's; returns their number."""
     count = 0
     for key in list(spec.keys):
         sizes = {
@@ -66,14 +66,14 @@ def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
     return strip
 
 
-def _strip_looks(spec: mujoco.MjSpec) -> int:
-    """Textures and materials, and every mention of them."""
-    mentions = 0
+def _strip_appearance(spec: mujoco.MjSpec) -> int:
+    """Textures and materials, and every reference to them."""
+    references = 0
     for element in (*spec.geoms, *spec.sites, *spec.skins, *spec.tendons, *spec.flexes, *spec.meshes):
         if element.material:
             element.material = ""
-            mentions += 1
-    return _delete("textures", "materials")(spec) or mentions
+            references += 1
+    return _delete("textures", "materials")(spec) or references
 
 
 def _strip_actuators(spec: mujoco.MjSpec) -> int:
@@ -82,18 +82,18 @@ def _strip_actuators(spec: mujoco.MjSpec) -> int:
     return _delete("actuators")(spec)
 
 
-def _replace_seen_meshes(spec: mujoco.MjSpec) -> int:
-    """Makes small spheres of geoms that are only seen and come from an asset, and deletes assets nothing then uses.
+def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
+    """Replaces visual geoms that use an asset by small spheres, and deletes assets that are then unused.
 
-    They stay in the scene, so that geom numbers, which unnamed shapes are named by, do not change, and are left out of
-    the model later as all geoms that touch nothing.
+    The geoms stay in the scene, so that geom numbers, which are in the names of unnamed shapes, do not change. The
+    importer leaves them out of the model later, as all visual geoms.
     """
     if _frames_follow_inertia(spec):
         return 0
-    seen = [g for g in parted_geoms(spec)[1] if g.meshname or g.type in _FILE_TYPES]
-    for geom in (*seen, *(site for site in spec.sites if site.meshname)):
-        geom.type, geom.meshname, geom.size = _GEOM.mjGEOM_SPHERE, "", [_STAND_IN_RADIUS] * 3
-    for geom in seen:
+    visual = [g for g in partition_geoms(spec)[1] if g.meshname or g.type in _FILE_TYPES]
+    for geom in (*visual, *(site for site in spec.sites if site.meshname)):
+        geom.type, geom.meshname, geom.size = _GEOM.mjGEOM_SPHERE, "", [_REPLACEMENT_RADIUS] * 3
+    for geom in visual:
         geom.hfieldname, geom.fromto = "", [np.nan] * 6
     used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
     unused = [
@@ -104,11 +104,11 @@ def _replace_seen_meshes(spec: mujoco.MjSpec) -> int:
     ]
     for asset in unused:
         spec.delete(asset)
-    return max(len(seen), len(unused))
+    return max(len(visual), len(unused))
 
 
 def _replace_inertias(spec: mujoco.MjSpec) -> int:
-    """Gives every body the same inertia."""
+    """Sets the inertia of every body to one value."""
     if _frames_follow_inertia(spec):
         return 0
     bodies = spec.bodies[1:]
@@ -121,7 +121,7 @@ def _replace_inertias(spec: mujoco.MjSpec) -> int:
 
 
 def _free_joints(spec: mujoco.MjSpec) -> int:
-    """Takes the limits of joints' ranges and forces away."""
+    """Removes the limits of joints' ranges and forces."""
     limited = [joint for joint in spec.joints if np.any(joint.range) or np.any(joint.actfrcrange)]
     for joint in limited:
         joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
@@ -130,7 +130,7 @@ def _free_joints(spec: mujoco.MjSpec) -> int:
 
 
 def _free_sizes(spec: mujoco.MjSpec) -> int:
-    """Lets MuJoCo choose how much memory a simulation gets."""
+    """Resets the sizes of a simulation's memory to MuJoCo's defaults."""
     given = [name for name in _SIZES if getattr(spec, name) != -1]
     for name in given:
         setattr(spec, name, -1)
@@ -138,7 +138,7 @@ def _free_sizes(spec: mujoco.MjSpec) -> int:
 
 
 def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
-    """Whether a free body's frame, and with it the meaning of qpos, is where its inertia puts it."""
+    """Whether a free body's frame, and with it the meaning of qpos, depends on its inertia."""
     align = mujoco.mjtAlignFree
     free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
     aligned = {int(align.mjALIGNFREE_TRUE)}
@@ -150,9 +150,9 @@ def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
 KEYFRAMES = "keyframes"
 
 FAMILIES = (
-    Family("textures and materials", _strip_looks),
+    Family("textures and materials", _strip_appearance),
     Family("skins", _delete("skins")),
-    Family("meshes that are only seen", _replace_seen_meshes),
+    Family("visual meshes", _replace_visual_meshes),
     Family("inertias", _replace_inertias),
     Family("joint limits", _free_joints),
     Family("lights and cameras", _delete("lights", "cameras")),
@@ -165,4 +165,4 @@ FAMILIES = (
     Family("tuples", _delete("tuples")),
     Family(KEYFRAMES, _delete("keys")),
 )
-"""In the order in which they are put back: each depends only on those before it."""
+"""In the order in which they are restored: each depends only on the families before it."""

@@ -93,7 +93,7 @@ class _Array:
         return self.shape is not None and len(self.shape) == 3
 
     def extents(self) -> tuple[int, int, int]:
-        """Counts of worlds, frames and values of a state. Raises InputError: another shape, not floats, or no states."""
+        """Counts of worlds, frames and values of a state. Raises InputError: another shape, not floats, no states."""
         if self.shape is None or len(self.shape) not in (2, 3) or self.dtype.kind != "f":
             shown = f"{self.dtype}{list(self.shape or ())}"
             raise InputError(f"the states are {shown}, not floats {_SHAPES}", self.where, "save them in that shape")

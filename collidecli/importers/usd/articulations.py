@@ -1,4 +1,4 @@
-"""Articulations of a USD stage: which bodies hang together by joints, and whether they may touch each other."""
+"""Articulations of a USD stage: bodies that are connected by joints, and their self-collision."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -11,14 +11,14 @@ from collidecli.errors import InputError
 from collidecli.importers.usd.stage import REST_TIME, Physics
 
 SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
-"""On the prim of the articulation root, the first that is authored; without one the bodies may touch."""
+"""Attributes of the articulation root; the first authored one is used. Without one the bodies may collide."""
 
 
 @dataclass(frozen=True)
 class Articulation:
-    """Bodies that joints hold together, and the roots that stand for them, by prim path.
+    """Connected bodies and their articulation roots, by prim path.
 
-    self_collision: the bodies may touch each other.
+    self_collision: the bodies may collide with each other.
     """
 
     bodies: tuple[str, ...]
@@ -27,13 +27,13 @@ class Articulation:
 
 
 def articulations_of(physics: Physics) -> Iterator[Articulation]:
-    """The articulations of a stage, each body in one at most.
+    """The articulations of a stage; each body is in at most one.
 
-    A PhysicsArticulationRootAPI stands for every chain of joints that pxr finds a root of below it, so that two robots
-    under one root are two articulations. Joints that are disabled or excluded from articulations part a chain, and so
-    does the world: two arms bolted to it are two chains.
-    A chain with several roots (nested ones, or one at either end) is one articulation; a root that says nothing of
-    self-collision leaves it to the others. Raises InputError where two roots contradict each other.
+    A PhysicsArticulationRootAPI applies to every chain of joints with a root below it, so that two robots under one
+    root are two articulations. A chain ends at joints that are disabled or excluded from articulations, and at the
+    world: two arms that are fixed to the world are two chains.
+    A chain with several roots (nested ones, or one at either end) is one articulation; roots that do not define
+    self-collision have no effect on it. Raises InputError where two roots contradict each other.
     """
     chain_of = _chains(physics)
     roots_of: dict[tuple[str, ...], list[str]] = {}
@@ -41,21 +41,21 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
         for chain in dict.fromkeys(_rooted_chains(physics, [str(p) for p in articulation.rootPrims], chain_of)):
             roots_of.setdefault(chain, []).append(root)
     for chain, roots in roots_of.items():
-        said = {root: value for root in roots if (value := _self_collision(physics, root)) is not None}
-        if len(set(said.values())) > 1:
-            on, off = (next(root for root, value in said.items() if value is want) for want in (True, False))
+        flags = {root: value for root in roots if (value := _self_collision(physics, root)) is not None}
+        if len(set(flags.values())) > 1:
+            on, off = (next(root for root, value in flags.items() if value is want) for want in (True, False))
             what = f"<{on}> and <{off}> are roots of one articulation, with self-collision on and off"
             raise InputError(what, physics.where(off), "apply PhysicsArticulationRootAPI once to a chain of joints")
         if len(roots) > 1:
             named = ", ".join(f"<{root}>" for root in roots)
-            physics.warnings.append(f"{named}: several roots of one articulation; simulators want one")
-        yield Articulation(chain, tuple(roots), next(iter(said.values()), True))
+            physics.warnings.append(f"{named}: several roots of one articulation; simulators require one")
+        yield Articulation(chain, tuple(roots), next(iter(flags.values()), True))
 
 
 def _rooted_chains(
     physics: Physics, roots: list[str], chain_of: dict[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
-    """Chains that root prims, bodies or joints, are of."""
+    """Chains of root prims, which are bodies or joints."""
     for root in roots:
         joint = physics.joints.get(root)
         for body in (root,) if joint is None else (str(joint.body0), str(joint.body1)):
@@ -77,8 +77,8 @@ def _chains(physics: Physics) -> dict[str, tuple[str, ...]]:
             kept, joined = joined, kept
         kept += joined
         chain |= dict.fromkeys(joined, kept)
-    place = {path: i for i, path in enumerate(physics.bodies)}
-    ordered = {id(bodies): tuple(sorted(bodies, key=place.__getitem__)) for bodies in chain.values()}
+    index = {path: i for i, path in enumerate(physics.bodies)}
+    ordered = {id(bodies): tuple(sorted(bodies, key=index.__getitem__)) for bodies in chain.values()}
     return {path: ordered[id(bodies)] for path, bodies in chain.items()}
 
 

@@ -1,7 +1,7 @@
-"""The attributes that simulators write on USD colliders: what each means here, its unit, and what counts as a value.
+"""Table of the attributes that simulators write on USD colliders: use, unit and permitted values.
 
-A row says what an attribute becomes (`use`). Names that no row has are looked up by namespace: those of mesh cooking
-are kept unread, those of other parts of a simulator say nothing of collision, the rest is unknown.
+A row defines the use of an attribute. Names that are not in the table are classified by namespace: those of mesh
+cooking are kept, those of other parts of a simulator do not concern collision, all others are unknown.
 """
 
 # pxr ships no type stubs.
@@ -19,20 +19,20 @@ from collidecli.importers.usd.stage import REST_TIME
 from collidecli.numerics.matrices import integer_power
 
 KEPT = "kept"
-"""Read and checked, and held by the import: it changes no contact of the shapes that there are so far."""
+"""Read, checked and kept by the import; it affects no contact."""
 IGNORED = "ignored"
-"""Known, and of no consequence to where contacts are."""
+"""Known; it does not concern collision geometry."""
 
 
 @dataclass(frozen=True)
 class Attribute:
     """A row of the table.
 
-    use: the field of a shape that it sets, KEPT or IGNORED. kind: float, int, bool or str. For a float, -inf says that
-    the simulator's own default is meant: the attribute then counts as not authored.
-    length, mass: powers of the stage's metersPerUnit and kilogramsPerUnit that bring a value to SI.
-    least: the lowest value, `above` if that itself is too low; choices: of a str.
-    inherited: a prim above the collider, up to its body, may hold it for all below.
+    use: the field of a shape that it sets, KEPT or IGNORED. kind: float, int, bool or str. The float -inf means the
+    simulator's default: the attribute is then treated as not authored.
+    length, mass: powers of the stage's metersPerUnit and kilogramsPerUnit that convert a value to SI.
+    least: minimum; exclusive with `above`. choices: values of a str.
+    inherited: a prim above the collider, up to its body, may define it for its descendants.
     """
 
     name: str
@@ -92,13 +92,13 @@ MESH_NAMESPACES = (
     "physxSDFMeshCollision:",
     "physxSphereFillCollision:",
 )
-"""How PhysX cooks a mesh; kept as authored."""
+"""Parameters of PhysX' mesh cooking; kept as authored."""
 
 
 def is_unknown(name: str) -> bool:
-    """Whether an authored attribute may say something of collision that is not understood here.
+    """Whether an authored attribute may concern collision and is not in the table.
 
-    `newton:` attributes are those of one flat namespace; a longer name (`newton:mpm:...`) belongs to another part.
+    `newton:` attributes are in one flat namespace; a longer name (`newton:mpm:...`) belongs to another part of Newton.
     """
     if name in ROWS or name.startswith(MESH_NAMESPACES):
         return False
@@ -111,17 +111,17 @@ def is_unknown(name: str) -> bool:
 
 
 def authored(prim: Usd.Prim) -> dict[str, Usd.Attribute]:
-    """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and our own `collide:`."""
+    """The prim's own attributes of simulators, by name: `newton:`, `physx...:`, `mjc:` and `collide:`."""
     names = [name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)]
     found = {name: prim.GetProperty(name) for name in names}
     return {n: p for n, p in found.items() if isinstance(p, Usd.Attribute) and p.HasAuthoredValue()}
 
 
 def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[float, float]) -> Any:
-    """The value of an authored attribute in SI, or None where it stands for the simulator's default.
+    """The value of an authored attribute in SI, or None where it means the simulator's default.
 
     units: the stage's metersPerUnit and kilogramsPerUnit.
-    Raises InputError, naming `where`, for a value of another kind, out of range, or that changes over time.
+    Raises InputError at `where` for a value of another kind, out of range, or that changes over time.
     """
     if attribute.ValueMightBeTimeVarying():
         raise InputError(f"{row.name} changes over time", where, "give it one value")

@@ -1,10 +1,10 @@
-"""What simulators' attributes on a stage's colliders come to: margin, gap, groups, masks, and what is kept.
+"""Simulators' attributes of a stage's colliders as margin, gap, groups and masks.
 
-PhysX makes a contact where the plain surfaces are nearer than the sum of the two contactOffsets, and holds shapes apart
-by the sum of their restOffsets. So restOffset is a margin, and contactOffset - margin a gap of which a pair has the
-sum: margins and gaps of a pair then add up to its two contactOffsets. MuJoCo adds gaps too. The gap rule of a stage
-with such an attribute is therefore "sum"; its other colliders take half the default gap, so that two of them are as far
-apart as ever where their contact is reported.
+PhysX creates a contact where the distance of the surfaces is below the sum of the two contactOffsets, and separates
+shapes by the sum of their restOffsets. restOffset is therefore a margin, and contactOffset - margin a gap that a pair
+adds: margins and gaps of a pair then add up to its two contactOffsets. MuJoCo adds gaps too. The gap rule of a stage
+with such an attribute is therefore "sum"; its other colliders have half the default gap, so that contacts of two of
+them are reported up to the default gap.
 """
 
 # pxr ships no type stubs.
@@ -31,7 +31,7 @@ TRIGGER = "PhysxTriggerAPI"
 
 @dataclass
 class _Own:
-    """What one prim holds itself: value by attribute, and names that no row of the table has."""
+    """The attributes of one prim: values by name, and names that are not in the table."""
 
     values: dict[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ class _Own:
 class ColliderAttributes:
     """Reads and checks the attributes of every collider of a stage; `importers/usd/attributes.py` has the table.
 
-    owner_of: collider's path to its body's, "" where there is none. metres_per_unit: the stage's.
-    kept: collider's path to {attribute: value in SI}, of those that are held for later.
-    adds_gaps: an enabled collider has a gap of which a pair takes the sum.
-    Raises InputError, naming the prim, for a value that cannot be; what changes nothing is warned of once a name.
+    owner_of: collider's path to its body's, "" without a body. metres_per_unit: the stage's.
+    kept: collider's path to {attribute: value in SI}, of attributes that affect no contact.
+    adds_gaps: an enabled collider has a gap that a pair adds.
+    Raises InputError with the prim for an invalid value; warns once per name of attributes without effect.
     """
 
     def __init__(self, physics: Physics, owner_of: Mapping[str, str], metres_per_unit: float) -> None:
@@ -57,11 +57,11 @@ class ColliderAttributes:
         self._cache.clear()
         self.adds_gaps = False
         self._offsets = {path: self._offsets_of(path) for path in physics.shapes}
-        self._masked = any("contype" in held or "conaffinity" in held for held in self._values.values())
-        physics.warnings += [noted(what, paths) for what, paths in self._noted.items()]
+        self._masked = any("contype" in each or "conaffinity" in each for each in self._values.values())
+        physics.warnings += [shared_warning(what, paths) for what, paths in self._noted.items()]
 
     def config(self, path: str, base: ShapeConfig, default_gap: float) -> ShapeConfig:
-        """`base` with the collider's margin, gap, signed group, masks and what disables it."""
+        """`base` with the collider's margin, gap, signed group, masks and the rule that disables it."""
         values = self._values[path]
         margin, gap = self._offsets[path]
         if gap is None and base.gap is None and self.adds_gaps:
@@ -83,12 +83,12 @@ class ColliderAttributes:
         return None if world == -1 else world
 
     def _of_collider(self, path: str) -> dict[str, Any]:
-        """Value by use: of the nearest prim that says something, in the table's order on one prim."""
+        """Value by use, of the nearest prim with a value; on one prim in the table's order."""
         values: dict[str, Any] = {}
         prim, owner = self._physics.prim(path), self._owner_of[path]
         own = self._own(prim)
         for name in own.unknown:
-            self._note(f"{name} is not known here and changes nothing", path)
+            self._note(f"{name} is unknown and has no effect", path)
         kept = {name: value for name, value in own.values.items() if name not in ROWS or ROWS[name].use == KEPT}
         if kept:
             self.kept[path] = kept
@@ -104,7 +104,7 @@ class ColliderAttributes:
         return values
 
     def _own(self, prim: Usd.Prim) -> _Own:
-        """Instance proxies share what their prototype's prim holds."""
+        """Attributes of a prim; those of an instance proxy are its prototype's."""
         source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = str(source.GetPath())
         if key not in self._cache:
@@ -151,18 +151,18 @@ class ColliderAttributes:
         return margin, gap
 
     def _first(self, path: str, values: tuple[float | None, ...], names: tuple[str, ...]) -> tuple[float | None, int]:
-        """The first value that there is and its place, -1 for none; one that is passed over is noted."""
-        there = [place for place, value in enumerate(values) if value is not None]
-        for place in there[1:]:
-            if values[place] != values[there[0]]:
-                self._note(f"{names[place]} is passed over where {names[there[0]]} is authored", path)
-        return (values[there[0]], there[0]) if there else (None, -1)
+        """The first authored value and its index, -1 for none; adds a warning for other values."""
+        present = [index for index, value in enumerate(values) if value is not None]
+        for index in present[1:]:
+            if values[index] != values[present[0]]:
+                self._note(f"{names[index]} is ignored where {names[present[0]]} is authored", path)
+        return (values[present[0]], present[0]) if present else (None, -1)
 
     def _is_enabled(self, path: str) -> bool:
         attribute = UsdPhysics.CollisionAPI(self._physics.prim(path)).GetCollisionEnabledAttr()
         if attribute.ValueMightBeTimeVarying():
             what = "physics:collisionEnabled changes over time"
-            fix = "give it one value; colliders that come and go are not handled"
+            fix = "give it one value; colliders that change over time are not handled"
             raise InputError(what, self._physics.where(path), fix)
         return bool(attribute.Get(REST_TIME))
 
@@ -178,9 +178,9 @@ class ColliderAttributes:
 
 
 def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: str) -> None:
-    """Gives the builder the gap rule "sum" where the stage's colliders have gaps that add up.
+    """Sets the builder's gap rule to "sum" where the stage's colliders have gaps that add up.
 
-    Raises InputError for a builder that holds shapes under another rule already.
+    Raises InputError for a builder that has shapes with another rule.
     """
     if not attributes.adds_gaps or builder.gap_rule == "sum":
         return
@@ -190,6 +190,6 @@ def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: st
     builder.gap_rule = "sum"
 
 
-def noted(what: str, paths: list[str]) -> str:
-    """A warning of something that several colliders have, by the first of them."""
+def shared_warning(what: str, paths: list[str]) -> str:
+    """A warning about several colliders, with the path of the first."""
     return f"<{paths[0]}>{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {what}"

@@ -1,4 +1,4 @@
-"""What prims outside say of environments: collision groups that hold them, joints, filtered pairs."""
+"""Relationships of prims outside that refer to environments: collision groups, joints, filtered pairs."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -12,22 +12,22 @@ from pxr import Sdf, Usd, UsdPhysics
 from collidecli.importers.usd.environments import upwards
 
 Targets = dict[str, list[Sdf.Path]]
-"""Of one prim: name of each relationship to what it names."""
+"""Of one prim: name of each relationship to its targets."""
 
 OWN = "."
-"""What an environment's root is called in its own words."""
+"""Name of an environment's root in relative paths."""
 
 
 @dataclass
 class Links:
-    """Relationships of prims outside, those that lead into environments sorted out.
+    """Relationships of prims outside of the environments, by environment.
 
-    A *satellite* of an environment is a collision group or a joint outside that speaks of it and of no other; a copy
-    of the environment has a copy of the satellite, as cloners make them.
+    A *satellite* of an environment is a collision group or a joint outside that refers to no other environment; a copy
+    of the environment has a copy of the satellite, as cloners create them.
 
-    targets: of the prims outside that name anything in an environment, or a satellite. satellites_of: environment to
-    its satellites, in the stage's order. environment_of: the way back. by_expression: a collection is given by a path
-    expression, which may mean anything.
+    targets: of the prims outside that refer to an environment or a satellite. satellites_of: environment to its
+    satellites, in the stage's order. environment_of: satellite to environment. by_expression: a collection is given by
+    a path expression, which may match any prim.
     """
 
     roots: set[str]
@@ -35,12 +35,12 @@ class Links:
     satellites_of: dict[str, list[str]] = field(default_factory=dict)
     environment_of: dict[str, str] = field(default_factory=dict)
     by_expression: bool = False
-    _said_of: dict[str, list[Hashable]] = field(default_factory=dict)
-    _words: dict[str, Hashable] = field(default_factory=dict)
+    _references: dict[str, list[Hashable]] = field(default_factory=dict)
+    _content: dict[str, Hashable] = field(default_factory=dict)
 
     @classmethod
     def read(cls, stage: Usd.Stage, roots: list[str]) -> Links:
-        """The links of a stage that is populated with all that is outside; of environments it needs nothing."""
+        """The links of a stage that is populated with all prims outside; environments need not be populated."""
         links = cls(set(roots))
         for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
             path = str(prim.GetPath())
@@ -50,13 +50,13 @@ class Links:
             targets = {name: found for name, found in targets.items() if found}
             if targets:
                 links.targets[path] = targets
-                links._sort_in(prim, targets)
+                links._add_satellite(prim, targets)
             links.by_expression = links.by_expression or cls.has_expression(prim, below=False)
         for path in links.environment_of:
-            links._words[path] = links._in_own_words(stage.GetPrimAtPath(path))
+            links._content[path] = links._relative_content(stage.GetPrimAtPath(path))
         for path, targets in links.targets.items():
             if path not in links.environment_of:
-                links._note(path, targets)
+                links._add_references(path, targets)
         return links
 
     @staticmethod
@@ -72,12 +72,12 @@ class Links:
         )
 
     def key(self, root: str) -> Hashable:
-        """All that is said of an environment from outside, in its own words."""
-        said = tuple(sorted(map(repr, self._said_of.get(root, ()))))
-        return said, tuple(self._words[path] for path in self.satellites_of.get(root, ()))
+        """Key of all references to an environment from outside, by relative paths."""
+        references = tuple(sorted(map(repr, self._references.get(root, ()))))
+        return references, tuple(self._content[path] for path in self.satellites_of.get(root, ()))
 
     def names(self, root: str) -> dict[str, str]:
-        """What an environment calls its own root and its satellites."""
+        """Relative names of an environment's root and satellites."""
         return {root: OWN, **{path: f"satellite {k}" for k, path in enumerate(self.satellites_of.get(root, ()))}}
 
     def satellites(self, roots: set[str]) -> set[str]:
@@ -85,24 +85,24 @@ class Links:
         return {path for path, root in self.environment_of.items() if root in roots}
 
     def without_dropped(self, stage: Usd.Stage, outside: list[str], dropped: set[str]) -> list[str]:
-        """The prims outside, taken apart where some below them are dropped; the stage has them all."""
+        """The prims outside without the dropped ones: a prim above a dropped one is replaced by its children."""
         above = {path for each in dropped for path in upwards(each)} - dropped
-        found, waiting = [], outside[::-1]
-        while waiting:
-            path = waiting.pop()
+        found, pending = [], outside[::-1]
+        while pending:
+            path = pending.pop()
             if path in dropped:
                 continue
             if path not in above:
                 found.append(path)
                 continue
-            waiting += [str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()][::-1]
+            pending += [str(child.GetPath()) for child in stage.GetPrimAtPath(path).GetAllChildren()][::-1]
         return found
 
     def _root_of(self, target: Sdf.Path) -> str:
         return next((path for path in upwards(str(target.GetPrimPath())) if path in self.roots), "")
 
-    def _sort_in(self, prim: Usd.Prim, targets: Targets) -> None:
-        """Notes a satellite: a group or joint by itself, all of whose members or bodies are in one environment."""
+    def _add_satellite(self, prim: Usd.Prim, targets: Targets) -> None:
+        """Adds a prim if it is a satellite: a group or joint whose members or bodies are all in one environment."""
         path = str(prim.GetPath())
         members = {
             self._root_of(t) for name, found in targets.items() if name != "physics:filteredGroups" for t in found
@@ -122,8 +122,8 @@ class Links:
         self.satellites_of.setdefault(root, []).append(path)
         self.environment_of[path] = root
 
-    def _in_own_words(self, prim: Usd.Prim) -> Hashable:
-        """What a satellite says. Satellites of other environments, which rule nothing in this one, are left out."""
+    def _relative_content(self, prim: Usd.Prim) -> Hashable:
+        """Content of a satellite. References to satellites of other environments have no effect and are ignored."""
         root = self.environment_of[str(prim.GetPath())]
         names = self.names(root)
         attributes = tuple(
@@ -131,14 +131,14 @@ class Links:
             for a in prim.GetAuthoredAttributes()
         )
         relationships = tuple(
-            (name, tuple(words for target in found if (words := self._named(target, root, names))))
+            (name, tuple(own for target in found if (own := self._relative_name(target, root, names))))
             for name, found in self.targets[str(prim.GetPath())].items()
         )
         parent = str(prim.GetParent().GetPath())
         return parent, str(prim.GetTypeName()), tuple(prim.GetAppliedSchemas()), attributes, relationships
 
-    def _named(self, target: Sdf.Path, root: str, names: dict[str, str]) -> str:
-        """A target in an environment's own words; "" for what is another's."""
+    def _relative_name(self, target: Sdf.Path, root: str, names: dict[str, str]) -> str:
+        """A target relative to an environment; "" for a target in another one."""
         path = str(target)
         for above in upwards(str(target.GetPrimPath())):
             if above in names:
@@ -147,12 +147,12 @@ class Links:
                 return ""
         return path
 
-    def _note(self, path: str, targets: Targets) -> None:
-        """Notes what a prim that is no satellite says of environments and of their satellites."""
+    def _add_references(self, path: str, targets: Targets) -> None:
+        """Adds the references of a prim that is not a satellite to environments and their satellites."""
         for name, found in targets.items():
             for target in found:
-                held = str(target.GetPrimPath())
-                root = self._root_of(target) or self.environment_of.get(held, "")
+                prim = str(target.GetPrimPath())
+                root = self._root_of(target) or self.environment_of.get(prim, "")
                 if root:
-                    words = self._named(target, root, self.names(root))
-                    self._said_of.setdefault(root, []).append((path, name, words))
+                    relative = self._relative_name(target, root, self.names(root))
+                    self._references.setdefault(root, []).append((path, name, relative))

@@ -1,9 +1,9 @@
-"""Finding the environments of a USD stage, and composing only one of those that are the same.
+"""Search for the environments of a USD stage; of equal environments only one is composed.
 
-The stage is opened with an empty population mask. The roots of all environments are composed without what is below
-them; two whose prim indices have the same arcs to the same places, and the same opinions of their own, are the same by
-the rules of composition. The first of each such class is composed in full; those that are then the same, flattened,
-become one class too. So what is done for every environment is to compose one prim and to read its own specs.
+The stage is opened with an empty population mask. The roots of all environments are composed without their descendants.
+Two environments whose prim indices have equal arcs to equal targets, and equal opinions of their own, are equal by the
+rules of composition. The first of each class is composed completely; classes whose flattened content is equal are then
+merged. For every environment, only one prim is thus composed and its own specs are read.
 """
 
 # pxr ships no type stubs.
@@ -31,7 +31,7 @@ from collidecli.importers.usd.environments import (
 )
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.prim_transforms import PrimTransforms
-from collidecli.importers.usd.stage import REST_TIME
+from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
 from collidecli.importers.usd.transform import (
     MOVE_RIGIDLY,
     TransformError,
@@ -40,19 +40,18 @@ from collidecli.importers.usd.transform import (
     pose_of,
     rotation_of,
 )
-from collidecli.importers.usd.units import metres_per_unit
 from collidecli.numerics.matrices import matmul
 
 NOTHING = "__no_such_prim__"
-"""A mask for a child of this name composes a prim and nothing below it."""
+"""A mask for a child of this name composes a prim without its descendants."""
 
 
 def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
-    """Finds the environments and sets the stage's population mask to one of each kind and all that is outside.
+    """Finds the environments and sets the stage's population mask to one of each class and all prims outside.
 
-    pattern: of root prims, a path whose names may have the wildcards *, ? and [...]; "" is the usual names; "none"
-    takes the stage as one world.
-    Raises InputError for a pattern that is no path or that no prim has, and for a root that shears or flattens.
+    pattern: of root prims, a path whose names may have the wildcards *, ? and [...]; "" is DEFAULT_PATTERN; "none"
+    makes the stage one world.
+    Raises InputError for a pattern that is not a path or matches no prim, and for a root with a shear or zero scale.
     """
     roots = [] if pattern == NO_ENVIRONMENTS else _matching(stage, pattern or DEFAULT_PATTERN)
     if pattern not in ("", NO_ENVIRONMENTS) and not roots:
@@ -65,7 +64,7 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
 
 
 def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
-    """Paths of the active, defined prims that a pattern means, in the order of their names, numbers by value."""
+    """Paths of the active, defined prims that match a pattern, ordered by name, with numbers by value."""
     names = pattern.split("/")[1:]
     if not pattern.startswith("/") or not all(names):
         raise InputError(f"'{pattern}' is no path of prims", "--environments", f"write one such as {DEFAULT_PATTERN}")
@@ -87,7 +86,7 @@ def _by_number(path: str) -> list[str | int]:
 
 
 def _child_names(prim: Usd.Prim) -> list[str]:
-    """Names of all children, whatever the stage is populated with."""
+    """Names of all children, independent of the population mask."""
     names, prohibited = prim.GetPrimIndex().ComputePrimChildNames()
     return [name for name in names if name not in prohibited]
 
@@ -97,16 +96,16 @@ def _is_in_scene(prim: Usd.Prim) -> bool:
 
 
 def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
-    """Composes these and all below them; layers that this brings in, and pxr still has from before, are read anew."""
+    """Composes these prims and their descendants; reloads layers, which pxr may have kept from another stage."""
     stage.SetPopulationMask(Usd.StagePopulationMask([Sdf.Path(path) for path in paths]))
     stage.Reload()
 
 
 class _Roots:
-    """Where the roots of environments stand.
+    """Transforms of the roots of environments.
 
-    pose: float64[7] of each [m]. scale: what of its transform is no motion, see `scale_keys`. moving: those that are
-    animated, by themselves or from above.
+    pose: float64[7] of each [m]. scale: key of its transform without the pose, see `scale_keys`. moving: roots that are
+    animated, by themselves or by an ancestor.
     """
 
     def __init__(self, stage: Usd.Stage, roots: list[str], file: str) -> None:
@@ -129,7 +128,7 @@ class _Roots:
 
 
 def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
-    """Checks all at once, and looks for the place only where something is wrong."""
+    """Checks all roots at once; on an error checks one by one to find the root."""
     with suppress(TransformError):
         check_columns(columns)
         return
@@ -142,9 +141,9 @@ def _check(columns: np.ndarray, roots: list[str], file: str) -> None:
 
 @dataclass
 class _Search:
-    """One stage on its way to classes of environments.
+    """Search for classes of equal environments in one stage.
 
-    alone: environments that share with none, whatever they hold: they move as a whole, or others speak of them.
+    alone: environments that are not merged with others: they move as a whole, or other prims refer to them.
     """
 
     stage: Usd.Stage
@@ -170,7 +169,7 @@ class _Search:
             classes = self._classes({root: (keys[root], around[root]) for root in self.roots})
             firsts = set(classes.values())
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root in firsts)])
-            more = self._that_must_be_alone(firsts, classes) - self.alone
+            more = self._not_mergeable(firsts, classes) - self.alone
             if not more:
                 break
             self.alone |= more
@@ -185,12 +184,12 @@ class _Search:
         return Environments(found, frozenset(dropped))
 
     def _are_on_a_body(self) -> bool:
-        """Whether a body outside carries environments: their colliders do not stand where their roots do."""
+        """Whether environments are below a body: their colliders then do not have the poses of their roots."""
         above = {path for root in self.roots for path in upwards(root)} - set(self.roots)
         return any(self.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.RigidBodyAPI) for path in above)
 
     def _outside(self) -> list[str]:
-        """The highest prims that hold no environment and are in none."""
+        """The topmost prims that are neither in an environment nor above one."""
         roots = set(self.roots)
         above = dict.fromkeys(str(p) for root in self.roots for p in Sdf.Path(root).GetParentPath().GetPrefixes())
         found = []
@@ -202,14 +201,14 @@ class _Search:
         return found
 
     def _classes(self, key: dict[str, Hashable]) -> dict[str, str]:
-        """Each environment's first of its kind."""
+        """The first environment of each environment's class."""
         first: dict[Hashable, str] = {}
         return {root: root if root in self.alone else first.setdefault(key[root], root) for root in self.roots}
 
-    def _that_must_be_alone(self, firsts: set[str], classes: dict[str, str]) -> set[str]:
-        """Environments that another one speaks of, and those whose content does not simply move with their root.
+    def _not_mergeable(self, firsts: set[str], classes: dict[str, str]) -> set[str]:
+        """Environments to which another one refers, and those whose content does not move rigidly with their root.
 
-        Every opinion that a copy holds, its first one holds too, so that looking at the firsts is enough.
+        The first of a class has every opinion of the others, so that only the first ones are examined.
         """
         roots = set(self.roots)
         found: set[str] = set()
@@ -226,7 +225,7 @@ class _Search:
         return found
 
     def _merged(self, classes: dict[str, str], around: dict[str, Hashable], links: Links) -> dict[str, str]:
-        """The classes, those put together whose flattened content is the same."""
+        """The classes, merged where their flattened content is equal."""
         flat = self.stage.Flatten(addSourceFileComment=False)
         key = {}
         for first in dict.fromkeys(classes.values()):

@@ -1,4 +1,4 @@
-"""Environments of a USD stage: which prims are worlds of their own, and which of them are copies of one another."""
+"""Environments of a USD stage: root prims of worlds, and their equality."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEFAULT_PATTERN = "/World/envs/[Ee]nv_[0-9]*"
-"""What is taken for environments where nothing is said: the names that Isaac Lab and Newton give them."""
+"""Default pattern of environments: the names that Isaac Lab and Newton give them."""
 
 NO_ENVIRONMENTS = "none"
 
@@ -17,8 +17,8 @@ NO_ENVIRONMENTS = "none"
 class Environment:
     """One environment, which is one world.
 
-    path: its root prim. pose: float64[7], the root in world [m], xyzw. template: path of the first environment that
-    has the same content; its own, if it is that one. Only such firsts are on the stage.
+    path: its root prim. pose: float64[7], the root in world [m], xyzw. template: path of the first environment with
+    equal content, possibly its own. Only templates are composed on the stage.
     """
 
     path: str
@@ -30,7 +30,7 @@ class Environment:
 class Environments:
     """The environments of a stage in the order of their worlds; empty where the whole stage is one world.
 
-    dropped: prims outside that say something of a left out environment alone: its collision groups and joints.
+    dropped: prims outside that refer only to an environment that is not composed: its collision groups and joints.
     """
 
     all: tuple[Environment, ...] = ()
@@ -42,28 +42,28 @@ class Environments:
 
     @property
     def several(self) -> bool:
-        """Whether there is more than one: a stage with one is one world, of which --worlds makes copies."""
+        """Whether there is more than one: a stage with one environment is one world, which --worlds copies."""
         return len(self.all) > 1
 
     def root_of(self, path: str) -> str:
-        """Root of the environment that a prim is in; "" outside."""
+        """Root of the environment of a prim; "" outside of environments."""
         if not self._roots:
             return ""
         return next((above for above in upwards(path) if above in self._roots), "")
 
     def are_apart(self, first: str, second: str) -> bool:
-        """Whether two prims are in different environments, and so never meet."""
+        """Whether two prims are in different environments, and so cannot collide."""
         roots = self.root_of(first), self.root_of(second)
         return all(roots) and roots[0] != roots[1]
 
     def is_left_out(self, path: str) -> bool:
-        """Whether a prim is not on the stage because another environment has its like."""
+        """Whether a prim is not composed because another environment has an equal one."""
         root = self.root_of(path)
         return bool(root and self._roots[root] != root) or any(above in self.dropped for above in upwards(path))
 
 
 def upwards(path: str) -> Iterator[str]:
-    """A prim's path and those of the prims above it."""
+    """A prim's path and those of its ancestors, the root excluded."""
     while path and path != "/":
         yield path
         path = path.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Which colliders of a USD stage may not touch: filtered pairs, joints and articulations."""
+"""Collision filters of a USD stage: filtered pairs, joints and articulations."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -17,10 +17,10 @@ from collidecli.scene.builder import ModelBuilder
 
 
 class PairFilters:
-    """Writes a stage's filtered pairs, joints and articulations into a builder.
+    """Adds a stage's filtered pairs, joints and articulations to a builder.
 
     shapes_of, body_of: prim path to the builder's indices, several for a mesh of convex parts. owner_of: collider's
-    path to that of its body, bodies that are not enabled included; "" where there is none.
+    path to that of its body, also of one that is not enabled; "" without a body.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class PairFilters:
                     self._filter(own, self._shapes_under(target, path), "filteredPairs")
 
     def _shapes_under(self, path: str, holder: str) -> list[int]:
-        """Shapes that a side of a filtered pair stands for: its own, its body's, its articulation's."""
+        """Shapes of a side of a filtered pair: of a collider, body or articulation."""
         if self._physics.environments.is_left_out(path):
-            return []  # its like on the stage stands for it
+            return []  # the equal prim of the composed environment has the filter
         paths = [path] if path in self._shapes_of else []
         paths += self._owned.get(path, [])
         if path in self._physics.articulations:
@@ -67,7 +67,7 @@ class PairFilters:
                     paths += [p for body in articulation.bodies for p in self._owned.get(body, [])]
         elif not paths and path not in self._physics.bodies:
             self._physics.warnings.append(
-                f"<{holder}>: physics:filteredPairs: <{path}> is no collider, body or articulation"
+                f"<{holder}>: physics:filteredPairs: <{path}> is not a collider, body or articulation"
             )
         return [row for p in dict.fromkeys(paths) for row in self._shapes_of.get(p, ())]
 
@@ -77,11 +77,11 @@ class PairFilters:
             self._builder.add_shape_collision_filter_pair(a, b, rule)
 
     def _add_joints(self) -> None:
-        """Joined bodies do not touch unless the joint's `physics:collisionEnabled` says so.
+        """Joined bodies do not collide unless the joint has `physics:collisionEnabled`.
 
-        A side that is a static collider stands for the colliders of that prim. A side that is the world frame (an
-        empty relationship, or a prim that is neither body nor collider) is no collider: such a joint filters nothing.
-        A joint that is not enabled joins nothing.
+        A side that is a static collider means the colliders of that prim. A side that is the world frame (an empty
+        relationship, or a prim that is neither body nor collider) has no collider: the joint filters nothing. A joint
+        that is not enabled filters nothing.
         """
         for path, joint in self._physics.joints.items():
             if joint.collisionEnabled or not joint.jointEnabled:
@@ -99,21 +99,21 @@ class PairFilters:
                 self._builder.add_joint(body0, body1, collision_filter_parent=True)
 
     def _joins_environments(self, path: str, joint: Any) -> bool:
-        """Whether a joint is between two environments, which never meet, so that it filters nothing."""
+        """Whether a joint is between two environments, which cannot collide, so that it filters nothing."""
         sides = [str(body or rel) for body, rel in ((joint.body0, joint.rel0), (joint.body1, joint.rel1))]
         apart = self._physics.environments.are_apart(*sides)
         if apart:
-            self._physics.warnings.append(f"<{path}>: the joint is between two environments, which never meet")
+            self._physics.warnings.append(f"<{path}>: the joint is between two environments, which cannot collide")
         return apart
 
     def _side(self, joint: str, body: str, rel: str) -> tuple[int | None, list[int]]:
-        """(body index or None, shapes) of a joint's side: what pxr resolved it to, else the prim that it names."""
+        """(body index or None, shapes) of a joint's side: the body that pxr has found, else the target prim."""
         path = body or rel
         if path and not self._physics.prim(path):
-            self._physics.warnings.append(f"<{joint}>: the joint names <{path}>, which is not there")
+            self._physics.warnings.append(f"<{joint}>: the joint names <{path}>, which does not exist")
         path = path if path in self._body_of else self._owner_of.get(path) or path
-        held = self._owned.get(path, [path])
-        return self._body_of.get(path), [row for p in held for row in self._shapes_of.get(p, ())]
+        colliders = self._owned.get(path, [path])
+        return self._body_of.get(path), [row for p in colliders for row in self._shapes_of.get(p, ())]
 
     def _add_articulations(self) -> None:
         for articulation in self._articulations:

@@ -1,4 +1,4 @@
-"""A collider prim's shape, sizes and world pose in metres, from its own attributes and its world transform."""
+"""Shape, sizes and world pose [m] of a collider prim, from its attributes and its world transform."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -27,7 +27,7 @@ ROUND_ATTRIBUTES = {
     "Capsule_1": ("radiusBottom", "radiusTop"),
     "Cylinder_1": ("radiusBottom", "radiusTop"),
 }
-"""Names of the two radii of the types that are round about an axis."""
+"""Names of the two radii of the rotationally symmetric types."""
 
 ROUND_TYPES = {
     "Capsule": ShapeType.CAPSULE,
@@ -43,9 +43,9 @@ HANDLED_TYPES = {"Plane", "Sphere", "Cube", *ROUND_TYPES}
 
 @dataclass(frozen=True)
 class WorldShape:
-    """A shape at rest: size [m] as its `ShapeType` says; rotation float64[3, 3] and position [m] in the world.
+    """A shape at rest: size [m] as defined by its `ShapeType`; rotation float64[3, 3] and position [m] in the world.
 
-    hull: of a convex mesh, mesh: of a triangle mesh; their own centres are in them. field: options of `ShapeConfig` for
+    hull: of a convex mesh, mesh: of a triangle mesh; both contain their centres. field: options of `ShapeConfig` for
     its signed distance field.
     """
 
@@ -61,9 +61,9 @@ class WorldShape:
 class ShapeReader:
     """Reads the shapes of one stage's collider prims.
 
-    Reflections: every type is its own mirror image across an axis square to its axis of symmetry, so a negative
-    scale changes the frame only. metres_per_unit multiplies every length. Transforms are read for all colliders at
-    once, and refused one by one.
+    Reflections: every type is symmetric under reflection across an axis orthogonal to its axis of symmetry, so that a
+    negative scale changes only the frame. metres_per_unit multiplies every length. Transforms are read for all
+    colliders at once, and checked one by one.
     """
 
     def __init__(self, physics: Physics, transforms: PrimTransforms, metres_per_unit: float) -> None:
@@ -74,8 +74,8 @@ class ShapeReader:
     def read(self, path: str) -> WorldShape:
         """The shape of a collider prim.
 
-        Raises InputError, naming the prim, for a type that is not handled, sizes that are not positive, unequal
-        radii, time-sampled sizes, a shear, a scale of zero, and a round shape scaled out of round.
+        Raises InputError with the prim for a type that is not handled, sizes that are not positive, unequal
+        radii, time-sampled sizes, a shear, a scale of zero, and a non-uniform scale of a round shape.
         """
         prim = self._physics.prim(path)
         type_name = str(prim.GetTypeName())
@@ -90,14 +90,14 @@ class ShapeReader:
         axis = "Z"
         if type_name == "Plane" or type_name in ROUND_TYPES:
             axis = self._axis(prim)
-        turned, row = self._transforms.turned(axis), self._transforms.row(path)
-        shape_type, size = self._sized(prim, type_name, turned.scale[row])
+        reordered, row = self._transforms.reordered(axis), self._transforms.row(path)
+        shape_type, size = self._sized(prim, type_name, reordered.scale[row])
         size = tuple(s * self._metres_per_unit for s in size)
         checked_size(shape_type, size, self._physics.where(path))
-        return WorldShape(shape_type, size, turned.rotation[row], self._position[row])
+        return WorldShape(shape_type, size, reordered.rotation[row], self._position[row])
 
     def _sized(self, prim: Usd.Prim, type_name: str, scale: list[float]) -> tuple[ShapeType, tuple[float, ...]]:
-        """The shape type, and sizes in stage units, of a prim whose axes (ours) are scaled by `scale`."""
+        """The shape type, and sizes in stage units, of a prim. scale: along the reordered axes."""
         if type_name == "Plane":
             return ShapeType.PLANE, ()
         if type_name == "Sphere":
@@ -128,16 +128,16 @@ class ShapeReader:
                 "give it one radius; tapered shapes are not handled",
             )
         shape_type = ROUND_TYPES[type_name]
-        must_agree = scale if shape_type == ShapeType.CAPSULE else scale[:2]
-        if not _agree(must_agree):
+        equal_scales = scale if shape_type == ShapeType.CAPSULE else scale[:2]
+        if not _agree(equal_scales):
             shown = ", ".join(f"{s:g}" for s in scale)
             raise InputError(
                 f"the {type_name} is scaled out of round (by {shown} across and along its axis)",
                 where,
-                "scale a capsule uniformly, and a cylinder or cone alike across its axis",
+                "scale a capsule uniformly, and a cylinder or cone uniformly across its axis",
             )
         half_height = 0.5 * self._length(prim, "height", may_be_zero=shape_type == ShapeType.CAPSULE)
-        return shape_type, (bottom * _mean(must_agree), half_height * scale[2])
+        return shape_type, (bottom * _mean(equal_scales), half_height * scale[2])
 
     def _axis(self, prim: Usd.Prim) -> str:
         axis = str(self._attribute(prim, "axis"))
@@ -172,12 +172,12 @@ class ShapeReader:
 
 
 def _agree(scales: list[float]) -> bool:
-    """Whether scales, all positive, are one to rounding."""
+    """Whether positive scales are equal to rounding."""
     return max(scales) - min(scales) <= ROUNDING * max(scales)
 
 
 def _mean(scales: list[float]) -> float:
-    """Added one after the other, as NumPy does and `sum` does not in every Python: the same bits everywhere."""
+    """Sequential sum, as in NumPy; `sum` depends on the version of Python, and so do its bits."""
     total = 0.0
     for scale in scales:
         total += scale

@@ -1,4 +1,4 @@
-"""Collision groups of a USD stage and the physics scenes that simulate its colliders: which two never collide."""
+"""Collision groups and physics scenes of a USD stage, and the pairs of groups that do not collide."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -12,23 +12,23 @@ from pxr import Usd, UsdPhysics
 from collidecli.importers.usd.stage import REST_TIME, Physics
 
 UNGROUPED = "/no_collision_group"
-"""Stands for the colliders of no group, which an inverted group filters as it does every group it does not name."""
+"""Group of the colliders without a group, which an inverted group filters unless it names it."""
 
 
 class CollisionGroups:
-    """The stage's collision groups: who is in which, and which two do not collide.
+    """The stage's collision groups, their members, and the pairs of groups that do not collide.
 
-    A collider belongs to the groups whose `colliders` collection holds it and to those that its own
+    A collider belongs to the groups whose `colliders` collection contains it and to those that its own
     `physics:collisionGroup` relationship names; the latter need not have the type PhysicsCollisionGroup.
 
-    Two groups do not collide where either filters the other: one that is not inverted filters those that it names, an
-    inverted one all that it does not name, itself and the colliders of no group among them. Groups of one merge name
-    are one group, which filters what any of them filters. That is pxr's ComputeCollisionGroupTable, apart from three
-    faults of it: it has wrong rows for a merged group that is not the first of its name, takes an authored empty name
-    for a name, and a group that is not there for the first one.
+    Two groups do not collide where either filters the other: a group that is not inverted filters those that it names,
+    an inverted one all that it does not name, including itself and the colliders without a group. Groups of one merge
+    name are one group, which filters all that any of them filters. This equals pxr's ComputeCollisionGroupTable except
+    for three faults: its rows are wrong for a merged group that is not the first of its name, it treats an authored
+    empty merge name as a name, and a group that does not exist as the first one.
 
-    Colliders that different physics scenes simulate (`physics:simulationOwner`) do not collide either; a set of
-    scenes is one more group here.
+    Colliders of different physics scenes (`physics:simulationOwner`) do not collide either; each set of scenes is an
+    additional group.
     """
 
     def __init__(self, physics: Physics) -> None:
@@ -44,7 +44,7 @@ class CollisionGroups:
         self.filtered = [*filtered_groups(prims, self._inverted), *_apart(set(self._scenes.values()))]
 
     def of_shape(self, path: str) -> frozenset[str] | None:
-        """Names (prim paths) of the groups that a collider is in; None where groups say nothing of it."""
+        """Names (prim paths) of a collider's groups; None without groups."""
         groups = self._member[path]
         if not groups and self._inverted:
             groups = frozenset({UNGROUPED})
@@ -58,14 +58,16 @@ class CollisionGroups:
             if self._physics.prim(target):
                 groups.add(target)
             else:
-                self._physics.warnings.append(f"<{path}>: physics:collisionGroup names <{target}>, which is not there")
+                self._physics.warnings.append(
+                    f"<{path}>: physics:collisionGroup names <{target}>, which does not exist"
+                )
         return frozenset(groups)
 
     def _warn_of_targets(self, prims: dict[str, Usd.Prim]) -> None:
         for path, prim in prims.items():
             for target in targets_of(prim, "physics:filteredGroups"):
                 if target not in prims and not self._physics.environments.is_left_out(target):
-                    what = "is no collision group" if self._physics.prim(target) else "is not there"
+                    what = "is not a collision group" if self._physics.prim(target) else "does not exist"
                     self._physics.warnings.append(f"<{path}>: physics:filteredGroups names <{target}>, which {what}")
 
 
@@ -91,26 +93,26 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
 
 
 def is_inverted(prim: Usd.Prim) -> bool:
-    """As authored: the parsed descriptor has been seen to say true where nothing is authored."""
+    """Whether a group is inverted, as authored: the parsed descriptor can be true where nothing is authored."""
     attribute = prim.GetAttribute("physics:invertFilteredGroups")
     return bool(attribute and attribute.HasAuthoredValue() and attribute.Get(REST_TIME))
 
 
 def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:
-    """Paths of the prims that a relationship leads to, those of an instance proxy among the instance's own."""
+    """Paths of a relationship's target prims; of an instance proxy, in the instance."""
     found = prim.GetRelationship(relationship)
     return [str(target.GetPrimPath()) for target in found.GetForwardedTargets()] if found else []
 
 
 def _merge_name(prim: Usd.Prim) -> str:
-    """A merge name begins with a blank here, so that it is no prim's path; an empty one is none."""
+    """The merge name with a leading blank, so that it differs from all prim paths; "" for none or an empty one."""
     attribute = prim.GetAttribute("physics:mergeGroup")
     value = attribute.Get(REST_TIME) if attribute else ""
     return f" {value}" if value else ""
 
 
 def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
-    """Collider's path to the physics scenes that simulate it, its body's before its own; {} where all have the same."""
+    """Collider's path to its physics scenes, those of its body first; {} where all colliders have equal scenes."""
     scenes = [str(p.GetPath()) for p in physics.stage.Traverse() if p.IsA(UsdPhysics.Scene)]
     if len(scenes) < 2:
         return {}
@@ -118,10 +120,10 @@ def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
     for path, shape in physics.shapes.items():
         body = physics.bodies.get(str(shape.rigidBody))
         named = [str(owner) for owner in (body and body.simulationOwners) or shape.simulationOwners]
-        strays = [name for name in named if name not in scenes]
-        if strays:
-            what = f"<{path}>: physics:simulationOwner names <{strays[0]}>, which is no PhysicsScene"
-            physics.warnings.append(f"{what}; the first scene is taken")
+        unknown = [name for name in named if name not in scenes]
+        if unknown:
+            what = f"<{path}>: physics:simulationOwner names <{unknown[0]}>, which is not a PhysicsScene"
+            physics.warnings.append(f"{what}; the first scene is used")
         found[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
     return found if len(set(found.values())) > 1 else {}
 
@@ -131,7 +133,7 @@ def _scene_name(scenes: frozenset[str]) -> str:
 
 
 def _apart(scene_sets: set[frozenset[str]]) -> Iterator[tuple[str, str]]:
-    """Pairs of names of sets of scenes that have none in common."""
+    """Pairs of names of disjoint sets of scenes."""
     ordered = sorted(scene_sets, key=sorted)
     for first, second in combinations_with_replacement(ordered, 2):
         if not first & second:

@@ -1,7 +1,7 @@
-"""Point instancers: each instance whose prototype collides becomes a prim of its own, on the session layer.
+"""Expansion of point instancers: each instance whose prototype collides becomes a prim on the session layer.
 
-An instance inherits its prototype, so colliders, bodies, joints and articulations inside are parsed as those of any
-prim; targets within the prototype lead to the same instance, targets outside stay.
+An instance inherits its prototype, so that its colliders, bodies, joints and articulations are parsed as those of any
+prim; targets in the prototype are resolved in the instance, targets outside are unchanged.
 """
 
 # pxr ships no type stubs.
@@ -21,13 +21,13 @@ from collidecli.importers.usd.stage import REST_TIME, Physics
 from collidecli.numerics.matrices import norm
 
 NESTING_LIMIT = 16
-"""Instancers in prototypes of instancers: deeper than this they are taken to hold each other without end."""
+"""Maximum depth of instancers in prototypes of instancers; a deeper nesting is treated as a cycle."""
 
 INSTANCE_LIMIT = 1_000_000
-"""Nested counts multiply; beyond this the file is at fault, or made to fill the memory."""
+"""Limit of the number of instances: nested counts multiply and could exhaust the memory."""
 
 QUATERNION_ROUNDING = 1e-2
-"""How far an orientation's norm may be from 1: half precision gives 1e-3 a component."""
+"""Tolerance of an orientation's norm: half precision has an error of 1e-3 per component."""
 
 FOLDER = "instances"
 VALUE_TYPE = {
@@ -40,14 +40,14 @@ MOTION_HINTS = ("velocities", "accelerations", "angularVelocities")
 
 
 def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Instances:
-    """Makes prims of the instances of every point instancer whose prototypes hold colliders or bodies.
+    """Creates prims for the instances of every point instancer whose prototypes contain colliders or bodies.
 
-    Instance i of prototype P is `<instancer>/instances/<name of P>_<i>`, i being its id where ids are authored. The
-    instancer becomes an Xform; what is below it, which is not in the scene by itself, becomes abstract.
-    Instances in inactiveIds are not there. Those in invisibleIds are: visibility does not rule collision.
-    Raises InputError, naming the instancer, for arrays whose lengths disagree, indices without a prototype, targets
-    that are not there, an orientation that is no rotation, ids twice, instances that change in number or prototype
-    over time, and instancers that hold themselves.
+    Instance i of prototype P is `<instancer>/instances/<name of P>_<i>`; i is its id where ids are authored. The
+    instancer becomes an Xform; its other descendants, which are not in the scene by themselves, become abstract.
+    Instances in inactiveIds are omitted. Those in invisibleIds are created: visibility does not affect collision.
+    Raises InputError with the instancer: arrays of different lengths, indices without a prototype, targets that do not
+    exist, an orientation that is not a rotation, equal ids, instances whose number or prototype changes over time, and
+    instancers that contain themselves.
     """
     instances = Instances()
     waiting = [(prim.GetPath(), 1) for prim in _instancers(stage.GetPseudoRoot())]
@@ -57,20 +57,20 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
             continue
         where = f"{file} <{path}>"
         if depth > NESTING_LIMIT:
-            raise InputError("point instancers hold each other without end", where, "take the loop out of prototypes")
+            raise InputError("point instancers contain each other in a cycle", where, "remove the cycle of prototypes")
         schema = UsdGeom.PointInstancer(editable(stage, str(path), below=True))
         count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
         instancer = _Instancer.read(schema, where, warnings)
-        _keep_time(stage, file)
+        _set_session_rate(stage, file)
         folder = instancer.write(stage, instances)
         waiting += [(prim.GetPath(), depth + 1) for prim in _instancers(stage.GetPrimAtPath(folder))]
     return instances
 
 
 def check_joints(physics: Physics) -> None:
-    """Refuses a joint to a prim that is in the scene through instances only: which of them is joined, nothing says."""
+    """Refuses a joint to a prim that is in the scene only as instances: the target is ambiguous."""
     for path in physics.joints:
         for side in ("physics:body0", "physics:body1"):
             relationship = physics.prim(path).GetRelationship(side)
@@ -80,12 +80,12 @@ def check_joints(physics: Physics) -> None:
                     raise InputError(
                         f"the joint names <{target}>, which is in a prototype of a point instancer",
                         physics.where(path),
-                        f"name an instance, as <{copies[0]}>, or put the joint into the prototype",
+                        f"name an instance, for example <{copies[0]}>, or move the joint into the prototype",
                     )
 
 
-def _keep_time(stage: Usd.Stage, file: str) -> None:
-    """Lets the session layer count time codes as the stage does; USD would scale its time samples otherwise."""
+def _set_session_rate(stage: Usd.Stage, file: str) -> None:
+    """Sets the session layer's time codes per second to the stage's; USD would otherwise scale its time samples."""
     rate = stage.GetTimeCodesPerSecond()
     if not 0.0 < rate < np.inf:
         raise InputError(f"timeCodesPerSecond is {rate:g}", file, "give a number greater than zero")
@@ -94,7 +94,7 @@ def _keep_time(stage: Usd.Stage, file: str) -> None:
 
 
 def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:
-    """The point instancers of the scene under a prim, in its order; those below another one are not in the scene."""
+    """The point instancers below a prim, in order; those below another instancer are not in the scene."""
     prims = iter(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
     for prim in prims:
         if prim.IsA(UsdGeom.PointInstancer):
@@ -103,7 +103,7 @@ def _instancers(root: Usd.Prim) -> Iterator[Usd.Prim]:
 
 
 def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
-    """Whether any prototype, nested ones included, has a collider or a body."""
+    """Whether any prototype, including nested ones, has a collider or a body."""
     if not instancer or instancer.GetPath() in seen:
         return False
     seen.add(instancer.GetPath())
@@ -120,10 +120,10 @@ def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
 
 @dataclass
 class _Instancer:
-    """A point instancer, checked.
+    """A checked point instancer.
 
-    prototypes: by index; None for one that is not active. index: prototype of each instance. names: of each, unique.
-    rows: the instances that are to be made. placing: the operations that place an instance, with their attributes.
+    prototypes: by index; None for one that is not active. index: prototype of each instance. names: unique, of each.
+    rows: the instances to create. placing: the transform operations of an instance, with their attributes.
     """
 
     schema: UsdGeom.PointInstancer
@@ -145,13 +145,15 @@ class _Instancer:
         _check_length("ids", len(ids), len(index), where)
         values, counts = np.unique(ids, return_counts=True)
         if np.any(counts > 1):
-            raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each one of its own")
+            raise InputError(f"two instances have the id {values[counts > 1][0]}", where, "give each a unique id")
         placing = _placing(schema, len(index), where)
         path = schema.GetPath()
         off = set(_inactive_ids(schema.GetPrim()))
         hidden = set(schema.GetInvisibleIdsAttr().Get(REST_TIME) or ()) & set(ids.tolist()) - off
         if hidden:
-            warnings.append(f"<{path}>: {len(hidden)} instances in invisibleIds collide: visibility does not rule that")
+            warnings.append(
+                f"<{path}>: {len(hidden)} instances in invisibleIds collide: visibility does not affect collision"
+            )
         if any(schema.GetPrim().GetAttribute(name).HasAuthoredValue() for name in MOTION_HINTS):
             warnings.append(f"<{path}>: velocities are not used: between time samples instances are interpolated")
         _warn_of_left_out(schema, prototypes, warnings)
@@ -165,7 +167,7 @@ class _Instancer:
         )
 
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
-        """Makes the instances, adds them to `instances`, and returns the path of the prim that they are below."""
+        """Creates the instances, adds them to `instances`, and returns the path of their parent."""
         path = self.schema.GetPath()
         children = self.schema.GetPrim().GetAllChildrenNames()
         name = FOLDER
@@ -183,16 +185,16 @@ class _Instancer:
             for row in self.rows:
                 root = roots[self.index[row]]
                 assert root is not None
-                made = Sdf.PrimSpec(folder, f"{root.path.name}_{self.names[row]}", Sdf.SpecifierDef)
-                root.write(made)
-                _place(made, row, samples, root.operations)
-                instances.add(str(made.path), str(root.path))
+                instance = Sdf.PrimSpec(folder, f"{root.path.name}_{self.names[row]}", Sdf.SpecifierDef)
+                root.write(instance)
+                _place(instance, row, samples, root.operations)
+                instances.add(str(instance.path), str(root.path))
         return folder.path
 
 
 @dataclass(frozen=True)
 class _Root:
-    """What an instance takes from its prototype's root: operations of its own; bindings from above it."""
+    """Data of a prototype's root for its instances: its own operations, and inherited material bindings."""
 
     path: Sdf.Path
     operations: list[str]
@@ -212,7 +214,7 @@ class _Root:
 
 
 def _prototype_root(prototype: Usd.Prim) -> _Root:
-    """A material that is bound above the prototype is lost on the way to the instancer, so it is carried along."""
+    """Root data of a prototype, with the material bindings of its ancestors, which an instance does not inherit."""
     order = (
         UsdGeom.Xformable(prototype).GetXformOpOrderAttr().Get(REST_TIME) if prototype.IsA(UsdGeom.Xformable) else ()
     )
@@ -229,32 +231,32 @@ def _prototype_root(prototype: Usd.Prim) -> _Root:
 
 
 def _place(spec: Sdf.PrimSpec, row: int, samples: list[tuple[str, dict]], of_prototype: list[str]) -> None:
-    """Gives an instance its element of the instancer's arrays as operations above those of its prototype.
+    """Writes an instance's element of the instancer's arrays as operations before those of its prototype.
 
-    Between samples USD interpolates these as it does the array's elements, quaternions along the arc.
+    Between samples USD interpolates these as it interpolates the array's elements, quaternions by slerp.
     """
     names = []
     for operation, values in samples:
-        made = Sdf.AttributeSpec(spec, f"xformOp:{operation}:instance", VALUE_TYPE[operation])
+        attribute = Sdf.AttributeSpec(spec, f"xformOp:{operation}:instance", VALUE_TYPE[operation])
         for time, value in values.items():
             if time is None:
-                made.default = value[row]
+                attribute.default = value[row]
             else:
-                spec.layer.SetTimeSample(made.path, time, value[row])
-        names.append(made.name)
+                spec.layer.SetTimeSample(attribute.path, time, value[row])
+        names.append(attribute.name)
     order = Sdf.AttributeSpec(spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform)
     order.default = Vt.TokenArray(names + of_prototype)
 
 
 def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | None]:
-    """The prims that `prototypes` names; None for one that is not active, or below one that is not."""
+    """The prims of `prototypes`; None for one that is inactive or below an inactive prim."""
     stage, found = schema.GetPrim().GetStage(), []
     for target in schema.GetPrototypesRel().GetForwardedTargets():
         prim = stage.GetPrimAtPath(target)
         if not target.IsPrimPath() or (not prim and not _below_inactive(stage, target)):
-            raise InputError(f"prototypes names <{target}>, which is no prim", where, "correct the relationship")
+            raise InputError(f"prototypes names <{target}>, which is not a prim", where, "correct the relationship")
         if schema.GetPath().HasPrefix(target):
-            raise InputError(f"the prototype <{target}> holds the instancer itself", where, "take it out of there")
+            raise InputError(f"the prototype <{target}> contains the instancer itself", where, "move the instancer")
         found.append(prim if prim and prim.IsActive() else None)
     return found
 
@@ -266,7 +268,7 @@ def _below_inactive(stage: Usd.Stage, path: Sdf.Path) -> bool:
 
 
 def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tuple[str, Usd.Attribute]]:
-    """Operations, outermost first, and the arrays that they take their values from."""
+    """Transform operations, outermost first, and the arrays with their values."""
     orientations = schema.GetOrientationsfAttr()
     if not orientations.Get(REST_TIME):
         orientations = schema.GetOrientationsAttr()
@@ -277,7 +279,7 @@ def _placing(schema: UsdGeom.PointInstancer, count: int, where: str) -> list[tup
         ("scale", schema.GetScalesAttr()),
     ):
         if operation != "translate" and not attribute.Get(REST_TIME):
-            continue  # an array without elements is one that is not authored
+            continue  # an array without elements is treated as not authored
         for time in attribute.GetTimeSamples() or [REST_TIME]:
             value = attribute.Get(time)
             at = f"{where}, time code {time:g}" if isinstance(time, float) else where
@@ -311,7 +313,7 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
             raise InputError(
                 f"{attribute.GetName()} changes over time",
                 f"{where}, time code {time:g}",
-                "keep the instances the same",
+                "keep the instances constant",
             )
     return first
 
@@ -324,7 +326,7 @@ def _inactive_ids(prim: Usd.Prim) -> list[int]:
 def _samples(operation: str, attribute: Usd.Attribute) -> dict:
     """Values by time code; the default value under None where there are no time samples.
 
-    Quaternions are normalized in double precision: those in half precision are a thousandth off unit length.
+    Quaternions are normalized in double precision: norms in half precision have errors of 1e-3.
     """
     values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {None: attribute.Get()}
     if operation == "orient":
@@ -333,7 +335,7 @@ def _samples(operation: str, attribute: Usd.Attribute) -> dict:
 
 
 def _warn_of_left_out(schema: UsdGeom.PointInstancer, prototypes: list[Usd.Prim | None], warnings: list[str]) -> None:
-    """Colliders below an instancer are in the scene through its prototypes only."""
+    """Warns of colliders below an instancer that are in none of its prototypes, and so not in the scene."""
     roots = [prim.GetPath() for prim in prototypes if prim]
     for prim in Usd.PrimRange(schema.GetPrim(), Usd.TraverseInstanceProxies()):
         path = prim.GetPath()

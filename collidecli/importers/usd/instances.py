@@ -1,4 +1,4 @@
-"""Which prims of an expanded stage stand for prototypes of point instancers, and for which."""
+"""Instances of point instancers on an expanded stage, and their prototypes."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 from pxr import Usd, UsdPhysics
 
+from collidecli.importers.usd.environments import upwards
+
 
 @dataclass
 class Instances:
     """Instances of point instancers as prims of their own.
 
-    prototype_of: path of an instance's root to that of its prototype. Where instancers are nested, the prototype of an
-    inner instance lies in an instance of the outer one.
+    prototype_of: path of an instance's root to that of its prototype. In nested instancers, the prototype of an inner
+    instance is in an instance of the outer one.
     """
 
     prototype_of: dict[str, str] = field(default_factory=dict)
@@ -26,8 +28,8 @@ class Instances:
         self._copies_of.setdefault(prototype, []).append(instance)
 
     def sources(self, path: str) -> Iterator[str]:
-        """The prototype's prim that a prim stands for, that prim's own prototype's, and so on; none elsewhere."""
-        for root in _upwards(path):
+        """The prototype's prim of an instance's prim, then that prim's own prototype, and so on; none elsewhere."""
+        for root in upwards(path):
             if root in self.prototype_of:
                 source = self.prototype_of[root] + path[len(root) :]
                 yield source
@@ -35,26 +37,19 @@ class Instances:
                 return
 
     def copies(self, path: str) -> list[str]:
-        """The prims that stand for a prim in a prototype, those in nested instancers included; none elsewhere."""
+        """The instances of a prim in a prototype, including nested instancers; none elsewhere."""
         found = []
-        for root in _upwards(path):
+        for root in upwards(path):
             for instance in self._copies_of.get(root, ()):
                 copy = instance + path[len(root) :]
                 found += [copy, *self.copies(copy)]
         return found
 
 
-def _upwards(path: str) -> Iterator[str]:
-    """A prim's path and those of the prims above it."""
-    while path and path != "/":
-        yield path
-        path = path.rpartition("/")[0]
-
-
 class PrototypeGroups:
-    """Membership of instances in collision groups: theirs is that of their prototype's prim.
+    """Membership of instances in collision groups: that of the prototype's prim.
 
-    Where the prototype is not below the instancer, a group that holds the instancer holds its instances too.
+    Where the prototype is not below the instancer, the members of a group with the instancer include its instances.
     """
 
     def __init__(self, stage: Usd.Stage, instances: Instances) -> None:
@@ -62,7 +57,7 @@ class PrototypeGroups:
         self._members: dict[str, Usd.UsdCollectionMembershipQuery] | None = None
 
     def of(self, path: str, groups: set[str]) -> set[str]:
-        """The groups of a collider, of which `groups` hold it by its own path."""
+        """The groups of a collider. groups: those whose collections contain its own path."""
         sources = list(self._instances.sources(path)) if self._instances.prototype_of else []
         if not sources:
             return groups
@@ -84,9 +79,9 @@ def _collections(stage: Usd.Stage) -> Iterator[tuple[str, Usd.UsdCollectionMembe
 
 
 def _is_excluded(members: Usd.UsdCollectionMembershipQuery, path: str) -> bool:
-    """Whether the nearest word on a prim or those above it is that it is no member."""
+    """Whether the nearest rule of a prim or its ancestors excludes it."""
     rules = {str(known): rule for known, rule in members.GetAsPathExpansionRuleMap().items()}
-    for above in _upwards(path):
+    for above in upwards(path):
         if above in rules:
             return rules[above] == "exclude"
     return False

@@ -1,6 +1,6 @@
-"""Joints of a USD stage as two frames and the axes that move between them.
+"""Joints of a USD stage as two frames and the axes of motion between them.
 
-Frames are worked out in float64 from the prims' own matrices at the resting time: pxr's descriptors hold float32.
+Frames are computed in float64 from the prims' matrices at the resting time: pxr's descriptors are float32.
 """
 
 # pxr ships no type stubs.
@@ -30,8 +30,8 @@ from collidecli.numerics.pose_products import column, compose, inverse
 from collidecli.scene.kinematics import QUATERNION_AXES
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-"""The order of a joint's coordinates, and in which they act: shifts along the axes of the first frame, then turns
-about x, about the turned y, about the twice turned z."""
+"""The order of a joint's coordinates and of their motions: translations along the axes of the first frame, then
+rotations about x, the rotated y and the twice rotated z."""
 
 MIMIC = ("PhysxMimicJointAPI", "NewtonMimicAPI")
 WORLD = ""
@@ -42,9 +42,9 @@ class UsdJoint:
     """A joint between two bodies.
 
     path: the prim's. body0, body1: the bodies' paths; WORLD for the static world.
-    axes: those of `AXES` that move, or the four of a quaternion (a spherical joint), or none (a fixed one).
+    axes: the free ones of `AXES`, or the four of a quaternion (spherical joint), or none (fixed joint).
     frame0, frame1: float64[7], the joint's frame in body0 and in body1 [m], in the world for WORLD.
-    mimic: name of an API schema that ties its coordinate to another's; "" for none.
+    mimic: name of an API schema that couples its coordinate to another's; "" for none.
     """
 
     path: str
@@ -64,7 +64,7 @@ class JointReader:
     """Reads the joints of a stage.
 
     body_pose: float64[7] by path, the bodies' poses at rest [m]; any other prim is part of the static world.
-    warnings: joints that are left out, and why.
+    warnings: ignored joints, with reasons.
     """
 
     def __init__(self, physics: Physics, body_pose: dict[str, np.ndarray], metres_per_unit: float) -> None:
@@ -73,7 +73,7 @@ class JointReader:
         self.warnings: list[str] = []
 
     def read(self) -> Iterator[UsdJoint]:
-        """The joints that make up the kinematics, in the stage's order."""
+        """The joints of the kinematics, in the stage's order."""
         for prim in self._physics.stage.Traverse(Usd.TraverseInstanceProxies()):
             path = str(prim.GetPath())
             descriptor = self._physics.joints.get(path)
@@ -81,16 +81,14 @@ class JointReader:
                 continue
             reason = self._reason_to_leave_out(descriptor)
             if reason:
-                self.warnings.append(f"<{path}>: left out of the kinematics: {reason}")
+                self.warnings.append(f"<{path}>: not in the kinematics: {reason}")
                 continue
             joint = self._joint(path, descriptor)
             if joint.body0 == joint.body1:
-                self.warnings.append(f"<{path}>: left out of the kinematics: both of its sides are one body")
+                self.warnings.append(f"<{path}>: not in the kinematics: both of its sides are one body")
                 continue
             if joint.mimic:
-                self.warnings.append(
-                    f"<{path}>: what {joint.mimic} says is left out: its coordinate is recorded as any other"
-                )
+                self.warnings.append(f"<{path}>: {joint.mimic} is ignored: its coordinate is recorded as any other")
             yield joint
 
     def _reason_to_leave_out(self, descriptor: Any) -> str:
@@ -99,12 +97,12 @@ class JointReader:
         if descriptor.excludeFromArticulation:
             return "physics:excludeFromArticulation is true"
         if self._axes(descriptor) is None:
-            return f"no coordinates are known of a {descriptor.type.name}"
+            return f"the coordinates of a {descriptor.type.name} are undefined"
         return ""
 
     def _joint(self, path: str, descriptor: Any) -> UsdJoint:
         prim = self._physics.prim(path)
-        schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]  # those unknown to pxr too
+        schemas = [str(name) for name in prim.GetPrimTypeInfo().GetAppliedAPISchemas()]  # also unknown ones
         mimic = next((name for name in schemas if name.split(":")[0] in MIMIC), "")
         sides = [self._side(path, k, str(getattr(descriptor, f"rel{k}"))) for k in (0, 1)]
         return UsdJoint(
@@ -120,19 +118,21 @@ class JointReader:
     def _side(self, path: str, side: int, target: str) -> tuple[str, np.ndarray]:
         """The body of a joint's side, and the joint's frame in it.
 
-        The local position is given in the frame of the prim that the side names, its scale included.
+        The local position is in the frame of the side's target prim, including its scale.
         """
         prim = self._physics.prim(path)
         where = self._physics.where(path)
         position = prim.GetAttribute(f"physics:localPos{side}").Get(REST_TIME)
-        turn = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
+        rotation = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
         local = np.array([0.0, 0.0, 0.0] if position is None else position, np.float64)
-        quaternion = np.array([0, 0, 0, 1.0] if turn is None else [*turn.GetImaginary(), turn.GetReal()], np.float64)
+        quaternion = np.array(
+            [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()], np.float64
+        )
         norm = length(quaternion)
         if not (np.all(np.isfinite(local)) and np.isfinite(norm) and norm > 0.0):
-            raise InputError(f"physics:localPos{side} or localRot{side} is no frame", where, "correct the joint")
-        named = self._physics.prim(target) if target else None
-        matrix = self._transforms.matrix(named) if named else np.eye(4)
+            raise InputError(f"physics:localPos{side} or localRot{side} is not a frame", where, "correct the joint")
+        target_prim = self._physics.prim(target) if target else None
+        matrix = self._transforms.matrix(target_prim) if target_prim else np.eye(4)
         columns = columns_of(matrix)
         try:
             check_columns(columns)
@@ -141,13 +141,13 @@ class JointReader:
                 f"side {side} of the joint is on <{target}>, which has {error}", where, MOVE_RIGIDLY
             ) from None
         origin = (matvec(columns, local) + matrix[3, :3]) * self._metres_per_unit
-        turned = compose(
+        frame = compose(
             column(pose_of(rotation_of(columns), origin)), column(np.concatenate([np.zeros(3), quaternion / norm]))
         )
         body = self._body_of(target)
         if body == WORLD:
-            return WORLD, turned[:, 0]
-        return body, compose(inverse(column(self._pose[body])), turned)[:, 0]
+            return WORLD, frame[:, 0]
+        return body, compose(inverse(column(self._pose[body])), frame)[:, 0]
 
     def _body_of(self, target: str) -> str:
         """The nearest body at or above a prim."""
@@ -159,7 +159,7 @@ class JointReader:
         return WORLD
 
     def _axes(self, descriptor: Any) -> tuple[str, ...] | None:
-        """Axes that move, or None for a joint of another kind."""
+        """Free axes; None for an unknown kind of joint."""
         if isinstance(descriptor, UsdPhysics.FixedJointDesc):
             return ()
         if isinstance(descriptor, UsdPhysics.RevoluteJointDesc):
@@ -183,6 +183,6 @@ def _letter(axis: Any) -> str:
 
 
 def _axis_name(dof: Any) -> str:
-    """`transX` of pxr's `TransX`; a limit on the distance is no axis."""
+    """`transX` for pxr's `TransX`; a limit on the distance is not an axis."""
     name = str(dof.name)
     return name[:1].lower() + name[1:]

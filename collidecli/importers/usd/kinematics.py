@@ -1,9 +1,9 @@
 """Body poses of USD articulations from their joint coordinates: forward kinematics of UsdPhysics joints.
 
-A joint's coordinates say where its frame in body1 stands in its frame in body0, whichever of the two is nearer to the
-root: `body1 = body0 * frame0 * motion * inverse(frame1)`. How the axes make up the motion: `usd_joints.AXES`.
-Several revolute and prismatic joints between the same two bodies, as converters from MJCF write them, act one after
-another in the stage's order, each in body1's frame as the ones before have left it, as MuJoCo's joints of one body do.
+A joint's coordinates define the pose of its frame in body1 relative to its frame in body0, whichever of the bodies is
+nearer to the root: `body1 = body0 * frame0 * motion * inverse(frame1)`. `joints.AXES` defines the order of the axes.
+Several revolute and prismatic joints between two bodies, as converters from MJCF write them, act in sequence in the
+stage's order, each in body1's frame after the motions of the joints before it, as MuJoCo's joints of one body do.
 """
 
 # pxr ships no type stubs.
@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from collidecli.importers.usd.environments import upwards
 from collidecli.importers.usd.joints import WORLD, JointReader, UsdJoint
 from collidecli.importers.usd.stage import Physics
 from collidecli.numerics.elementary import sincos
@@ -24,17 +25,17 @@ from collidecli.numerics.pose_products import IDENTITY, column, compose, inverse
 from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, NamedJoint, last_element
 
 PARALLEL = 1e-6
-"""1 - |cosine| below which two axes are one: float32's rounding of the quaternions that they come from."""
+"""1 - |cosine| below which two axes are parallel: rounding of the float32 quaternions."""
 
 _BLOCK = 2048
-"""So many configurations are worked on at a time: their numbers stay in the processor's cache."""
+"""Configurations per block, so that its arrays fit in the processor's cache."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """One joint on the way from a parent to its child. left, right: float64[7, 1], frames about its motion.
+    """One joint between a parent and its child. left, right: float64[7, 1], frames before and after its motion.
 
-    joint: place among the articulation's joints; -1 for a fixed one. backward: the child is the joint's body0.
+    joint: index among the articulation's joints; -1 for a fixed one. backward: the child is the joint's body0.
     """
 
     left: np.ndarray
@@ -46,7 +47,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class _Edge:
-    """From a parent to its child, rows of bodies; -1 is the world. rest: float64[7, 1], the child's pose in it."""
+    """Connection of a parent and its child, rows of bodies; -1 is the world. rest: float64[7, 1], child to parent."""
 
     parent: int
     child: int
@@ -56,7 +57,7 @@ class _Edge:
 
 @dataclass
 class _Link:
-    """The joints between two bodies that act one after another."""
+    """The joints between two bodies, which act in sequence."""
 
     joints: list[UsdJoint] = field(default_factory=list)
 
@@ -64,8 +65,8 @@ class _Link:
     def ends(self) -> tuple[str, str]:
         return self.joints[0].body0, self.joints[0].body1
 
-    def takes(self, joint: UsdJoint) -> bool:
-        """Whether a further joint acts after these; if not, it closes a loop."""
+    def accepts(self, joint: UsdJoint) -> bool:
+        """Whether a further joint acts in sequence after these; otherwise it closes a loop."""
         members = [*self.joints, joint]
         if (joint.body0, joint.body1) != self.ends or any(len(j.axes) != 1 for j in members):
             return False
@@ -87,13 +88,13 @@ class UsdArticulation:
         needed: set[str] = set()
         self._edges: list[_Edge] = []
         for link, parent, child in edges:
-            places = []
+            indices = []
             for joint in link.joints:
-                places.append(len(joints) if joint.axes else -1)
+                indices.append(len(joints) if joint.axes else -1)
                 joints += [joint] if joint.axes else []
             rest = column(pose[child])
             rest = rest if parent == WORLD else compose(inverse(column(pose[parent])), rest)
-            edge = _Edge(row[parent], row[child], _steps(link, places, parent != link.ends[0]), rest)
+            edge = _Edge(row[parent], row[child], _steps(link, indices, parent != link.ends[0]), rest)
             self._edges.append(edge)
             if len(edge.steps) > 1 and not _rests_at_zero(edge):
                 needed |= {joint.path for joint in link.joints}
@@ -114,21 +115,21 @@ class UsdArticulation:
         return out
 
     def _block(self, root: np.ndarray | None, columns: JointColumns, coordinate: np.ndarray) -> list[np.ndarray]:
-        """float64[7, n], or [7, 1] of one that does not move, for each body."""
-        held: list[np.ndarray] = [self._rest_root] * len(self.body_path)
+        """Pose of each body, float64[7, n], or [7, 1] for a body without motion."""
+        poses: list[np.ndarray] = [self._rest_root] * len(self.body_path)
         if root is not None and not self.root_is_jointed:
-            held[0] = root
+            poses[0] = root
         for edge in self._edges:
             if edge.parent < 0:
                 if self.root_is_jointed:
-                    held[edge.child] = _moved(column(IDENTITY), edge, columns, coordinate)
+                    poses[edge.child] = _moved(column(IDENTITY), edge, columns, coordinate)
                 continue
-            held[edge.child] = _moved(held[edge.parent], edge, columns, coordinate)
-        return held
+            poses[edge.child] = _moved(poses[edge.parent], edge, columns, coordinate)
+        return poses
 
 
 class UsdKinematics:
-    """Every articulation and free body of a stage; see `ArticulatedScene`. Worked out when first asked for.
+    """Every articulation and free body of a stage; see `ArticulatedScene`. Computed on first use.
 
     body_pose: float64[7] by path, of the bodies at rest [m], xyzw.
     """
@@ -155,28 +156,28 @@ class UsdKinematics:
             root, edges, left = _tree(bodies, own, authored)
             closing += [joint for link in left for joint in link.joints]
             found.append(UsdArticulation(authored.get(root, root), root, edges, self._pose))
-        warnings += [f"<{j.path}>: left out of the kinematics: it closes a loop of joints" for j in closing]
-        _give_aliases(found)
+        warnings += [f"<{j.path}>: not in the kinematics: it closes a loop of joints" for j in closing]
+        _set_aliases(found)
         return tuple(found), tuple(dict.fromkeys(warnings))
 
     def _authored_roots(self) -> dict[str, str]:
-        """Root body to the articulation's path, as pxr's parser finds them."""
+        """Root body to the articulation's path, from pxr's parser."""
         roots = {}
         for path, descriptor in self._physics.articulations.items():
             for root in (str(prim) for prim in descriptor.rootPrims):
                 joint = self._physics.joints.get(root)
-                held = [root] if joint is None else [str(joint.body0), str(joint.body1)]
-                roots |= {body: path for body in held if body in self._pose}
+                bodies = [root] if joint is None else [str(joint.body0), str(joint.body1)]
+                roots |= {body: path for body in bodies if body in self._pose}
         return roots
 
 
 def _links(joints: Iterable[UsdJoint]) -> tuple[list[_Link], list[UsdJoint]]:
-    """Joints by the two bodies that they join, and those that close a loop at once."""
+    """Joints grouped by their two bodies, and joints that close a loop between two bodies."""
     links: dict[frozenset[str], _Link] = {}
     closing = []
     for joint in joints:
         link = links.setdefault(frozenset((joint.body0, joint.body1)), _Link())
-        if not link.joints or link.takes(joint):
+        if not link.joints or link.accepts(joint):
             link.joints.append(joint)
         else:
             closing.append(joint)
@@ -184,7 +185,7 @@ def _links(joints: Iterable[UsdJoint]) -> tuple[list[_Link], list[UsdJoint]]:
 
 
 def _components(bodies: Iterable[str], links: list[_Link]) -> list[tuple[list[str], list[_Link]]]:
-    """Bodies that joints hold together, the world left out, each with its links."""
+    """Connected components of bodies, without the world, each with its links."""
     order = list(bodies)
     group = {body: body for body in order}
 
@@ -212,11 +213,11 @@ def _tree(
 ) -> tuple[str, list[tuple[_Link, str, str]], list[_Link]]:
     """The root body, links with parent and child in an order from the root, and links that close a loop.
 
-    The root is the body that a joint holds to the world; else the articulation's; else one that no joint has as body1.
+    The root is the body with a joint to the world, else the articulation's root, else a body that is no joint's body1.
     """
-    held = next((link for link in links if WORLD in link.ends), None)
-    if held is not None:
-        root = next(body for body in held.ends if body != WORLD)
+    anchor = next((link for link in links if WORLD in link.ends), None)
+    if anchor is not None:
+        root = next(body for body in anchor.ends if body != WORLD)
     else:
         below = {link.ends[1] for link in links}
         free = [body for body in bodies if body not in below]
@@ -225,8 +226,8 @@ def _tree(
     for link in links:
         for body in link.ends:
             at.setdefault(body, []).append(link)
-    edges = [] if held is None else [(held, WORLD, root)]
-    reached, used, queue = {WORLD, root}, {id(held)}, [root]
+    edges = [] if anchor is None else [(anchor, WORLD, root)]
+    reached, used, queue = {WORLD, root}, {id(anchor)}, [root]
     for body in queue:
         for link in at.get(body, ()):
             other = link.ends[1] if link.ends[0] == body else link.ends[0]
@@ -239,19 +240,19 @@ def _tree(
     return root, edges, [link for link in links if id(link) not in used]
 
 
-def _steps(link: _Link, places: list[int], backward: bool) -> tuple[_Step, ...]:
-    """The motions from parent to child: the first joint in its own two frames, further ones in body1's alone."""
+def _steps(link: _Link, indices: list[int], backward: bool) -> tuple[_Step, ...]:
+    """The motions from parent to child: the first joint in its two frames, further ones in body1's frame."""
     steps = []
-    for k, (joint, place) in enumerate(zip(link.joints, places, strict=True)):
+    for k, (joint, index) in enumerate(zip(link.joints, indices, strict=True)):
         left, right = column(joint.frame1 if k else joint.frame0), inverse(column(joint.frame1))
         if backward:
             left, right = inverse(right), inverse(left)
-        steps.append(_Step(left, right, joint.axes, place, backward))
+        steps.append(_Step(left, right, joint.axes, index, backward))
     return tuple(reversed(steps) if backward else steps)
 
 
 def _rests_at_zero(edge: _Edge) -> bool:
-    """Whether the scene's own pose is that of coordinates 0: then some of the joints may be recorded without others."""
+    """Whether the scene's pose equals that of coordinates 0; the joints may then be recorded in part."""
     pose = column(IDENTITY)
     for step in edge.steps:
         pose = compose(compose(pose, step.left), step.right)
@@ -262,7 +263,7 @@ def _rests_at_zero(edge: _Edge) -> bool:
 
 
 def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: np.ndarray) -> np.ndarray:
-    """float64[7, n]: the child's pose; where nothing of its joints is recorded, as in the scene."""
+    """float64[7, n]: the child's pose; the pose in the scene where none of its joints is recorded."""
     recorded = [step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps]
     if not any(recorded):
         return compose(parent, edge.rest)
@@ -277,24 +278,24 @@ def _moved(parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: n
     return pose
 
 
-def _motion(axes: tuple[str, ...], places: np.ndarray, coordinate: np.ndarray) -> np.ndarray:
-    """float64[7, n]: where a joint's frame in body1 stands in its frame in body0."""
+def _motion(axes: tuple[str, ...], rows: np.ndarray, coordinate: np.ndarray) -> np.ndarray:
+    """float64[7, n]: pose of a joint's frame in body1 relative to its frame in body0."""
     out = np.zeros((7, coordinate.shape[1]))
     if axes == QUATERNION_AXES:
-        quaternion = coordinate[places]
+        quaternion = coordinate[rows]
         out[3:] = quaternion / norm(quaternion.T)
         return out
     out[6] = 1.0
-    for axis, place in zip(axes, places, strict=True):
-        if place < 0:
+    for axis, row in zip(axes, rows, strict=True):
+        if row < 0:
             continue
         letter = "XYZ".index(axis[-1])
         if axis.startswith("trans"):
-            out[letter] = coordinate[place]
+            out[letter] = coordinate[row]
             continue
-        turn = np.zeros((4, coordinate.shape[1]))
-        turn[letter], turn[3] = sincos(0.5 * coordinate[place])
-        out[3:] = multiply(out[3:], turn)
+        rotation = np.zeros((4, coordinate.shape[1]))
+        rotation[letter], rotation[3] = sincos(0.5 * coordinate[row])
+        out[3:] = multiply(out[3:], rotation)
     return out
 
 
@@ -304,20 +305,14 @@ def _axis_in_body1(joint: UsdJoint) -> np.ndarray:
     return rotate(joint.frame1[3:, None], unit[:, None])[:, 0]
 
 
-def _give_aliases(articulations: list[UsdArticulation]) -> None:
-    """Each answers to the last element of its paths, and of every prim above it that holds no other."""
-    above = [set(_upwards(a.path)) | set(_upwards(a.body_path[0])) for a in articulations]
+def _set_aliases(articulations: list[UsdArticulation]) -> None:
+    """Aliases: the last element of an articulation's paths, and of its ancestors that contain no other one."""
+    above = [set(upwards(a.path)) | set(upwards(a.body_path[0])) for a in articulations]
     holders: dict[str, set[int]] = {}
     for k, articulation in enumerate(articulations):
         for body in (articulation.path, *articulation.body_path):
-            for path in _upwards(body):
+            for path in upwards(body):
                 holders.setdefault(path, set()).add(k)
     for k, (articulation, paths) in enumerate(zip(articulations, above, strict=True)):
         own = {articulation.path, articulation.body_path[0]} | {path for path in paths if holders[path] == {k}}
         articulation.aliases = tuple(sorted({last_element(path) for path in own}))
-
-
-def _upwards(path: str) -> list[str]:
-    """A prim's path and those above it."""
-    elements = path.split("/")
-    return ["/".join(elements[:k]) for k in range(len(elements), 1, -1)]

@@ -1,4 +1,4 @@
-"""The physics material that is bound to a USD collider, as a surface."""
+"""Physics materials that are bound to USD colliders, as surface parameters."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -16,7 +16,7 @@ from collidecli.numerics.matrices import integer_power
 from collidecli.scene.material import COMBINE_MODES, MATERIAL_LIMIT, Material
 
 PURPOSE = "physics"
-"""Of the bindings that are looked at first; those of all purposes come after."""
+"""Purpose of the bindings with precedence over those of all purposes."""
 
 _NUMBERS = (
     ("physics:dynamicFriction", "friction", 0, 0, MATERIAL_LIMIT),
@@ -29,7 +29,7 @@ _NUMBERS = (
     ("newton:contactFrictionGain", "contact_kf", 0, 1, MATERIAL_LIMIT),
     ("newton:contactAdhesion", "contact_ka", 1, 0, MATERIAL_LIMIT),
 )
-"""Attribute, field, powers of metersPerUnit and kilogramsPerUnit in its unit, and its largest value."""
+"""Attribute, field, powers of metersPerUnit and kilogramsPerUnit in its unit, and its maximum."""
 
 _MODES = (
     ("physxMaterial:frictionCombineMode", "friction_combine"),
@@ -40,9 +40,9 @@ _MODES = (
 class PhysicsMaterials:
     """Reads the materials of one stage's colliders, each material once.
 
-    The material is the one that UsdShade finds bound for the purpose `physics`, else for all purposes: its own
-    binding, a collection's or one above it, by strength. It counts where PhysicsMaterialAPI is applied to it.
-    metres_per_unit: the stage's. Warnings go to `physics`.
+    The material is the one that UsdShade resolves for the purpose `physics`, else for all purposes: by the collider's
+    own binding, a collection's or an ancestor's, by strength. It is used where PhysicsMaterialAPI is applied to it.
+    metres_per_unit: the stage's. Warnings are added to `physics`.
     """
 
     def __init__(self, physics: Physics, metres_per_unit: float) -> None:
@@ -53,10 +53,10 @@ class PhysicsMaterials:
         self._noted: set[str] = set()
 
     def of_shape(self, path: str, default: Material, own: Mapping[str, float] | None = None) -> Material:
-        """The surface of a collider: `default`, in it what the collider itself says, and over both its material.
+        """The surface of a collider: `default`, overridden by the collider's fields `own`, and those by its material.
 
-        A material always says friction and restitution. own: fields by name, such as contact_ke.
-        Raises InputError, naming the material, for a number out of range and a combine mode that is not known.
+        A material always defines friction and restitution. own: fields by name, for example contact_ke.
+        Raises InputError with the material for a number out of range and an unknown combine mode.
         """
         prim = self.bound(path)
         key = "" if prim is None else str(prim.GetPath())
@@ -64,10 +64,10 @@ class PhysicsMaterials:
             if key not in self._read:
                 self._read[key] = self._values(prim)
             self._note_unparsed(path, key)
-        said = default, key, tuple((own or {}).items())
-        if said not in self._surfaces:
-            self._surfaces[said] = replace(default, **{**(own or {}), **self._read.get(key, {})})
-        return self._surfaces[said]
+        inputs = default, key, tuple((own or {}).items())
+        if inputs not in self._surfaces:
+            self._surfaces[inputs] = replace(default, **{**(own or {}), **self._read.get(key, {})})
+        return self._surfaces[inputs]
 
     def bound(self, path: str) -> Usd.Prim | None:
         """The prim of the physics material bound to a collider, or None."""
@@ -76,19 +76,19 @@ class PhysicsMaterials:
         if not material:
             target = binding.GetDirectBinding(PURPOSE).GetMaterialPath()
             if target:
-                self._physics.warnings.append(f"<{path}>: there is no material <{target}>, to which it is bound")
+                self._physics.warnings.append(f"<{path}>: the material binding names <{target}>, which does not exist")
             return None
         prim = material.GetPrim()
         return prim if prim.HasAPI(UsdPhysics.MaterialAPI) else None
 
     def _note_unparsed(self, path: str, material: str) -> None:
-        """pxr's physics parser, and simulators that go by it, pass over bindings that a collider only inherits."""
+        """Warns of an inherited binding, which pxr's physics parser and simulators that use it ignore."""
         descriptor = self._physics.shapes.get(path)
-        if material in self._noted or descriptor is None or material in [str(held) for held in descriptor.materials]:
+        if material in self._noted or descriptor is None or material in [str(each) for each in descriptor.materials]:
             return
         self._noted.add(material)
         self._physics.warnings.append(
-            f"<{path}>: takes the material <{material}> though MaterialBindingAPI is not applied to it; "
+            f"<{path}>: has the material <{material}> though MaterialBindingAPI is not applied to it; "
             "simulators that read materials by UsdPhysics' parser do not"
         )
 
@@ -101,7 +101,7 @@ class PhysicsMaterials:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise InputError(f"{name} is {value!r}", self._where(prim), "give a number")
             if value == -math.inf and name.startswith("newton:"):
-                continue  # the schema's word for a value that is not given
+                continue  # the schema's value for an unset attribute
             if not 0.0 <= value <= highest:
                 raise InputError(f"{name} is {value:g}", self._where(prim), f"give a number from 0 to {highest:g}")
             to_si = integer_power(self._units[0], length), integer_power(self._units[1], mass)
@@ -121,7 +121,7 @@ class PhysicsMaterials:
         if not attribute:
             return None
         if attribute.ValueMightBeTimeVarying():
-            self._physics.warnings.append(f"<{prim.GetPath()}>: {name} changes over time; its first value is taken")
+            self._physics.warnings.append(f"<{prim.GetPath()}>: {name} changes over time; its first value is used")
         return attribute.Get(REST_TIME)
 
     def _where(self, prim: Usd.Prim) -> str:

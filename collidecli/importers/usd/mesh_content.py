@@ -1,4 +1,4 @@
-"""What a UsdGeomMesh prim holds: points and faces, checked, in the prim's own frame and in stage units."""
+"""Checked points and faces of a UsdGeomMesh prim, in the prim's frame and in stage units."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -21,9 +21,9 @@ SEVERAL = "give the mesh one shape; meshes that deform are not handled"
 
 @dataclass(frozen=True, eq=False)
 class MeshContent:
-    """point: float64[n, 3]. counts, indices: int32, as UsdGeomMesh has them. hole: int32[h], faces that are holes.
+    """point: float64[n, 3]. counts, indices: int32, as in UsdGeomMesh. hole: int32[h], faces that are holes.
 
-    left_handed: the faces are clockwise from outside. unused: how many points no face uses.
+    left_handed: the faces are clockwise from outside. unused: number of points that no face uses.
     """
 
     point: np.ndarray
@@ -36,9 +36,9 @@ class MeshContent:
 
     @cached_property
     def triangle(self) -> np.ndarray:
-        """int64[t, 3]: the faces that are no holes as triangles, counterclockwise from outside.
+        """int64[t, 3]: triangles of the faces without holes, counterclockwise from outside.
 
-        Raises InputError, naming the prim, for a face that crosses itself.
+        Raises InputError with the prim for a face that intersects itself.
         """
         kept = np.ones(len(self.counts), bool)
         kept[self.hole] = False
@@ -50,14 +50,14 @@ class MeshContent:
 
 
 class MeshContents:
-    """The contents of a stage's mesh prims, read once for all instances of a prototype, equal ones held once."""
+    """The contents of a stage's mesh prims: read once for all instances of a prototype, equal ones stored once."""
 
     def __init__(self) -> None:
         self._of_source: dict[str, MeshContent] = {}
-        self._held: dict[tuple, MeshContent] = {}
+        self._by_content: dict[tuple, MeshContent] = {}
 
     def read(self, prim: Usd.Prim, where: str) -> MeshContent:
-        """Raises InputError, naming the prim, for what changes over time, is missing or is broken."""
+        """The content of a mesh prim. Raises InputError with the prim: animated, missing or invalid arrays."""
         source = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
         key = str(source.GetPath())
         if key not in self._of_source:
@@ -69,15 +69,15 @@ class MeshContents:
         point, counts, indices = (_constant(attribute, where) for attribute in attributes)
         hole, left_handed = _holes(mesh, where), mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
         key = (*(array.tobytes() for array in (point, counts, indices, hole)), left_handed)
-        if key not in self._held:
+        if key not in self._by_content:
             unused = _check(point, counts, indices, hole, where)
-            held = point.astype(np.float64), counts, indices, hole
-            self._held[key] = MeshContent(*held, left_handed, unused, where)
-        return self._held[key]
+            arrays = point.astype(np.float64), counts, indices, hole
+            self._by_content[key] = MeshContent(*arrays, left_handed, unused, where)
+        return self._by_content[key]
 
 
 def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
-    """The array of an attribute; refused where there is none, or where it changes over time."""
+    """The array of an attribute; refused where it is missing or changes over time."""
     name = attribute.GetName()
     value = _value(attribute, where)
     if value is None or _is_empty(value):
@@ -85,7 +85,7 @@ def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     array = np.array(value)
     sound = array.dtype.kind == "f" and array.shape[1:] == (3,) if name == "points" else array.dtype == np.int32
     if not sound:
-        raise InputError(f"{name} is no array of the right type", where, "author it as UsdGeomMesh has it")
+        raise InputError(f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh")
     return array
 
 
@@ -94,12 +94,12 @@ def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
     value = _value(attribute, where)
     array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
     if array.dtype != np.int32 or array.ndim != 1:
-        raise InputError("holeIndices is no array of the right type", where, "author it as UsdGeomMesh has it")
+        raise InputError("holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh")
     return array
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether an array has no elements; texts, single numbers and values of unknown types are none."""
+    """Whether a value is an array without elements; texts, numbers and values of unknown types are not."""
     return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
 
 
@@ -110,7 +110,7 @@ def _value(attribute: Usd.Attribute, where: str) -> Any:
 
 
 def _check(point: np.ndarray, counts: np.ndarray, indices: np.ndarray, hole: np.ndarray, where: str) -> int:
-    """How many points no face uses."""
+    """Number of points that no face uses. Raises InputError for values or topology that are invalid."""
     bad = np.flatnonzero(~np.isfinite(point).all(axis=1))
     if len(bad):
         raise InputError(f"points[{bad[0]}] is not finite", where, "correct the mesh")

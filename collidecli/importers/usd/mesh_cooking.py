@@ -1,4 +1,4 @@
-"""What simulators' attributes say of how a mesh is made into shapes: which are honoured, and which are not."""
+"""Simulators' attributes of mesh approximations: limits, and attributes that are not used."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collidecli.importers.usd.mesh_fits import CUBE, FEWER, FIELD, HULL, PARTS, 
 
 OF_MUJOCO = "mjc:maxhullvert"
 HULL_LIMITS = ("newton:maxHullVertices", "physxConvexHullCollision:hullVertexLimit", OF_MUJOCO)
-"""The first that is a limit holds."""
-SHARE_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
+"""In order of precedence."""
+FRACTION_OF_TRIANGLES = "physxTriangleMeshSimplificationCollision:metric"
 MOST_PARTS = "physxConvexDecompositionCollision:maxConvexHulls"
 MOST_VERTICES = ("newton:maxHullVertices", "physxConvexDecompositionCollision:hullVertexLimit")
 LEAST_VERTICES = 4
@@ -26,24 +26,26 @@ NOT_USED = {
     CUBE: (TWO_SIDED,),
     SPHERE: (TWO_SIDED,),
 }
-"""Attributes of an approximation: what is not honoured of them is warned of, but for a switch that is off."""
+"""Attributes by approximation that cause a warning where they are authored, except for false flags."""
 
 
 class Cooking:
-    """kept: collider's path to attributes that are authored on it. Those that are honoured are taken out of it."""
+    """Limits of mesh approximations. kept: collider's path to authored attributes; used ones are removed."""
 
     def __init__(self, kept: dict[str, dict[str, Any]]) -> None:
         self._kept = kept
 
     def limits(self, path: str, approximation: str, where: str) -> MeshLimits:
-        """Raises InputError, naming `where`, for a value that cannot be."""
+        """Limits of a collider's approximation. Raises InputError at `where` for an invalid value."""
         held = self._kept.get(path, {})
         limits = MeshLimits()
-        if approximation == FEWER and SHARE_OF_TRIANGLES in held:
-            share = held.pop(SHARE_OF_TRIANGLES)
-            if not (isinstance(share, float) and 0.0 < share <= 1.0):
-                raise InputError(f"{SHARE_OF_TRIANGLES} is {share!r}", where, "give a share of the triangles, up to 1")
-            limits = MeshLimits(share=share)
+        if approximation == FEWER and FRACTION_OF_TRIANGLES in held:
+            fraction = held.pop(FRACTION_OF_TRIANGLES)
+            if not (isinstance(fraction, float) and 0.0 < fraction <= 1.0):
+                raise InputError(
+                    f"{FRACTION_OF_TRIANGLES} is {fraction!r}", where, "give a fraction of the triangles, up to 1"
+                )
+            limits = MeshLimits(fraction=fraction)
         if approximation == PARTS:
             parts = _count(held, MOST_PARTS, 1, where)
             most = [_count(held, name, LEAST_VERTICES, where) for name in MOST_VERTICES]
@@ -64,10 +66,10 @@ class Cooking:
 
 
 def _count(held: dict[str, Any], name: str, least: int, where: str) -> int | None:
-    """The value of an attribute, taken out of those held; None where it is not authored, or negative: no limit."""
+    """Removes an attribute and returns its value; None where it is not authored, zero or negative: no limit."""
     value = held.pop(name, None)
     if value is None:
         return None
     if not isinstance(value, int) or 0 <= value < least:
-        raise InputError(f"{name} is {value!r}", where, f"give a whole number, {least} at least")
+        raise InputError(f"{name} is {value!r}", where, f"give an integer of at least {least}")
     return value if value > 0 else None

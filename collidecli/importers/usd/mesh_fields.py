@@ -1,4 +1,4 @@
-"""What a stage says of a mesh's signed distance field: PhysX's and Newton's attributes as options of a shape."""
+"""PhysX' and Newton's attributes of a mesh's signed distance field as options of a shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.scene.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESO
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SDF_API = "NewtonSDFCollisionAPI"
-"""Newton collides with the distance field of such a mesh, whatever its approximation."""
+"""Newton uses the distance field of a mesh with this API, independent of its approximation."""
 
 RESOLUTION = "physxSDFMeshCollision:sdfResolution"
 THICKNESS = "physxSDFMeshCollision:sdfNarrowBandThickness"
@@ -20,25 +20,25 @@ NEWTON_RESOLUTION, NEWTON_VOXEL = "newton:sdfMaxResolution", "newton:sdfTargetVo
 NEWTON_INNER, NEWTON_OUTER = "newton:sdfNarrowBandInner", "newton:sdfNarrowBandOuter"
 
 DEFAULT_RESOLUTION, DEFAULT_NEWTON_RESOLUTION = 256, 64
-"""Of PhysX, along the longest side of a mesh's box; of Newton."""
+"""Of PhysX, along the longest side of a mesh's bounding box; of Newton."""
 DEFAULT_THICKNESS = 0.01
-"""Of PhysX: a share of the diagonal of a mesh's box."""
-OPEN = "its surface is not closed; its signed distance field takes it as solid, filled up to its openings"
+"""Of PhysX, relative to the diagonal of a mesh's bounding box."""
+OPEN = "its surface is not closed; its signed distance field treats it as solid, closed at its openings"
 
 
 def field_options(
     held: dict[str, Any], of_newton: bool, mesh: TriangleMesh, where: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Options of `ShapeConfig` for the field of a mesh, and what is to be said of them.
+    """Options of `ShapeConfig` for the field of a mesh, and notes for warnings.
 
-    held: attributes that are authored on the collider, Newton's in SI; those that are honoured or passed over are taken
-    out. of_newton: it has Newton's API; where nothing is authored Newton's defaults hold, else PhysX's. Newton's
-    attributes go before PhysX's, and a voxel's size before a resolution.
-    Raises InputError, naming `where`, for a value that cannot be.
+    held: attributes that are authored on the collider, Newton's in SI; used and overridden ones are removed. of_newton:
+    the mesh has Newton's API; the defaults are then Newton's, else PhysX's. Newton's attributes take precedence over
+    PhysX's, and a voxel size over a resolution.
+    Raises InputError at `where` for an invalid value.
     """
     notes: list[str] = [] if mesh.is_closed else [OPEN]
     longest, diagonal = 2.0 * float(mesh.half_extents.max()), 2.0 * length(mesh.half_extents)
-    # Both, so that one of a default config does not stay behind.
+    # Both are set, so that neither keeps the value of a default config.
     options: dict[str, Any] = {"sdf_max_resolution": None, "sdf_target_voxel_size": None}
     size = _first(held, (NEWTON_VOXEL, NEWTON_RESOLUTION, RESOLUTION), notes)
     if size is None:
@@ -58,17 +58,17 @@ def field_options(
 
 
 def _first(held: dict[str, Any], names: tuple[str, ...], notes: list[str]) -> tuple[str, Any] | None:
-    """The first of these attributes that is authored, and its value; the others are passed over by name."""
+    """The first of these attributes that is authored, and its value; adds a note for each other one."""
     found = [(name, held.pop(name)) for name in names if name in held]
-    notes += [f"{name} is passed over where {found[0][0]} is authored" for name, _ in found[1:]]
+    notes += [f"{name} is ignored where {found[0][0]} is authored" for name, _ in found[1:]]
     return found[0] if found else None
 
 
 def _resolution(name: str, value: object, longest: float, where: str) -> dict[str, Any]:
-    """PhysX has no multiples: a voxel is the longest side's share then."""
+    """Resolution or voxel size; a resolution of PhysX that is not a multiple of RESOLUTION_STEP gives a voxel size."""
     step = RESOLUTION_STEP if name == NEWTON_RESOLUTION else 1
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST_RESOLUTION or value % step:
-        multiple = f"a multiple of {step}" if step > 1 else "a whole number above 0"
+        multiple = f"a multiple of {step}" if step > 1 else "an integer above 0"
         raise InputError(f"{name} is {value!r}", where, f"give {multiple}, at most {MOST_RESOLUTION}")
     if value % RESOLUTION_STEP:
         return {"sdf_target_voxel_size": longest / value}
@@ -77,5 +77,5 @@ def _resolution(name: str, value: object, longest: float, where: str) -> dict[st
 
 def _thickness(value: object, where: str) -> float:
     if not isinstance(value, float) or not 0.0 < value < np.inf:
-        raise InputError(f"{THICKNESS} is {value!r}", where, "give a share of the mesh's diagonal, above 0")
+        raise InputError(f"{THICKNESS} is {value!r}", where, "give a fraction of the mesh's diagonal, above 0")
     return value

@@ -1,4 +1,4 @@
-"""Shapes that stand for a mesh: its hull, a box or sphere about it, its triangles or fewer, convex parts."""
+"""Shapes that represent a mesh: convex hull, bounding box or sphere, triangles, simplified triangles, convex parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.meshes.decompose import decomposed
-from collidecli.importers.meshes.fewer_vertices import limited_hull
+from collidecli.importers.meshes.limited_hull import limited_hull
 from collidecli.importers.meshes.simplify import simplified
 from collidecli.importers.usd.mesh_content import MeshContent
 from collidecli.numerics.matrices import cross, dot, length, matvec, norm
@@ -19,19 +19,19 @@ from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HULL, CUBE, SPHERE, TRIANGLES = "convexHull", "boundingCube", "boundingSphere", "none"
 FEWER, PARTS, FIELD = "meshSimplification", "convexDecomposition", "sdf"
-SHARE = 0.55
-"""Of the triangles, that a simplified mesh keeps where nothing is authored."""
+KEPT_FRACTION = 0.55
+"""Fraction of the triangles in a simplified mesh, where none is authored."""
 
 
 @dataclass(frozen=True)
 class MeshLimits:
-    """What is authored: the share of triangles that are kept, most parts, most vertices of a hull or of a part.
+    """Limits of an approximation: fraction of triangles, maximum number of parts and of vertices of a hull or part.
 
-    vertices_of_mujoco: those that MuJoCo keeps are kept, see `limited_hull`. two_sided: see `TriangleMesh`. strict:
-    whether a mesh that would be repaired is refused.
+    vertices_of_mujoco: use the vertices that MuJoCo keeps, see `limited_hull`. two_sided: see `TriangleMesh`. strict:
+    refuse a mesh that needs repairs.
     """
 
-    share: float = SHARE
+    fraction: float = KEPT_FRACTION
     parts: int | None = None
     vertices: int | None = None
     vertices_of_mujoco: bool = False
@@ -41,7 +41,7 @@ class MeshLimits:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A shape in the shape's frame: its centre there [m]. A hull and a mesh have their own centres."""
+    """A shape with its centre in the shape's frame [m]. A hull and a mesh contain their centres."""
 
     type: ShapeType
     size: tuple[float, ...]
@@ -52,7 +52,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Fit:
-    """The shapes for a mesh, one but for convex parts, and what is to be said of them."""
+    """The shapes for a mesh, one except for convex parts, and notes for warnings."""
 
     shapes: tuple[Fitted, ...]
     notes: tuple[str, ...] = ()
@@ -62,8 +62,8 @@ def fitted(content: MeshContent, approximation: str, to_metres: np.ndarray, limi
     """The shapes for a mesh under an approximation that is handled.
 
     to_metres: float64[3, 3], the prim's stretch into the shape's frame, a reflection included, and the stage's unit.
-    Raises InputError, naming the prim, for a mesh without volume or area, faces that cross themselves, under `strict` a
-    mesh whose triangles need repairs, and where a library is missing.
+    Raises InputError with the prim for a mesh without volume or area, faces that intersect themselves, with `strict` a
+    mesh whose triangles need repairs, and for a missing library.
     """
     if approximation in (TRIANGLES, FEWER, PARTS):
         fit = _of_triangles(content, approximation, to_metres, limits, where)
@@ -90,18 +90,22 @@ def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, lim
     if made.hull is hull:
         return Fit((_convex(hull),))
     off = _length(made.outside, 2.0 * float(hull.half_extents.max()))
-    kept = f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept; the others stand out by {off}"
+    kept = (
+        f"of {len(hull.vertex)} vertices of its hull {len(made.hull.vertex)} are kept; the others are outside by {off}"
+    )
     return Fit((_convex(made.hull),), (kept,))
 
 
 def _of_triangles(
     content: MeshContent, approximation: str, to_metres: np.ndarray, limits: MeshLimits, where: str
 ) -> Fit:
-    mesh = triangle_mesh(matvec(to_metres, content.point), _wound(content.triangle, to_metres), where, limits.two_sided)
+    mesh = triangle_mesh(
+        matvec(to_metres, content.point), _outward(content.triangle, to_metres), where, limits.two_sided
+    )
     size = 2.0 * float(mesh.half_extents.max())
     notes = list(mesh.repairs.words())
     if limits.strict and notes:
-        raise InputError(f"the mesh needs repairs: {'; '.join(notes)}", where, "correct it, or leave strict meshes out")
+        raise InputError(f"the mesh needs repairs: {'; '.join(notes)}", where, "correct it, or remove --strict-meshes")
     if approximation == PARTS:
         if not mesh.is_closed:
             notes.append("its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that")
@@ -115,7 +119,7 @@ def _of_triangles(
         )
         return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
     if approximation == FEWER:
-        made = simplified(mesh, limits.share, where)
+        made = simplified(mesh, limits.fraction, where)
         counts = f"{len(made.mesh.face)} of {len(mesh.face)} triangles"
         notes.append(f"simplified to {counts}, which moves its surface by {_length(made.deviation, size)}")
         notes += [f"simplified: {what}" for what in replace(made.mesh.repairs, degenerate=0).words()]
@@ -131,16 +135,16 @@ def _length(deviation: float, size: float) -> str:
     return f"up to {deviation:.2g} m ({100.0 * deviation / size:.2g} % of its size)"
 
 
-def _wound(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
-    """Triangles, counterclockwise from outside again where a reflection has turned them round."""
+def _outward(triangle: np.ndarray, to_metres: np.ndarray) -> np.ndarray:
+    """Triangles that are counterclockwise from outside, reversed for a reflection."""
     return triangle[:, ::-1] if dot(to_metres[0], cross(to_metres[1], to_metres[2])) < 0.0 else triangle
 
 
 def bounding_sphere(point: np.ndarray) -> tuple[np.ndarray, float]:
-    """Centre and radius of a sphere about points [n, 3], in general not the smallest; the radius may be zero.
+    """Centre and radius of a bounding sphere of points [n, 3], in general not the smallest; the radius may be zero.
 
-    It begins about the two points farthest apart of those that are extreme along the axes, and grows by each point, in
-    their order, that is outside. This is the sphere of PhysX.
+    The initial diameter connects the farther pair of extreme points along an axis; the sphere then grows by each point
+    outside, in order. This is the sphere of PhysX.
     Source: Ritter 1990, in the form of Ericson 2005, 4.3.2.
     """
     ends = point[np.argmin(point, axis=0)], point[np.argmax(point, axis=0)]

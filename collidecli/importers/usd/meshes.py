@@ -1,10 +1,9 @@
 """Mesh colliders by `physics:approximation`: triangles, with a signed distance field or without, convex parts, or the
 hull, a box or a sphere of their points.
 
-A shape's frame is the prim's rotation, without its scale, reflection and shear, which go into the points (the polar
-decomposition of its transform in the world). The control cage counts, not the surface that a subdivision would make
-of it. For hulls, boxes and spheres all points count, those of holes and those that no face uses too, as in PhysX and
-Newton.
+A shape's frame has the prim's rotation; scale, reflection and shear are applied to the points (polar decomposition of
+the world transform). The control cage is used, not its subdivision surface. Hulls, boxes and spheres contain all
+points, including those of holes and unused points, as in PhysX and Newton.
 """
 
 # pxr ships no type stubs.
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.colliders import noted
+from collidecli.importers.usd.colliders import shared_warning
 from collidecli.importers.usd.geometry import WorldShape
 from collidecli.importers.usd.mesh_content import MESH, MeshContent, MeshContents, has_subset_materials
 from collidecli.importers.usd.mesh_cooking import Cooking
@@ -37,17 +36,17 @@ from collidecli.numerics.matrices import matvec, polar
 COLLIDES_AS = {
     "sphereFill": "as a filling of spheres",
 }
-"""Approximations that are not handled, in words."""
+"""Approximations that are not handled, with a description."""
 
 STRETCH_DIGITS = 6
-"""Meshes of the same points whose stretches agree to so many digits share a hull, the first one's: orientations in
-float32 leave 1e-7 of scale and shear behind."""
+"""Meshes with equal points whose stretches agree to this number of digits have one hull, of the first mesh: float32
+orientations leave 1e-7 of scale and shear."""
 
 
 class MeshReader:
-    """Reads the meshes among one stage's collider prims; equal meshes of equal scale share one shape's geometry.
+    """Reads the mesh colliders of one stage; equal meshes of equal scale have one geometry.
 
-    kept: collider's path to simulators' attributes that are authored on it; those that are honoured are taken out.
+    kept: collider's path to simulators' attributes that are authored on it; used ones are removed.
     metres_per_unit multiplies every length. strict: triangles that would be repaired are refused.
     """
 
@@ -69,8 +68,8 @@ class MeshReader:
     def read(self, path: str) -> dict[str, WorldShape]:
         """The shapes of a mesh collider by path: one of its own, or convex parts `<path>#<k>`.
 
-        Raises InputError, naming the prim, for an approximation that is not handled, points or topology that change
-        over time, are missing or broken, a mesh without volume or area, a scale of zero, and a sheared box.
+        Raises InputError with the prim for an approximation that is not handled, points or topology that change
+        over time, are missing or invalid, a mesh without volume or area, a scale of zero, and a sheared box.
         """
         prim, where = self._physics.prim(path), self._physics.where(path)
         approximation = self._approximation(path)
@@ -83,14 +82,14 @@ class MeshReader:
         content = self._contents.read(prim, where)
         rotation, stretch = polar(columns)
         limits = replace(self._cooking.limits(path, approximation, where), strict=self._strict)
-        # Under a field are the triangles themselves.
+        # A signed distance field is computed from the triangles.
         fit_as = TRIANGLES if approximation == FIELD else approximation
         key = id(content), fit_as, limits, _stretch_key(stretch)
         if key not in self._fitted:
             self._fitted[key] = fitted(content, fit_as, stretch * self._metres_per_unit, limits, where)
         fit = self._fitted[key]
         field = self._field(path, fit, where) if approximation == FIELD else None
-        self._note_what_is_lost(path, content, approximation, fit)
+        self._note_approximation(path, content, approximation, fit)
         position = matrix[3, :3] * self._metres_per_unit
         shapes = [
             WorldShape(
@@ -101,8 +100,8 @@ class MeshReader:
         return {f"{path}#{k}" if approximation == PARTS else path: shape for k, shape in enumerate(shapes)}
 
     def warnings(self) -> list[str]:
-        """What was noted of the meshes read so far, one line a kind."""
-        return [noted(what, paths) for what, paths in self._noted.items()]
+        """Warnings about the meshes that have been read, one line per kind."""
+        return [shared_warning(what, paths) for what, paths in self._noted.items()]
 
     def _approximation(self, path: str) -> str:
         """Without PhysicsMeshCollisionAPI a mesh collides as its triangles, and so it does without an approximation."""
@@ -111,7 +110,7 @@ class MeshReader:
         approximation = str(self._physics.shapes[path].approximation)
         if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
             if approximation not in (TRIANGLES, FIELD):
-                self._note(f"physics:approximation = {approximation} is passed over where {SDF_API} is applied", path)
+                self._note(f"physics:approximation = {approximation} is ignored where {SDF_API} is applied", path)
             return FIELD
         if approximation in (TRIANGLES, FEWER, HULL, PARTS, CUBE, SPHERE, FIELD):
             return approximation
@@ -131,7 +130,7 @@ class MeshReader:
             self._note(what, path)
         return options
 
-    def _note_what_is_lost(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
+    def _note_approximation(self, path: str, content: MeshContent, approximation: str, fit: Fit) -> None:
         for what in (*fit.notes, *self._cooking.notes(path, approximation)):
             self._note(what, path)
         if content.unused and approximation in (HULL, CUBE, SPHERE):
@@ -149,7 +148,7 @@ class MeshReader:
 
 
 def _stretch_key(stretch: np.ndarray) -> tuple[str, bytes]:
-    """Equal for stretches that agree to STRETCH_DIGITS, but for those at a digit's edge."""
+    """Equal for stretches that agree to STRETCH_DIGITS, except at a rounding boundary."""
     largest = float(np.abs(stretch).max())
-    relative = np.round(stretch / largest, STRETCH_DIGITS) + 0.0  # -0.0 is 0.0 then
+    relative = np.round(stretch / largest, STRETCH_DIGITS) + 0.0  # makes -0.0 equal to 0.0
     return f"{largest:.{STRETCH_DIGITS - 1}e}", relative.tobytes()

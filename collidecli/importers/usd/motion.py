@@ -1,4 +1,4 @@
-"""The motion that a USD stage carries: time samples of the transforms of its bodies."""
+"""Motion of a USD stage: time samples of the transforms of its bodies."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -28,19 +28,19 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import POSITION_LIMIT
 
 _MOST_STEP = 2**53
-"""Beyond, float64 does not hold every whole number."""
+"""Largest number up to which float64 represents every integer."""
 
 
 @dataclass(frozen=True)
 class RestPose:
-    """A body prim at rest: pose float64[7] [m], xyzw, and its world scale float64[3], which no frame may change."""
+    """A body prim at rest: pose float64[7] [m], xyzw, and world scale float64[3], which must be constant."""
 
     pose: np.ndarray
     scale: np.ndarray
 
 
 def transform_chain(prim: Usd.Prim) -> Iterator[UsdGeom.Xformable]:
-    """The transforms that place a prim in the world: its own and those above, up to one that resets the stack."""
+    """The transforms of a prim's world pose: its own and its ancestors', up to one that resets the stack."""
     while prim and not prim.IsPseudoRoot():
         xformable = UsdGeom.Xformable(prim)
         if xformable:
@@ -53,7 +53,7 @@ def transform_chain(prim: Usd.Prim) -> Iterator[UsdGeom.Xformable]:
 def is_animated(prim: Usd.Prim, known: dict[str, bool] | None = None) -> bool:
     """Whether the prim's world transform has more than one time sample.
 
-    known: what was found before of prims of the stage, by path; this adds to it.
+    known: results for prims of the stage, by path; this function adds to it.
     """
     known = {} if known is None else known
     passed: list[str] = []
@@ -75,7 +75,7 @@ def is_animated(prim: Usd.Prim, known: dict[str, bool] | None = None) -> bool:
 
 
 def _refuse_splines(prim: Usd.Prim, file: str) -> None:
-    """A spline has no samples for frames to stand at."""
+    """Refuses splines, which have no time samples that define frames."""
     for xformable in transform_chain(prim):
         for op in xformable.GetOrderedXformOps():
             if op.GetAttr().HasSpline():
@@ -91,7 +91,7 @@ def rest_poses(
 ) -> dict[str, RestPose]:
     """Poses of bodies' prims at the time of `transforms`, by path.
 
-    Raises InputError, naming the first, for a transform that shears or flattens.
+    Raises InputError with the first prim whose transform has a shear or a zero scale.
     """
     world = WorldTransforms(transforms, prims)
     for path in prims:
@@ -105,11 +105,11 @@ def rest_poses(
 
 
 class UsdMotion:
-    """Body poses over the stage's time samples; see `collidecli.scene.motion.Motion`.
+    """Body poses at the stage's time samples; see `scene.motion.Motion`.
 
-    A frame stands at every time at which any body, or a prim above one, has an authored sample; between its own
-    samples a body is where USD interpolates it. time is time code / timeCodesPerSecond; step is the time codes where
-    all are whole numbers, else the frame's number. Only bodies with more than one sample are evaluated per frame.
+    There is a frame at every time at which any body, or a prim above one, has an authored sample; between its own
+    samples a body has USD's interpolated pose. time is time code / timeCodesPerSecond; step is the time codes where
+    all are integers, else the frame's number. Only bodies with more than one sample are evaluated per frame.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class UsdMotion:
         with np.errstate(over="ignore"):
             self.time = self._codes / rate
         if not np.isfinite(self.time).all():
-            raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are no finite times", file, "correct them")
+            raise InputError(f"time codes over timeCodesPerSecond ({rate:g}) are not finite times", file, "correct it")
         self.step = self._codes.astype(np.int64) if whole else np.arange(len(self._codes), dtype=np.int64)
         self.world_count = 1
         self.warnings: tuple[str, ...] = ()
@@ -146,8 +146,8 @@ class UsdMotion:
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
 
-        Raises InputError naming file, time code and body of a transform that is not finite, shears, flattens, or has
-        another scale than the body has at rest.
+        Raises InputError with file, time code and body of a transform that is not finite, has a shear, a zero scale, or
+        another scale than the body at rest.
         """
         codes = self._codes[np.asarray(frames, np.intp)]
         poses = np.broadcast_to(self._rest, (len(codes), 1, *self._rest.shape)).copy()
@@ -171,7 +171,7 @@ class UsdMotion:
         return found
 
     def _check(self, codes: np.ndarray, matrix: np.ndarray, columns: np.ndarray) -> None:
-        """Checks the whole chunk, and looks for the place only where something is wrong."""
+        """Checks the chunk at once; on an error checks one by one to find the frame and body."""
         with np.errstate(all="ignore"):
             scale = scales_of(columns)
             same_scale = np.abs(scale - self._scale) <= ROUNDING * np.abs(self._scale)
@@ -194,5 +194,5 @@ class UsdMotion:
                 raise InputError(
                     f"the body's scale changes over time (here it is {shown})",
                     where,
-                    "keep the scale of a body the same at all times",
+                    "keep the scale of a body constant",
                 )

@@ -1,4 +1,4 @@
-"""A USD layer of time samples laid over a scene, as the strongest of its opinions; no file is touched."""
+"""USD layers of time samples that are composed over a scene as its strongest layer; no file is changed."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -16,17 +16,17 @@ from collidecli.importers.usd.session import editable
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 _TRANSFORM_OP = "xformOp:"
 _INSTANCE_ARRAYS = ("positions", "orientations", "orientationsf", "scales")
-"""Of point instancers; in a layer by itself such a prim may have no type."""
+"""Arrays of point instancers; in a layer without the scene such a prim may have no type."""
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class MotionLayer:
-    """What a layer animates, told without the scene.
+    """The animated prims of a layer, without the scene.
 
-    stage: of the layer alone; it keeps it open. animated: prim path to the names of the transform ops, or arrays of a
-    point instancer, that have time samples. first, last: their time codes. sample_count: different times among them.
-    rate: time codes a second.
+    stage: of the layer alone; keeps the layer loaded. animated: prim path to the names of its transform ops, or arrays
+    of a point instancer, that have time samples. first, last: their time codes. sample_count: number of distinct times.
+    rate: time codes per second.
     """
 
     stage: Usd.Stage
@@ -40,19 +40,21 @@ class MotionLayer:
 def read_motion_layer(path: str) -> MotionLayer:
     """A layer's animated transforms, its own sublayers included.
 
-    Raises InputError: pxr cannot read it, or does not take the ending for USD; no transform has a time sample; no rate.
+    Raises InputError: pxr cannot read it; the ending is not USD's; no transform has a time sample; no rate.
     """
     if not path.lower().endswith(USD_ENDINGS):
         raise InputError(
-            "the content is USD, but OpenUSD goes by the ending of the name", path, f"name it {', '.join(USD_ENDINGS)}"
+            "the content is USD, and OpenUSD requires one of its file name endings",
+            path,
+            f"rename it to {', '.join(USD_ENDINGS)}",
         )
     try:
         stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
-        stage.Reload()  # pxr keeps layers by path while anything holds them; a file that has changed is read anew
+        stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again
     except Tf.ErrorException as error:
-        said = [e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")]
-        words = said[0] if said else type(error).__name__
-        raise InputError(f"the USD layer cannot be read ({words})", path, "export it again") from None
+        reasons = [e.commentary.strip().splitlines()[0] for e in error.args if hasattr(e, "commentary")]
+        reason = reasons[0] if reasons else type(error).__name__
+        raise InputError(f"the USD layer cannot be read ({reason})", path, "export it again") from None
     animated: dict[str, tuple[str, ...]] = {}
     times: set[float] = set()
     for prim in stage.TraverseAll():
@@ -69,23 +71,23 @@ def read_motion_layer(path: str) -> MotionLayer:
 
 
 def _moving(prim: Usd.Prim) -> list[Usd.Attribute]:
-    """The attributes of a layer's prim that have time samples and place something."""
+    """The attributes of a layer's prim that have time samples and define poses."""
     arrays = _INSTANCE_ARRAYS if not prim.GetTypeName() or prim.IsA(UsdGeom.PointInstancer) else ()
     sampled = [a for a in prim.GetAttributes() if a.GetNumTimeSamples()]
     return [a for a in sampled if a.GetName().startswith(_TRANSFORM_OP) or a.GetName() in arrays]
 
 
 def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
-    """Lays the layer at `path` over a scene's stage, whose session then has its rate: time codes are the layer's.
+    """Adds the layer at `path` to a scene's session layer, which gets the layer's rate: time codes are the layer's.
 
-    Raises InputError naming layer and prim: it moves no collider; a prim that is not in the scene or has no transform;
-    an op that is not in the prim's order of ops, so that USD would not use it; other units or another up axis.
+    Raises InputError with layer and prim: no collider moves; a prim is not in the scene or has no transform; an op is
+    not in the prim's xformOpOrder, so that USD would not use it; other units or another up axis.
     """
     motion = read_motion_layer(path)
     layer = motion.stage.GetRootLayer()
     _check_units(stage, layer, path)
     session = stage.GetSessionLayer()
-    # Before the layer is there: what is within an instance can be said only once the instance is taken apart.
+    # Before the layer is added: opinions in an instance have an effect only when the instance is editable.
     missing = [prim for prim in motion.animated if not editable(stage, prim)]
     session.timeCodesPerSecond = motion.rate
     session.subLayerPaths.append(layer.identifier)
@@ -105,7 +107,7 @@ def lay_over(stage: Usd.Stage, path: str, scene: str) -> None:
 
 
 def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
-    """USD itself does not convert between layers; a layer that says nothing is in the scene's units."""
+    """Refuses other units, as USD does not convert; a layer without units has the scene's."""
     root = layer.pseudoRoot
     unit = root.GetInfo("metersPerUnit") if root.HasInfo("metersPerUnit") else None
     scene_unit = UsdGeom.GetStageMetersPerUnit(stage)
@@ -121,7 +123,7 @@ def _check_units(stage: Usd.Stage, layer: Sdf.Layer, path: str) -> None:
 
 
 def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
-    """Whether the layer moves the prim; arrays say nothing where the scene has no instancer. Refuses the unused."""
+    """Whether the layer moves the prim; arrays have an effect on an instancer only. Refuses unused attributes."""
     ops = tuple(name for name in names if name.startswith(_TRANSFORM_OP))
     if ops:
         _check_ops(prim, ops, path)
@@ -131,7 +133,7 @@ def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
     single = instancer.GetOrientationsfAttr()
     if "orientations" in names and "orientationsf" not in names and single.Get(Usd.TimeCode.EarliestTime()):
         raise InputError(
-            "orientations is animated, but the scene has orientationsf, which USD takes in its place",
+            "orientations is animated, but the scene has orientationsf, which USD uses instead",
             f"{path} <{prim.GetPath()}>",
             "animate orientationsf",
         )
@@ -155,7 +157,7 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
 
 
 def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
-    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: prims looked at."""
+    """Whether a collider is below a prim, or in a prototype of a point instancer there; seen: visited prims."""
     if not prim or prim.GetPath() in seen:
         return False
     seen.add(prim.GetPath())
@@ -168,7 +170,7 @@ def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
 
 
 def layer_files(path: str) -> tuple[str, ...]:
-    """The layer's own file, and those that it is composed of beside it, by name."""
+    """The layer's own file, then the files of its sublayers and references by name."""
     stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
     own = os.path.realpath(path)
     others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own}
@@ -176,12 +178,12 @@ def layer_files(path: str) -> tuple[str, ...]:
 
 
 def file_of(layer: Sdf.Layer) -> str:
-    """The file on the disk that a layer is in: the package where it is part of one; empty for one in memory."""
+    """The file of a layer: the package for a layer in one; "" for a layer in memory."""
     return Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
 
 
 def is_motion_only(path: str) -> bool:
-    """Whether a USD file has animated transforms and no collider: a layer to lay over a scene, and no scene."""
+    """Whether a USD file has animated transforms and no collider, and is thus a motion layer instead of a scene."""
     stage = Usd.Stage.Open(path)
     if any(prim.HasAPI(UsdPhysics.CollisionAPI) for prim in stage.Traverse(Usd.TraverseInstanceProxies())):
         return False

@@ -1,7 +1,7 @@
-"""The USD door: an OpenUSD stage's colliders, bodies and filters into a model builder.
+"""Importer of USD: adds the colliders, bodies and filters of an OpenUSD stage to a model builder.
 
-Sizes and transforms are read from the prims in float64; what is a collider, which body it belongs to, which material
-and groups it has, joints and articulations are what pxr's own UsdPhysics parser says.
+Sizes and transforms are read from the prims in float64. The UsdPhysics parser of pxr determines the colliders, their
+bodies, materials and groups, the joints and the articulations.
 """
 
 # pxr ships no type stubs.
@@ -31,9 +31,17 @@ from collidecli.importers.usd.meshes import MeshReader
 from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.importers.usd.motion_layer import file_of, layer_files
 from collidecli.importers.usd.prim_transforms import PrimTransforms
-from collidecli.importers.usd.stage import REST_TIME, Physics, check_composition, diagnostics, open_stage, parse_physics
+from collidecli.importers.usd.stage import (
+    REST_TIME,
+    Physics,
+    check_composition,
+    diagnostics,
+    foreign_layers,
+    metres_per_unit,
+    open_stage,
+    parse_physics,
+)
 from collidecli.importers.usd.transform import pose_of
-from collidecli.importers.usd.units import foreign_layers, metres_per_unit
 from collidecli.numerics.matrices import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.finalize import UP_AXES
@@ -44,12 +52,12 @@ from collidecli.scene.shape_config import resolved_material
 
 @dataclass(frozen=True)
 class UsdImport:
-    """What `add_usd` put into a builder.
+    """The result of `add_usd`.
 
     body_of, shape_of: prim path to the builder's index; convex parts of a mesh are `<path>#<k>`.
-    files: every layer that the stage is made of, the scene first.
+    files: every layer of the stage, the scene first.
     metres_per_unit, up_axis: the stage's. warnings: for the user, one line each.
-    kept: collider's path to attributes that change no contact yet, in SI: those of SDF, hydroelastics and hulls.
+    kept: collider's path to attributes that affect no contact, in SI: those of SDF, hydroelastics and hulls.
     articulated: forward kinematics of the stage's joints. text, left_out: empty; kinematics: None, as a stage consists
     of files, has no generalized coordinates and loses no collider.
     """
@@ -70,7 +78,7 @@ class UsdImport:
     kinematics: None = None
 
     def motion(self, model: Model) -> UsdMotion | None:
-        """The stage's own animation, over the bodies of the finalized model; None where nothing moves."""
+        """The stage's animation, of the bodies of the finalized model; None without animated bodies."""
         known: dict[str, bool] = {}
         if not any(is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest):
             return None
@@ -84,7 +92,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     is a body of its own. Keys of bodies and shapes are prim paths. The resting pose is that of the first time sample.
     Margin, gap and collision group come from `newton:` attributes of the collider or of the nearest prim above it,
     up to its body; friction from the bound physics material.
-    Raises InputError for a file that is no readable stage, and for what the model cannot hold; it names the prim.
+    Raises InputError for a file that is not a readable stage, and with the prim for content that is not handled.
     """
     options = options or SceneOptions()
     stage, warnings = open_stage(path, options.variants, masked=True, motion_layer=options.motion_layer)
@@ -124,7 +132,7 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
 
 
 class _Scene:
-    """One stage on its way into a builder."""
+    """Transfer of one stage to a builder."""
 
     def __init__(self, builder: ModelBuilder, physics: Physics, strict_meshes: bool) -> None:
         self._builder, self._physics, self._strict_meshes = builder, physics, strict_meshes
@@ -140,7 +148,7 @@ class _Scene:
         self.owner_of = {shape: self._owner(shape) for shape in physics.shapes}
 
     def add_worlds(self) -> None:
-        """Begins a world for each environment, those that are the same with one template."""
+        """Adds a world for each environment; equal environments have one template."""
         environments = self._physics.environments
         for each in environments.all:
             if not environments.several:
@@ -151,7 +159,7 @@ class _Scene:
             else:
                 self._builder.repeat_world(self._world_of[each.template], each.path, each.pose.tolist())
 
-    def _in_its_world(self, path: str) -> AbstractContextManager[None]:
+    def _world_of_prim(self, path: str) -> AbstractContextManager[None]:
         root = self._physics.environments.root_of(path)
         return self._builder.in_world(self._world_of[root]) if root in self._world_of else nullcontext()
 
@@ -162,7 +170,7 @@ class _Scene:
         prims = {path: self._physics.prim(path) for path in paths}
         self.rest = rest_poses(self._transforms, prims, self.metres_per_unit, self._physics.file)
         for path, rest in self.rest.items():
-            with self._in_its_world(path):
+            with self._world_of_prim(path):
                 self.body_of[path] = self._builder.add_body(xform=rest.pose.tolist(), key=path)
 
     def add_shapes(self) -> None:
@@ -197,10 +205,10 @@ class _Scene:
         self._physics.warnings += meshes.warnings()
 
     def _add(self, path: str, key: str, shape: WorldShape, pose: list[float], cfg: ShapeConfig) -> None:
-        """Adds a shape of a collider under a key. Those of one collider do not touch each other, static or not."""
+        """Adds a shape of a collider under a key. The shapes of one collider do not collide with each other."""
         body = self.body_of.get(self.owner_of[path], STATIC_BODY)
         cfg = cfg.changed(**shape.field) if shape.field else cfg
-        with self._in_its_world(path):
+        with self._world_of_prim(path):
             if shape.hull is not None:
                 row = self._builder.add_shape_convex_hull(body, shape.hull, pose, cfg, key)
             elif shape.mesh is not None:
@@ -215,7 +223,7 @@ class _Scene:
         self.shape_of[key] = row
 
     def _owner(self, shape: str) -> str:
-        """Path of the collider's body: pxr's, else that of a body that is not enabled, else itself where it moves."""
+        """Path of the collider's body: pxr's, else a body that is not enabled, else itself where it is animated."""
         body = str(self._physics.shapes[shape].rigidBody)
         if body:
             return body
@@ -234,24 +242,24 @@ class _Scene:
         return is_animated(self._physics.prim(path), self._moves)
 
     def _local_poses(self, shapes: list[tuple[str, WorldShape]]) -> np.ndarray:
-        """float64[n, 7]: shapes of colliders in the frames of their bodies, or in the world."""
+        """float64[n, 7]: poses of colliders' shapes in the frames of their bodies, or in the world frame."""
         if not shapes:
             return np.zeros((0, 7))
         rotation = np.array([shape.rotation for _, shape in shapes])
         position = np.array([shape.position for _, shape in shapes])
-        held = [
+        owned = [
             (row, self.owner_of[path]) for row, (path, _) in enumerate(shapes) if self.owner_of[path] in self.body_of
         ]
-        if held:
-            rows = np.array([row for row, _ in held])
-            body = np.array([self.rest[owner].pose for _, owner in held])
+        if owned:
+            rows = np.array([row for row, _ in owned])
+            body = np.array([self.rest[owner].pose for _, owner in owned])
             world_to_body = np.swapaxes(_rotation(body[:, 3:]), -1, -2)
             rotation[rows] = matmul(world_to_body, rotation[rows])
             position[rows] = matvec(world_to_body, position[rows] - body[:, :3])
         return pose_of(rotation, position)
 
     def _check_rigid(self, path: str, owner: str) -> None:
-        """Refuses a collider that moves within its body, or that stays behind when its body moves."""
+        """Refuses a collider that moves relative to its body."""
         collider, body = self._physics.prim(path), self._physics.prim(owner)
         if not is_animated(collider, self._moves) and not is_animated(body, self._moves):
             return
@@ -266,14 +274,14 @@ class _Scene:
             )
 
     def _check_world(self, path: str) -> None:
-        """Refuses colliders of several `newton:world` in one world, which an environment is, or else the stage."""
+        """Refuses different values of `newton:world` in one environment, or in a stage without environments."""
         world = self.attributes.world(path)
         if world is None:
             return
-        held = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
-        if world != held:
+        expected = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
+        if world != expected:
             raise InputError(
-                f"newton:world is {world}, and {held} elsewhere",
+                f"newton:world is {world}, and {expected} elsewhere",
                 self._physics.where(path),
                 "give each world an environment or a scene file of its own, or use --worlds for copies of one",
             )
@@ -285,7 +293,7 @@ class _Scene:
 
 
 def _layer_files(stage: Usd.Stage, motion_layer: str) -> tuple[str, ...]:
-    """Paths of the stage's layers: the scene first, then the others by name; those of a motion laid over are none."""
+    """Paths of the stage's layers: the scene first, then the others by name, without those of a motion layer."""
     root = stage.GetRootLayer().realPath
     laid_over = {os.path.realpath(path) for path in layer_files(motion_layer)} if motion_layer else set()
     others = {file_of(layer) for layer in stage.GetUsedLayers()} - laid_over - {root, ""}

@@ -1,4 +1,4 @@
-"""What is said over a stage on its session layer, so that no file is touched: variants, instances taken apart."""
+"""Edits of a stage on its session layer, which change no file: variant selections, instances made editable."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -12,15 +12,15 @@ from pxr import Sdf, Usd
 from collidecli.errors import InputError
 
 NAMED_PRIMS = 10
-"""So many prims with variants are listed in one message."""
+"""Maximum number of prims with variants in one message."""
 
 HOW_TO_SELECT = "write --variants PRIM:SET=VALUE, as in /robot:gripper=closed"
 
 
 def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> None:
-    """Selects variants, each `prim:set=value`, in their order: a later one may be of a prim that an earlier brings in.
+    """Selects variants, each `prim:set=value`, in order: a later prim may exist only in an earlier variant.
 
-    Raises InputError for one that is not written so, that is given twice, or whose prim, set or value is not there.
+    Raises InputError for another form, for one that is given twice, or whose prim, set or value does not exist.
     """
     chosen: dict[tuple[str, str], str] = {}
     for text in variants:
@@ -33,7 +33,7 @@ def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> Non
         chosen[path, name] = value
         prim = editable(stage, path)
         if not prim:
-            raise InputError(f"--variants names <{path}>, which is not there", file, _known_prims(stage))
+            raise InputError(f"--variants names <{path}>, which does not exist", file, _known_prims(stage))
         sets = prim.GetVariantSets()
         if name not in sets.GetNames():
             known = ", ".join(sets.GetNames()) or "none"
@@ -48,10 +48,10 @@ def select_variants(stage: Usd.Stage, variants: Iterable[str], file: str) -> Non
 
 
 def editable(stage: Usd.Stage, path: str, below: bool = False) -> Usd.Prim:
-    """A prim that the session layer can speak of: the instances that it lies in are taken apart; invalid if none.
+    """A prim that the session layer can edit: instances above it are made non-instanceable; an invalid prim if none.
 
-    What is said below an instanceable prim has no effect; its prims and their paths are the same without sharing.
-    below: the prims below it too.
+    Opinions below an instanceable prim have no effect; its prims and paths do not depend on instancing.
+    below: make the prims below it editable too.
     """
     prim = stage.GetPrimAtPath(path)
     while prim and (prim.IsInstanceProxy() or (below and prim.IsInstance())):
@@ -67,6 +67,6 @@ def _known_prims(stage: Usd.Stage) -> str:
     every = Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies(Usd.PrimAllPrimsPredicate))
     known = [str(prim.GetPath()) for prim in every if prim.HasVariantSets()]
     if not known:
-        return "the scene has no variants: leave the option out"
+        return "the scene has no variants: remove the option"
     more = f" and {len(known) - NAMED_PRIMS} more" if len(known) > NAMED_PRIMS else ""
     return f"prims with variants: {', '.join(known[:NAMED_PRIMS])}{more}"

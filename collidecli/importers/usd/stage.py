@@ -1,9 +1,10 @@
-"""Opening a USD stage and parsing its physics through pxr, with what pxr has to say caught and told in one message."""
+"""Opens a USD stage and parses its physics with pxr, whose diagnostics become errors and warnings."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,10 +21,13 @@ from collidecli.importers.usd.motion_layer import lay_over
 from collidecli.importers.usd.session import select_variants
 
 REST_TIME = Usd.TimeCode.EarliestTime()
-"""The resting pose is that of the first time sample; where there are none, the default values."""
+"""The resting pose is that of the first time sample; without samples, the default values."""
 
 NAMED_ERRORS = 5
-"""So many references that lead nowhere are named in one message."""
+"""Maximum number of broken references in one message."""
+
+UNIT_ROUNDING = 1e-9
+"""Relative tolerance of units that are written as decimal fractions."""
 
 EXPORT_AGAIN = "open it in a USD viewer, or export it again"
 SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh instead"
@@ -31,10 +35,10 @@ SHAPES_TO_USE = "use a plane, sphere, capsule, cube, cylinder, cone or mesh inst
 
 @dataclass
 class Physics:
-    """What pxr's physics parser found of a stage: descriptors by prim path, shapes and bodies in the stage's order.
+    """Result of pxr's physics parser: descriptors by prim path, shapes and bodies in the stage's order.
 
-    warnings: for the user, one line each; the readers of the scene add to them. instances: prims that stand for the
-    prototypes of point instancers. environments: which prims are worlds of their own.
+    warnings: for the user, one line each; the readers of the scene add to them. instances: prims of point instancers.
+    environments: root prims of worlds.
     """
 
     stage: Usd.Stage
@@ -57,28 +61,28 @@ class Physics:
         return self._prims[path]
 
     def where(self, path: str) -> str:
-        """The place that an error about a prim names."""
+        """File and prim, for errors."""
         return f"{self.file} <{path}>"
 
     def targets(self, path: str) -> list[str]:
-        """The prims that a target of a relationship stands for: itself, or its copies where it is in a prototype."""
+        """The prims of a relationship's target: itself, or its instances where it is in a prototype."""
         copies = self.instances.copies(path)
         return copies if copies and path not in self.shapes and path not in self.bodies else [path, *copies]
 
     def groups_of(self, path: str) -> set[str]:
-        """Paths of the collision groups whose `colliders` hold a collider; an instance's are its prototype's."""
+        """Paths of the collision groups of a collider; those of an instance are its prototype's."""
         return self._prototype_groups.of(path, {str(group) for group in self.shapes[path].collisionGroups})
 
 
 def open_stage(
     path: str | os.PathLike[str], variants: Iterable[str] = (), masked: bool = False, motion_layer: str = ""
 ) -> tuple[Usd.Stage, list[str]]:
-    """The composed stage of a file, variants selected and every payload loaded, and pxr's warnings.
+    """The composed stage of a file with selected variants and loaded payloads, and pxr's warnings.
 
     variants: each `prim:set=value`. masked: without variants nothing is composed before the caller sets a mask.
-    motion_layer: a layer of time samples to lay over the scene; nothing is masked then.
-    Raises InputError for a file that is missing, empty, broken or no USD, for variants that are not there, and for
-    references that lead nowhere.
+    motion_layer: a layer of time samples over the scene; the stage is then not masked.
+    Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not exist, and for
+    broken references.
     """
     file = Path(path)
     if not file.is_file():
@@ -88,9 +92,9 @@ def open_stage(
     with diagnostics(str(path)) as warnings:
         whole = not masked or variants or motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
-        _read_changed_files_anew()
+        _reload_files()
         stage = Usd.Stage.OpenMasked(str(file), mask)
-        stage.Reload()  # the scene's own, should somebody have edited it in memory
+        stage.Reload()  # the scene's own layer may have been edited in memory
         select_variants(stage, variants, str(path))
         if motion_layer:
             lay_over(stage, motion_layer, str(path))
@@ -98,13 +102,13 @@ def open_stage(
     return stage, warnings
 
 
-def _read_changed_files_anew() -> None:
-    """pxr keeps layers by path while anything holds them: another stage, of a scene that was read before."""
+def _reload_files() -> None:
+    """Reloads the layers of files: pxr keeps layers by path while another stage refers to them."""
     Sdf.Layer.ReloadLayers({layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)})
 
 
 def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
-    """pxr drops the layers of closed stages on threads of its own: one may be gone, as None, or go while we look."""
+    """pxr releases the layers of closed stages on other threads: a layer may be None, or expire during this call."""
     try:
         return layer is not None and not layer.expired and bool(layer.realPath) and not layer.dirty
     except TypeError:
@@ -112,7 +116,7 @@ def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
 
 
 def check_composition(stage: Usd.Stage, file: str) -> None:
-    """Raises InputError that names the references, payloads and sublayers of a stage that lead nowhere."""
+    """Raises InputError with the references, payloads and sublayers of a stage that do not exist."""
     with diagnostics(file):
         broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
     if broken:
@@ -124,6 +128,41 @@ def check_composition(stage: Usd.Stage, file: str) -> None:
         )
 
 
+def metres_per_unit(stage: Usd.Stage, file: str, warnings: list[str]) -> float:
+    """Length of a stage unit [m]; USD's default where none is authored, with a warning.
+
+    Raises InputError for a unit that is not a positive number.
+    """
+    value = float(UsdGeom.GetStageMetersPerUnit(stage))
+    if not UsdGeom.StageHasAuthoredMetersPerUnit(stage):
+        warnings.append(f"the stage has no metersPerUnit; USD's default is taken: one unit is {value:g} m")
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"metersPerUnit is {value:g}", file, "give the length of a unit in metres")
+    return value
+
+
+def foreign_layers(stage: Usd.Stage) -> list[str]:
+    """A warning for each layer with another unit or up axis than the stage: USD converts neither."""
+    unit, up = float(UsdGeom.GetStageMetersPerUnit(stage)), str(UsdGeom.GetStageUpAxis(stage))
+    own = {stage.GetRootLayer(), stage.GetSessionLayer()}
+    found = []
+    for layer in sorted(set(stage.GetUsedLayers()) - own, key=lambda layer: layer.identifier):
+        root = layer.pseudoRoot
+        differs = []
+        if root.HasInfo("metersPerUnit") and not math.isclose(
+            layer_unit := float(root.GetInfo("metersPerUnit")), unit, rel_tol=UNIT_ROUNDING
+        ):
+            differs.append(f"metersPerUnit = {layer_unit:g}, the scene {unit:g}")
+        if root.HasInfo("upAxis") and (axis := str(root.GetInfo("upAxis"))) != up:
+            differs.append(f'upAxis = "{axis}", the scene "{up}"')
+        if differs:
+            name = os.path.basename(layer.identifier)
+            found.append(
+                f"the layer {name} has {' and '.join(differs)}; USD does not convert: its numbers are used unchanged"
+            )
+    return found
+
+
 def parse_physics(
     stage: Usd.Stage,
     file: str,
@@ -133,8 +172,8 @@ def parse_physics(
 ) -> Physics:
     """The stage's colliders, bodies, joints and articulations as pxr's UsdPhysics parser reads them.
 
-    instances: of its point instancers, which have been expanded. environments: those that it was populated for.
-    Raises InputError for a stage without a collider, and for a collider that the parser leaves out.
+    instances: of its expanded point instancers. environments: those that the stage was populated for.
+    Raises InputError for a stage without a collider, and for a collider that the parser ignores.
     """
     with diagnostics(file) as parser_warnings:
         found = _parse(stage)
@@ -142,7 +181,7 @@ def parse_physics(
     physics.environments = environments or Environments()
     for paths, descriptors in found.values():
         for path, descriptor in zip(paths, descriptors, strict=True):
-            _sort_in(physics, str(path), descriptor)
+            _add_descriptor(physics, str(path), descriptor)
     _check_colliders(physics)
     physics.warnings += [w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w]
     return physics
@@ -155,7 +194,7 @@ def _parse(stage: Usd.Stage) -> dict:
     return parse(stage, ["/"])
 
 
-def _sort_in(physics: Physics, path: str, descriptor: Any) -> None:
+def _add_descriptor(physics: Physics, path: str, descriptor: Any) -> None:
     if isinstance(descriptor, UsdPhysics.ShapeDesc):
         physics.shapes[path] = descriptor
     elif isinstance(descriptor, UsdPhysics.RigidBodyDesc):
@@ -167,7 +206,7 @@ def _sort_in(physics: Physics, path: str, descriptor: Any) -> None:
 
 
 def _check_colliders(physics: Physics) -> None:
-    """Puts shapes and bodies in the stage's order; refuses colliders that pxr leaves out."""
+    """Sorts shapes and bodies in the stage's order; refuses colliders that pxr ignores."""
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     order = [str(p.GetPath()) for p in prims]
     for prim, path in zip(prims, order, strict=True):
@@ -182,7 +221,7 @@ def _check_colliders(physics: Physics) -> None:
 
 
 def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
-    """A collider without geometry of its own is passed over only when all below it has colliders of its own."""
+    """Warns of a collider without geometry whose descendants are all colliders; refuses another one."""
     type_name = prim.GetTypeName() or "prim without a type"
     path = str(prim.GetPath())
     above = prim.GetParent()
@@ -200,27 +239,27 @@ def _refuse_or_warn(physics: Physics, prim: Usd.Prim) -> None:
             physics.where(path),
             SHAPES_TO_USE,
         )
-    physics.warnings.append(f"<{path}>: the collider has no geometry of its own; those below it are used")
+    physics.warnings.append(f"<{path}>: the collider has no geometry of its own; its descendants are used")
 
 
 @contextmanager
 def diagnostics(file: str) -> Iterator[list[str]]:
-    """Catches what pxr reports: its errors become one InputError, its warnings go to the list that this yields.
+    """Converts pxr's errors in the block to one InputError, and collects its warnings in the yielded list.
 
-    A warning of corrupt data is an error too: pxr goes on with an empty value.
+    A warning of corrupt data is an error too, as pxr continues with an empty value.
     """
     warnings: list[str] = []
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         yield warnings
     except Tf.ErrorException as error:
-        said = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
+        reasons = [_first_line(e.commentary) for e in error.args if hasattr(e, "commentary")]
         raise InputError(
-            f"the USD scene cannot be read ({said[0] if said else _first_line(str(error))})", file, EXPORT_AGAIN
+            f"the USD scene cannot be read ({reasons[0] if reasons else _first_line(str(error))})", file, EXPORT_AGAIN
         ) from None
     finally:
         warnings += [_first_line(report.commentary) for report in delegate.TakeUncoalescedDiagnostics()]
-        del delegate  # it listens for as long as it lives
+        del delegate  # it receives reports until it is deleted
     corrupt = [w for w in warnings if w.startswith("Corrupt asset")]
     if corrupt:
         raise InputError(f"the USD scene cannot be read ({corrupt[0]})", file, EXPORT_AGAIN)

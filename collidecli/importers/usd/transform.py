@@ -1,6 +1,6 @@
-"""Rotation, scale and position of USD world matrices, in float64; refused where they shear or flatten.
+"""Rotation, scale and position of USD world matrices, in float64; shears and zero scales are refused.
 
-Components are worked on one by one: NumPy's products of many small matrices take ten times as long.
+Components are computed one by one: NumPy's products of many small matrices take ten times as long.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import numpy as np
 from collidecli.numerics.matrices import cross, dot, norm
 
 ROUNDING = 1e-6
-"""Relative: how far scales that should agree may differ, and axes that should be square may lean.
+"""Relative tolerance of equal scales and of orthogonal axes.
 
-Matrices authored in float32 are good to 1e-7; a shape 1e-6 off is within the 1e-5 that a distance may be off.
+Matrices authored in float32 are accurate to 1e-7; an error of 1e-6 is within the tolerance 1e-5 of distances.
 """
 
 MOVE_RIGIDLY = "give it a finite position, a rotation, and a scale along its own axes that is not zero"
 
 
 class TransformError(Exception):
-    """A transform that a rigid shape cannot have; the message says which, without the place."""
+    """A transform that a rigid shape cannot have; the message describes it, without the prim."""
 
 
 _MOST_SCALE = 1e100
-"""Volumes, products of three, stay within float64."""
+"""Volumes, products of three lengths, stay finite in float64."""
 
 
 def columns_of(matrix: np.ndarray) -> np.ndarray:
@@ -44,25 +44,25 @@ def check_lengths(columns: np.ndarray) -> np.ndarray:
 
 
 def check_columns(columns: np.ndarray) -> None:
-    """Raises TransformError where an axis of [..., 3, 3] is not finite, is zero, or is not square to the others."""
+    """Raises TransformError where an axis of [..., 3, 3] is not finite, is zero, or is not orthogonal to the others."""
     length = check_lengths(columns)
     for i, j in ((0, 1), (1, 2), (2, 0)):
-        lean = np.abs(dot(columns[..., i], columns[..., j]))
-        if np.any(lean > ROUNDING * length[..., i] * length[..., j]):
+        cosine = np.abs(dot(columns[..., i], columns[..., j]))
+        if np.any(cosine > ROUNDING * length[..., i] * length[..., j]):
             raise TransformError("a shear (a rotation below a non-uniform scale)")
 
 
 def scales_of(columns: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: lengths of the columns, negative throughout where they are a reflection."""
+    """float64[..., 3]: lengths of the columns, all negative for a reflection."""
     volume = dot(cross(columns[..., 0], columns[..., 1]), columns[..., 2])
     return _lengths(columns) * np.where(volume < 0.0, -1.0, 1.0)[..., None]
 
 
 def rotation_of(columns: np.ndarray) -> np.ndarray:
-    """float64[..., 3, 3]: the rotation of square columns.
+    """float64[..., 3, 3]: the rotation of orthogonal columns.
 
-    A reflection is taken as a scale of -1 along all three axes, as pxr's own rigid bodies have it; what is left is
-    orthonormal to rounding, the z axis keeping its direction.
+    A reflection is a scale of -1 along all three axes, as in pxr's rigid bodies. The result is orthonormal to rounding;
+    the direction of the z axis is unchanged.
     """
     scale = scales_of(columns)
     z = columns[..., 2] / scale[..., 2, None]
@@ -98,6 +98,6 @@ def pose_of(rotation: np.ndarray, position: np.ndarray) -> np.ndarray:
 
 
 def _lengths(columns: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: of each column; infinite where a square is."""
+    """float64[..., 3]: length of each column; infinite where a square overflows."""
     with np.errstate(over="ignore"):
         return norm(np.swapaxes(columns, -1, -2))

@@ -22,18 +22,18 @@ GOOD = {
     "keyframe": '<keyframe><key name="k" qpos="0.5" ctrl="1"/></keyframe>',
 }
 BAD = {
-    "sensor": ('<sensor><jointpos joint="none"/></sensor>', "sensors (1; MuJoCo says: unrecognized name 'none'"),
-    "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo says: unknown transmission"),
+    "sensor": ('<sensor><jointpos joint="none"/></sensor>', "sensors (1; MuJoCo: unrecognized name 'none'"),
+    "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo: unknown transmission"),
     "tendon": (
         '<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>',
-        "tendons (1; MuJoCo says: joint 'none'",
+        "tendons (1; MuJoCo: joint 'none'",
     ),
-    "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo says: unknown element 'none'"),
+    "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo: unknown element 'none'"),
     "custom": (
         '<custom><tuple name="u"><element objtype="body" objname="none"/></tuple></custom>',
         "tuples (1; MuJoCo",
     ),
-    "keyframe": ('<keyframe><key qpos="1 2"/></keyframe>', "keyframes (1; MuJoCo says: keyframe '': invalid qpos size"),
+    "keyframe": ('<keyframe><key qpos="1 2"/></keyframe>', "keyframes (1; MuJoCo: keyframe '': invalid qpos size"),
 }
 
 
@@ -83,9 +83,9 @@ def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
     parts = [text if name == bad else part for name, part in GOOD.items() if bad != "actuator" or name != "keyframe"]
     compiled = compile_mjcf(write(tmp_path, scene(parts)))
     (warning,) = compiled.warnings
-    assert warning.startswith("left out, as contacts do not need it and it does not compile: ")
-    assert warning.split("compile: ")[1].startswith(words)
-    assert ";" not in warning.split("MuJoCo says")[1], "something else was left out too"
+    assert warning.startswith("removed, as it does not compile and affects no contact: ")
+    assert warning.split("contact: ")[1].startswith(words)
+    assert ";" not in warning.split("MuJoCo: ")[1], "something else was left out too"
     mj_model = compiled.mj_model
     held = {"sensor": mj_model.nsensor, "actuator": mj_model.nu, "tendon": mj_model.ntendon, "equality": mj_model.neq}
     held |= {"custom": mj_model.ntuple, "keyframe": mj_model.nkey}
@@ -126,7 +126,7 @@ def test_bodies_without_a_sound_inertia(tmp_path, inertial):
     inner = '<body pos="0 1 0"><joint/><geom size="1"/></body>'
     body = f'<body name="a" pos="1 2 3"><joint/>{inertial}{inner}</body>'
     imported, model = loaded(write(tmp_path, f"<mujoco><worldbody>{body}</worldbody></mujoco>"))
-    assert "inertias (2; MuJoCo says" in imported.warnings[0]
+    assert "inertias (2; MuJoCo:" in imported.warnings[0]
     np.testing.assert_array_equal(model.bodies.pose[:, :3], [[1, 2, 3], [1, 3, 3]])
 
 
@@ -146,7 +146,7 @@ def test_a_missing_mesh_that_is_only_seen_changes_no_name(tmp_path):
     whole, model = loaded(write(tmp_path, mesh_scene()))
     broken, without = loaded(write(tmp_path, mesh_scene("gone.obj")))
     assert whole.warnings == ()
-    assert "meshes that are only seen (1; MuJoCo says: Error opening file" in broken.warnings[0]
+    assert "visual meshes (1; MuJoCo: Error opening file" in broken.warnings[0]
     assert "gone.obj" in broken.warnings[0]
     assert model.shapes.path == without.shapes.path == ("floor", "b/geom#2")
     assert whole.left_out == broken.left_out == ("b/geom#1",)
@@ -220,13 +220,13 @@ def test_limits_that_are_none(tmp_path):
     joint = '<joint type="ball" range="1 2" limited="true"/>'
     text = f'<mujoco><worldbody><body>{joint}<geom size="1"/></body></worldbody></mujoco>'
     compiled = compile_mjcf(write(tmp_path, text))
-    assert "joint limits (1; MuJoCo says: range[0] should be 0 in ball joint" in compiled.warnings[0]
+    assert "joint limits (1; MuJoCo: range[0] should be 0 in ball joint" in compiled.warnings[0]
     assert compiled.mj_model.nq == 4
 
 
 def test_sizes_that_are_too_small(tmp_path):
     compiled = compile_mjcf(write(tmp_path, scene(['<size memory="1"/>'])))
-    assert "sizes of memory (1; MuJoCo says" in compiled.warnings[0]
+    assert "sizes of memory (1; MuJoCo:" in compiled.warnings[0]
 
 
 FITTED = {"kind": "box", "mesh": 'mesh="m"'}
@@ -320,5 +320,5 @@ def test_a_scene_of_another_machine_keeps_what_its_states_need():
     assert (mj_model.nq, mj_model.nu, mj_model.nsensor, mj_model.ngeom) == (1, 1, 1, 2)
     assert (mj_model.nmesh, mj_model.nmat) == (0, 0)
     (warning,) = compiled.warnings
-    assert "textures and materials (2; MuJoCo says: Error opening file '/home/nobody/wood.png'" in warning
-    assert "meshes that are only seen (1; MuJoCo says: Error opening file '/home/nobody/meshes/link.stl'" in warning
+    assert "textures and materials (2; MuJoCo: Error opening file '/home/nobody/wood.png'" in warning
+    assert "visual meshes (1; MuJoCo: Error opening file '/home/nobody/meshes/link.stl'" in warning

@@ -9,7 +9,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import compile_mjcf
-from collidecli.importers.mujoco.limits import refuse_vast_scene
+from collidecli.importers.mujoco.limits import refuse_excessive_scene
 
 
 def scene(inside: str, around: str = "") -> str:
@@ -72,6 +72,6 @@ def test_what_a_scene_may_have(tmp_path: Path):
     comment = '<!-- <replicate count="2000000000"> -->'
     mesh = f'<mesh name="m" vertex="{"0 1 2 " * 50_000}"/>'
     for text in (scene(one_after_another), scene(within), scene(comment), scene(mesh), scene("a=b " * 5000), ""):
-        refuse_vast_scene(text.encode(), "main.xml")
+        refuse_excessive_scene(text.encode(), "main.xml")
     (tmp_path / "main.xml").write_text(scene(within))
     assert compile_mjcf(tmp_path / "main.xml").mj_model.ngeom == 12

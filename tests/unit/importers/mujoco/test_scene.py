@@ -146,7 +146,7 @@ def test_keyframes_out_of_time_order_are_numbered(tmp_path):
     scene, model = load(tmp_path, KEYS.format(t0=2, t1=1))
     motion = scene.motion(model)
     np.testing.assert_array_equal(motion.time, [0.0, 1.0])
-    assert "run back" in motion.warnings[0]
+    assert "decrease" in motion.warnings[0]
 
 
 def test_seen_only_mesh_is_left_out(tmp_path):

@@ -6,8 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.compile import is_urdf
 from collidecli.importers.mujoco.scene import add_mjcf
-from collidecli.importers.mujoco.urdf import is_urdf
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.filter_explanation import explain
@@ -202,7 +202,7 @@ def test_mujocos_own_element(tmp_path):
     assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
     assert model.shapes.path[0] == "base/collision#0"
     assert imported.left_out == ("base/visual#0", "lower/visual#0")
-    assert "meshes that are only seen (2;" in imported.warnings[0]
+    assert "visual meshes (2;" in imported.warnings[0]
     assert not named_pairs(model)
 
 

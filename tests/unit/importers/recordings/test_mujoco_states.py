@@ -250,6 +250,6 @@ def test_integers_named_states_are_no_states(tmp_path):
 
 
 def test_a_layout_without_time_needs_the_rate(tmp_path):
-    with pytest.raises(InputError, match="when its frames are") as raised:
+    with pytest.raises(InputError, match="contains no times") as raised:
         opened(tmp_path, plain_states()[..., 1:13], state_spec="QPOS")
     assert "--fps" in raised.value.fix

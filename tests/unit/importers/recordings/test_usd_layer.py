@@ -253,7 +253,7 @@ def test_arrays_of_a_point_instancer_move_as_in_the_scene_itself(tmp_path, names
 
 def test_orientations_that_the_scene_has_in_single_precision_are_refused(tmp_path):
     held = f"{PLACED}\nquatf[] orientationsf = [(1, 0, 0, 0), (1, 0, 0, 0)]"
-    with pytest.raises(InputError, match="orientationsf, which USD takes in its place"):
+    with pytest.raises(InputError, match="orientationsf, which USD uses instead"):
         moved(tmp_path, f'over "points" {{\n{ARRAYS["orientations"]}\n}}', scene=instancer(held))
 
 

@@ -113,8 +113,8 @@ def test_what_is_passed_over_is_told(tmp_path):
     inside = offsets(0.5, 0.25, "float newton:contactMargin = 0.125\nfloat newton:contactGap = 1")
     scene, _ = load(tmp_path, sphere("a", inside))
     assert scene.warnings == (
-        "</a>: physxCollision:restOffset is passed over where newton:contactMargin is authored",
-        "</a>: physxCollision:contactOffset is passed over where newton:contactGap is authored",
+        "</a>: physxCollision:restOffset is ignored where newton:contactMargin is authored",
+        "</a>: physxCollision:contactOffset is ignored where newton:contactGap is authored",
     )
     scene, _ = load(tmp_path, sphere("a", offsets(rest=0.25, more="float newton:contactMargin = 0.25")))
     assert scene.warnings == ()
@@ -126,8 +126,8 @@ def test_an_unknown_attribute_is_named_once(tmp_path):
     inside += "float physxCollision:torsionalPatchRadius = 1"
     scene, _ = load(tmp_path, sphere("a", inside) + sphere("b", inside) + sphere("c", "float newton:contactSpeed = 1"))
     assert set(scene.warnings) == {
-        "</a> and 2 more: newton:contactSpeed is not known here and changes nothing",
-        "</a> and 1 more: physxCollision:magnetism is not known here and changes nothing",
+        "</a> and 2 more: newton:contactSpeed is unknown and has no effect",
+        "</a> and 1 more: physxCollision:magnetism is unknown and has no effect",
     }
 
 

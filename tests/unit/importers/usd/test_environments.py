@@ -214,7 +214,7 @@ def test_a_joint_across_environments_is_told(stage_of):
         targets.explicitItems = [env(1, "/Robot/link_0")]
 
     scene, model = load(stage_of(joint))
-    assert "</World/joint>: the joint is between two environments, which never meet" in scene.warnings
+    assert "</World/joint>: the joint is between two environments, which cannot collide" in scene.warnings
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
 
 

@@ -127,7 +127,7 @@ def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_pat
     assert surface(model, "bare").friction == ICE
     assert not parse_physics(imported.stage, imported.file, []).shapes["/G/bare"].materials
     (warning,) = (w for w in imported.warnings if "takes the material" in w)
-    assert warning.startswith("</G/bare>: takes the material </M/Ice> though MaterialBindingAPI is not applied to it")
+    assert warning.startswith("</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it")
 
 
 def test_a_material_that_is_not_there_is_warned_of(tmp_path):
@@ -196,7 +196,7 @@ def test_values_over_time_are_warned_of(tmp_path):
     sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
     imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
     assert surface(model, "a").friction == 0.25
-    assert "</Melts>: physics:dynamicFriction changes over time; its first value is taken" in imported.warnings
+    assert "</Melts>: physics:dynamicFriction changes over time; its first value is used" in imported.warnings
 
 
 COEFFICIENTS = {"average": (0.25, 0.125), "min": (0.5, 0.25), "multiply": (0.75, 0.5), "max": (1.0, 0.75)}

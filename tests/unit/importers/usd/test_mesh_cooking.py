@@ -9,7 +9,7 @@ import pytest
 
 from collidecli.cli import main as cli
 from collidecli.errors import InputError
-from collidecli.importers.meshes.kept_parts import parts_kept_in
+from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder

@@ -74,14 +74,14 @@ def test_what_is_not_honoured_is_warned_of(tmp_path):
     scene, model = load(tmp_path, sdf(inside, NEWTON, "convexHull", CUBE_FACES[1:]))
     assert model.sdfs[0].voxel == 0.5
     assert set(scene.warnings) == {
-        "</m>: physics:approximation = convexHull is passed over where NewtonSDFCollisionAPI is applied",
-        "</m>: newton:sdfMaxResolution is passed over where newton:sdfTargetVoxelSize is authored",
-        f"</m>: {PHYSX}sdfResolution is passed over where newton:sdfTargetVoxelSize is authored",
+        "</m>: physics:approximation = convexHull is ignored where NewtonSDFCollisionAPI is applied",
+        "</m>: newton:sdfMaxResolution is ignored where newton:sdfTargetVoxelSize is authored",
+        f"</m>: {PHYSX}sdfResolution is ignored where newton:sdfTargetVoxelSize is authored",
         f"</m>: {PHYSX}sdfMargin is not used",
         f"</m>: {PHYSX}sdfSubgridResolution is not used",
         "</m>: newton:sdfPadding is not used",
         "</m>: newton:hydroelasticEnabled is not used",
-        "</m>: its surface is not closed; its signed distance field takes it as solid, filled up to its openings",
+        "</m>: its surface is not closed; its signed distance field treats it as solid, closed at its openings",
     }
 
 

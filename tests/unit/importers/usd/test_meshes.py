@@ -241,7 +241,7 @@ def test_vertices_left_out_and_loose_points_and_subsets_are_warned_of(tmp_path):
     text += 'def Material "steel" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {\n}\n'
     scene, model = load(tmp_path, text)
     assert scene.warnings == (
-        "</a> and 1 more: of 20 vertices of its hull 8 are kept; the others stand out by up to "
+        "</a> and 1 more: of 20 vertices of its hull 8 are kept; the others are outside by up to "
         "1.2 m (29 % of its size)",
         "</c>: physics materials of its GeomSubsets are not used; all of it has that of the mesh",
         "</d>: points that no face uses count for its shape, as in PhysX and Newton",

@@ -15,15 +15,17 @@ from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, g
 from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching
 
 SAID = {
-    "groups: filtered groups that are not there": "</H>: physics:filteredGroups names </gone>, which is not there",
+    "groups: filtered groups that are not there": "</H>: physics:filteredGroups names </gone>, which does not exist",
     "filtered pairs: of a prim above": "</x>: physics:filteredPairs: </x> is no collider, body or articulation",
     "filtered pairs: of a prim above, as target": (
         "</a>: physics:filteredPairs: </x> is no collider, body or articulation"
     ),
-    "articulations: nested roots that agree": "</r>, </r/n>: several roots of one articulation; simulators want one",
-    "articulations: nested roots, one silent": "</r>, </r/n>: several roots of one articulation; simulators want one",
+    "articulations: nested roots that agree": "</r>, </r/n>: several roots of one articulation; simulators require one",
+    "articulations: nested roots, one silent": (
+        "</r>, </r/n>: several roots of one articulation; simulators require one"
+    ),
     "articulations: a root above and on the body": (
-        "</r>, </r/a>: several roots of one articulation; simulators want one"
+        "</r>, </r/a>: several roots of one articulation; simulators require one"
     ),
 }
 
@@ -81,13 +83,14 @@ def test_the_rule_that_is_named(tmp_path):
     ("text", "said"),
     [
         (sphere("a", "rel physics:collisionGroup = </G>"),
-         "</a>: physics:collisionGroup names </G>, which is not there"),
+         "</a>: physics:collisionGroup names </G>, which does not exist"),
         (sphere("a", "rel physics:filteredPairs = </gone>"),
-         "</a>: physics:filteredPairs: </gone> is no collider, body or articulation"),
-        (sphere("a") + group("G", "a", ("a",)), "</G>: physics:filteredGroups names </a>, which is no collision group"),
-        (spheres("a") + joint("/a", "/gone"), "</j>: the joint names </gone>, which is not there"),
+         "</a>: physics:filteredPairs: </gone> is not a collider, body or articulation"),
+        (sphere("a") + group("G", "a", ("a",)),
+         "</G>: physics:filteredGroups names </a>, which is not a collision group"),
+        (spheres("a") + joint("/a", "/gone"), "</j>: the joint names </gone>, which does not exist"),
         ('def PhysicsScene "S" {\n}\ndef PhysicsScene "T" {\n}\n' + sphere("a", "rel physics:simulationOwner = </U>"),
-         "</a>: physics:simulationOwner names </U>, which is no PhysicsScene; the first scene is taken"),
+         "</a>: physics:simulationOwner names </U>, which is not a PhysicsScene; the first scene is used"),
     ],
 )  # fmt: skip
 def test_what_leads_nowhere_is_a_warning(tmp_path, text, said):

@@ -1,4 +1,4 @@
-"""Convex parts kept on disk between runs, beside the signed distance fields, by all that they depend on."""
+"""Disk cache of convex parts, in the folder of the signed distance fields, by a hash of all inputs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from collidecli.storage.field_cache import FieldCache
 
 PREFIX = "parts-"
 VERSION = 1
-"""Of what is kept and how it is made; another number makes all of it anew."""
+"""Version of the content and its computation; a change invalidates all entries."""
 
-_place: ContextVar[tuple[str, int]] = ContextVar("place", default=("", DEFAULT_CACHE_LIMIT))
+_location: ContextVar[tuple[str, int]] = ContextVar("location", default=("", DEFAULT_CACHE_LIMIT))
 
 
 @dataclass(frozen=True)
 class RawParts:
-    """vertices: float64[n, 3] of each part. deviation: float64[2], see `Decomposed`. As shares of the mesh's size."""
+    """vertices: float64[n, 3] of each part. deviation: float64[2], see `Decomposed`. Relative to the mesh's size."""
 
     vertices: tuple[np.ndarray, ...]
     deviation: np.ndarray
@@ -30,22 +30,22 @@ class RawParts:
 
 @contextmanager
 def parts_kept_in(folder: str, limit: int) -> Iterator[None]:
-    """Scenes loaded in here keep their parts in a cache of `limit` bytes in all; "" is the platform's, 0 keeps none."""
-    token = _place.set((folder, limit))
+    """Caches the parts of scenes loaded in the block. folder: "" for the platform's. limit: bytes; 0 for no cache."""
+    token = _location.set((folder, limit))
     try:
         yield
     finally:
-        _place.reset(token)
+        _location.reset(token)
 
 
 def parts_of(
     vertex: np.ndarray, face: np.ndarray, settings: str, make: Callable[[], RawParts]
 ) -> tuple[RawParts, list[str]]:
-    """What `make` makes of a mesh, from the cache where it is there, and what went wrong with the cache, in words.
+    """The result of `make` for a mesh, from the cache where present, and errors of the cache as texts.
 
-    settings: all else that decides the parts, with the library's version.
+    settings: all other inputs of the parts, with the library's version.
     """
-    cache = FieldCache(*_place.get())
+    cache = FieldCache(*_location.get())
     digest = hashlib.sha256(f"{VERSION} {settings} {vertex.shape} {face.shape}".encode())
     digest.update(np.ascontiguousarray(vertex, np.float64).tobytes())
     digest.update(np.ascontiguousarray(face, np.int64).tobytes())
@@ -53,20 +53,20 @@ def parts_of(
     kept = _unpacked(cache.load(key))
     if kept is not None:
         return kept, cache.notes
-    made = make()
-    first = np.cumsum([0, *(len(part) for part in made.vertices)])
-    points = np.concatenate([np.zeros((0, 3)), *made.vertices])
-    cache.save(key, {"vertex": points, "first": first.astype(np.int64), "deviation": made.deviation})
-    return made, cache.notes
+    parts = make()
+    first = np.cumsum([0, *(len(part) for part in parts.vertices)])
+    points = np.concatenate([np.zeros((0, 3)), *parts.vertices])
+    cache.save(key, {"vertex": points, "first": first.astype(np.int64), "deviation": parts.deviation})
+    return parts, cache.notes
 
 
 def _unpacked(arrays: dict[str, np.ndarray] | None) -> RawParts | None:
-    """None for arrays that are no parts."""
+    """The parts in cached arrays; None for invalid arrays."""
     if arrays is None or set(arrays) != {"vertex", "first", "deviation"}:
         return None
     vertex, first, deviation = arrays["vertex"], arrays["first"], arrays["deviation"]
-    sound = vertex.dtype == np.float64 and vertex.shape[1:] == (3,) and first.dtype == np.int64 and first.ndim == 1
-    if not sound or deviation.dtype != np.float64 or deviation.shape != (2,) or len(first) < 2:
+    valid = vertex.dtype == np.float64 and vertex.shape[1:] == (3,) and first.dtype == np.int64 and first.ndim == 1
+    if not valid or deviation.dtype != np.float64 or deviation.shape != (2,) or len(first) < 2:
         return None
     if first[0] != 0 or first[-1] != len(vertex) or np.any(np.diff(first) < 1):
         return None

@@ -1,4 +1,4 @@
-"""The hull of a mesh of at most so many vertices, as the programs that have such a limit choose them."""
+"""Convex hull with a limited number of vertices, chosen as by MuJoCo or by Newton (Qhull)."""
 
 # MuJoCo's names come from compiled modules, which pyright cannot see.
 # pyright: reportAttributeAccessIssue=false
@@ -18,22 +18,22 @@ FEWEST = 4
 
 @dataclass(frozen=True)
 class LimitedHull:
-    """hull: of the vertices that are kept; the exact one where none had to go. outside: how far others are off [m]."""
+    """hull: of the kept vertices. outside: maximum distance of the other vertices from it [m]."""
 
     hull: ConvexHull
     outside: float
 
 
 def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: bool, where: str) -> LimitedHull:
-    """A hull of at most `limit` vertices of the exact one, which lies inside that.
+    """A hull of at most `limit` vertices of the exact hull; it is inside the exact hull.
 
-    points: float64[n, 3] [m], those that the exact hull was made of. of_mujoco: the vertices that MuJoCo keeps for a
-    mesh of these points, which are all of fewer than ten; else those that SciPy's Qhull does. Either begins with a
-    tetrahedron and takes the point farthest off a face, one after another; they differ in which face is next.
-    Raises InputError, naming `where`, for a limit below 4, and where what is kept has no volume.
+    points: float64[n, 3] [m], the points of the exact hull. of_mujoco: use the vertices that MuJoCo keeps for a mesh of
+    these points (all of fewer than ten), else those of SciPy's Qhull. Both begin with a tetrahedron and repeatedly add
+    the point farthest from a face; they differ in the order of the faces.
+    Raises InputError at `where` for a limit below 4, and for a result without volume.
     """
     if limit < FEWEST:
-        raise InputError(f"a hull of at most {limit} vertices was asked for", where, f"give {FEWEST} at least")
+        raise InputError(f"the limit of a hull is {limit} vertices", where, f"give at least {FEWEST}")
     if len(exact.vertex) <= limit:
         return LimitedHull(exact, 0.0)
     kept = _kept_by_mujoco(points, limit, where) if of_mujoco else _kept_by_qhull(points, limit)
@@ -46,19 +46,19 @@ def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: b
 
 
 def _kept_by_qhull(points: np.ndarray, limit: int) -> np.ndarray:
-    """As Newton does it: Qhull stops after so many points besides its first tetrahedron."""
+    """Indices of the points that Newton keeps: Qhull stops `limit` - 4 points after its first tetrahedron."""
     from scipy.spatial import ConvexHull as Qhull
 
     return np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
 
 
 def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
-    """Those of the hull that MuJoCo compiles."""
+    """Indices of the points of the hull that MuJoCo compiles."""
     import mujoco
 
     from collidecli.importers.mujoco.geoms import hull_vertices
 
-    # A power of two changes no number's digits; at sizes near 1 MuJoCo refuses no mesh as too small or large.
+    # A power of two changes no mantissa; at sizes near 1 MuJoCo refuses no mesh as too small or large.
     unit = float(np.ldexp(1.0, 1 - np.frexp(np.ptp(points, axis=0).max())[1]))
     spec = mujoco.MjSpec()
     spec.add_mesh(name="mesh", uservert=(points * unit).astype(np.float32).ravel(), maxhullvert=limit)
@@ -69,5 +69,5 @@ def _kept_by_mujoco(points: np.ndarray, limit: int, where: str) -> np.ndarray:
         what = f"MuJoCo makes no hull of at most {limit} vertices ({str(error).splitlines()[0]})"
         raise InputError(what, where, "raise the limit") from None
     if int(compiled.mesh_vertnum[0]) != len(points):
-        raise InputError("MuJoCo counts other vertices than the mesh has", where, "merge those that are equal")
+        raise InputError("MuJoCo's mesh has another number of vertices", where, "merge equal vertices")
     return hull_vertices(compiled, 0)
