@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from collidecli.numerics.matrices import norm
 from collidecli.scene.mesh_bodies import turned_outwards
 from collidecli.scene.mesh_edges import Edges, edges_of, is_balanced, joined_faces
 from collidecli.scene.sorting import distinct
 from collidecli.scene.text_format import plural
-from collidecli.scene.vectors import length_of
 
 WELD = 5e-6
 """Share of the longest extent within which border vertices are one: what six significant digits in a text file round.
@@ -111,8 +111,8 @@ def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
 def has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
     """bool[F]: triangles that have a normal."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    longest = np.max([length_of(side) for side in (q - p, r - q, p - r)], axis=0)
-    area = length_of(np.cross(q - p, r - p))
+    longest = np.max([norm(side) for side in (q - p, r - q, p - r)], axis=0)
+    area = norm(np.cross(q - p, r - p))
     distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
     return distinct & (area > FLAT * longest * longest)
 
@@ -266,7 +266,7 @@ def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.nda
 def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
     """Whether what is not kept hangs on what is by edges, and is small beside it."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    area = length_of(np.cross(q - p, r - p))
+    area = norm(np.cross(q - p, r - p))
     if area[~kept].sum() > FIN_AREA * area[kept].sum():
         return False
     label = joined_faces(face, edges, edges.count > 1)

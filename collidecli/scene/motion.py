@@ -1,4 +1,4 @@
-"""What a recorded motion is to the rest: frames that can be read in any chunk."""
+"""Interface of a recorded motion: body poses of frames, readable in chunks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
 
     time: float64[F] [s], non-decreasing. step: int64[F], the recorder's own step numbers.
-    world_count: worlds in the recording; 1 serves however many the model has: a body then stands as in the first world
-        of its template, and in the others as far from their origins (`Model.world_shift`).
-    float_type: the dtype of the recording, float32 or float64; witness points are written in it.
-    sha256: of the recording's bytes; empty when the motion is part of the scene file.
+    world_count: worlds in the recording; 1 applies to any number of worlds of the model: the poses are those of the
+        first world of each body's template, and `Model.world_shift` transforms them to the others.
+    float_type: dtype of the recording, float32 or float64; witness points have it too.
+    sha256: of the recording's bytes; empty if the motion is part of the scene file.
     """
 
     time: np.ndarray
@@ -28,7 +28,7 @@ class Motion(Protocol):
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), world_count, B, 7]: world pose of each of the model's bodies, xyzw, normalized.
 
-        Raises InputError naming dataset, frame, world and body of a pose that is not finite or not a rotation.
+        Raises InputError, with dataset, frame, world and body, for a pose that is not finite or not a rotation.
         """
         ...
 
@@ -36,9 +36,9 @@ class Motion(Protocol):
 
 
 class RestingMotion:
-    """The scene's one resting pose, as a motion of one frame at time 0.
+    """The scene's resting pose as a motion of one frame at time 0.
 
-    poses: float64[1 or W, B, 7], of each world, or of one that serves all.
+    poses: float64[1 or W, B, 7], of all worlds in common, or of each.
     """
 
     def __init__(self, poses: np.ndarray) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import length
-from collidecli.scene.body_names import find_bodies, shift_of_named, some_names
+from collidecli.scene.body_names import find_bodies, shift_of_named
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.placement import compose
 from collidecli.scene.shape_types import POSITION_LIMIT
+from collidecli.scene.text_format import some_names
 from collidecli.storage import array_loops as loops
 
 QUATERNION_TOLERANCE = 1e-3
