@@ -16,9 +16,9 @@ from collidecli.scene.shape_types import LENGTH_LIMIT
 FACE_CORNERS = 6
 """Corners of a face in manifolds; of a face with more, those whose removal takes the least area are omitted."""
 COPLANAR = 3e-7
-"""Fraction of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32, often
-rotated into another frame, which moves the corners of a face that far off its plane. Vertices in the interior of a
-face are dropped; the error of distances is at most this fraction."""
+"""Fraction of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32,
+often rotated into another frame, which moves the corners of a face that far off its plane. Vertices in the interior
+of a face are dropped; the error of distances is at most this fraction."""
 FLAT = 1e-9
 """Volume, in units of the cube of the largest extent, below which points are flat."""
 
@@ -187,8 +187,8 @@ def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
 def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
     """Adjacency of the vertices for hill climbing to the support point of a direction from that of another direction.
 
-    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They are the edges of the
-    triangulated hull of the vertices: the corners of a merged face are up to COPLANAR off its plane, so that hill
+    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They follow the edges of
+    the triangulated hull of the vertices: the corners of a merged face are up to COPLANAR off its plane, so that hill
     climbing along merged edges can end 1e-4 of the size below the support point. Vertices inside that hull have none.
     """
     from scipy.spatial import ConvexHull as Qhull

@@ -97,7 +97,7 @@ class _Sides:
         self._first = np.searchsorted(self._start[self._order], np.arange(len(mesh.vertex) + 1))
 
     def leaving(self, vertex: int, toward: int) -> int:
-        """The half-edge from a vertex that is closest in direction to another vertex, as 3 times its triangle + side."""
+        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another vertex."""
         around = self._order[self._first[vertex] : self._first[vertex + 1]]
         direct = around[self._end[around] == toward]
         if len(direct):

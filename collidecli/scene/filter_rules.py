@@ -83,7 +83,7 @@ def allow_enabled(disabled: list[str], _: RuleContext) -> np.ndarray:
 
 
 def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
-    """Group 0 allows none; a positive group itself and any negative; a negative one any positive, any other negative."""
+    """Group 0 allows none, a positive group itself and any negative, a negative one any positive or other negative."""
     a, b = np.array(group, np.int64)[:, None], np.array(group, np.int64)
     positive = (a > 0) & (b > 0)
     negative = (a < 0) & (b < 0)

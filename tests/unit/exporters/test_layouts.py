@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.files.exports.conftest import FRAMES, WORLDS
+from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, Layout, held
