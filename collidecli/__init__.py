@@ -1,4 +1,4 @@
-"""Batch collision detection: a scene and its motion in, every contact out, in memory or in a file.
+"""Batch collision detection: every contact of a recorded motion of a scene, in memory or in a file.
 
 >>> import numpy as np
 >>> import collidecli
@@ -16,8 +16,8 @@
 >>> contacts.cell(frame=2).normal.tolist()
 [[0.0, 0.0, 1.0]]
 
-`open_contacts` reads what the command `collide run` wrote. Importing this package alone imports nothing more: each
-name is fetched when it is first used.
+`open_contacts` reads a contact set that the command `collide run` wrote. Importing this package imports no other
+module: each public name is imported at its first use.
 """
 
 from __future__ import annotations

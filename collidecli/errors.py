@@ -1,15 +1,15 @@
-"""Typed errors: each says what is wrong, where, and what to do, and carries its exit code."""
+"""Typed errors: each holds what is wrong, where, the remedy, and the exit code of the command."""
 
 from __future__ import annotations
 
 
 class CollideError(Exception):
-    """An error meant for a person.
+    """An error with a message for the user.
 
     Args:
-        what: what is wrong, one sentence without a full stop at its end.
-        where: the file, prim path, XML element, dataset and frame; empty when there is no place.
-        fix: what to do about it; empty when `what` says it all.
+        what: what is wrong, one sentence without a final full stop.
+        where: the file, prim path, XML element, dataset and frame; empty where none applies.
+        fix: the remedy; empty where `what` implies it.
     """
 
     exit_code = 2
@@ -19,9 +19,9 @@ class CollideError(Exception):
         self.what, self.where, self.fix = what, where, fix
 
     def __str__(self) -> str:
-        """One line of where and what, and one of what to do: names that come from files may be anything."""
-        place = f"{one_line(self.where)}: " if self.where else ""
-        return f"{place}{one_line(self.what)}" + (f"\n  {one_line(self.fix)}" if self.fix else "")
+        """One line of location and error, and one of the remedy; names from files may contain any character."""
+        location = f"{one_line(self.where)}: " if self.where else ""
+        return f"{location}{one_line(self.what)}" + (f"\n  {one_line(self.fix)}" if self.fix else "")
 
 
 class InputError(CollideError):
@@ -35,18 +35,18 @@ class OutputError(CollideError):
 
 
 class Interrupted(CollideError):
-    """The run was stopped by a signal; nothing was left behind."""
+    """A signal stopped the run; no partial output remains."""
 
     exit_code = 130
 
 
 def one_line(text: str, most: int = 1200) -> str:
-    """`text` with its line ends spelled out, and its middle left out where it has more than `most` letters."""
+    """`text` with its line ends as escape sequences, and without its middle if it has more than `most` characters."""
     if len(text) > most:
         text = f"{text[: most * 3 // 4]} ... {text[-most // 4 :]}"
     return "".join(repr(c)[1:-1] if c in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)
 
 
 def missing_extra(package: str, extra: str, wanted_for: str) -> InputError:
-    """What to raise where a package of an extra is not installed. wanted_for: the option or call that needs it."""
+    """The error for a package of an extra that is not installed. wanted_for: the option or call that needs it."""
     return InputError(f"needs {package}, which is not installed", wanted_for, f"pip install 'collidecli[{extra}]'")

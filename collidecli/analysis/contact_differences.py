@@ -1,4 +1,4 @@
-"""Collects what differs between two contact sets, block by block: counts, pairs, fields, the first ones in full."""
+"""Differences of two contact sets, block by block: counts, pairs, fields, and the first differences in full."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from collidecli.analysis.contact_matching import Contacts, Matches
 from collidecli.analysis.field_comparison import FieldTally, Tolerances, compare_field
 
-SLACK = "room"
-"""Column: how far below the pair's gap the distance is [m]. It decides what is shallow, and is not compared."""
+SLACK = "slack"
+"""Column: the pair's gap minus the distance [m]. It determines which contacts are shallow, and is not compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
 DENSE_KEYS = 1 << 16
-"""Pairs of so few shapes are counted in a table of all, without sorting."""
+"""Up to so many pairs of shapes are counted in a dense table, without sorting."""
 
 
 @dataclass
 class PairTally:
-    """What differs of one pair of shapes in all cells: contacts of each kind, cells in which only one file has it."""
+    """Differences of one pair of shapes over all cells: contacts of each kind, and cells with the pair in one file."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     missing_cells: int = 0
@@ -31,9 +31,9 @@ class PairTally:
 
 @dataclass
 class Difference:
-    """One contact. kind: of KINDS. cell: counted over matched frames. pair: numbers of the shapes.
+    """One differing contact. kind: of KINDS. cell: counted over matched frames. pair: numbers of the shapes.
 
-    features: of A's contact, or of B's extra one. values: field to its values in A and B, those that changed.
+    features: of A's contact, or of B's extra one. values: changed fields with their values in A and B.
     """
 
     kind: str
@@ -45,10 +45,10 @@ class Difference:
 
 
 class ContactDifferences:
-    """The running result.
+    """Running differences of two contact sets.
 
-    fields: FieldTally of each compared column. first: how many differences are kept in full, the first by cell.
-    shallow: a missing or extra contact whose distance is less than this below its pair's gap is left out [m]; -1 none.
+    fields: FieldTally of each compared column. first: number of differences kept in full, the first by cell.
+    shallow: missing and extra contacts with a distance less than this below their pair's gap are ignored [m]; -1 none.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ContactDifferences:
         self._worlds, self._first, self._shallow, self._tolerances = worlds, first, shallow, tolerances
 
     def add(self, a: Contacts, b: Contacts, matches: Matches, first_cell: int) -> None:
-        """Adds a block of cells; blocks come in order. first_cell: cell 0 of the block, counted over matched frames."""
+        """Adds a block of cells, in order. first_cell: first cell of the block, counted over matched frames."""
         self.contacts_a += len(a)
         self.contacts_b += len(b)
         self.matched += len(matches.a)
@@ -92,13 +92,13 @@ class ContactDifferences:
             self._keep(a, b, rows, matches.b[changed], [(f, np.isin(changed, c)) for f, c in by_field], first_cell)
 
     def add_same(self, count: int) -> None:
-        """Adds contacts that are the same in both, and that nobody looked at one by one."""
+        """Adds contacts of blocks that are equal in both files."""
         self.contacts_a += count
         self.contacts_b += count
         self.matched += count
 
     def _deep(self, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows, and first rows of pairs, without the shallow ones."""
+        """`rows` and `pairs` without shallow contacts."""
         if self._shallow < 0.0 or not len(rows):
             return rows, pairs
         deep = rows[side.columns[SLACK][rows] > self._shallow]
@@ -110,11 +110,11 @@ class ContactDifferences:
     def _compare(
         self, a: Contacts, b: Contacts, matches: Matches, first_cell: int
     ) -> tuple[np.ndarray, list[tuple[str, np.ndarray]]]:
-        """Places of `matches` that changed, and by field those where that one did."""
+        """Indices into `matches` of changed contacts, and those of each changed field."""
         by_field: list[tuple[str, np.ndarray]] = []
         for tally in self.fields:
             if tally.name not in a.columns and tally.name not in b.columns:
-                continue  # whoever read them knows that they are the same
+                continue  # the caller skips columns that are equal in both files
             values_a, values_b = a.columns[tally.name], b.columns[tally.name]
             if not matches.identical:
                 values_a, values_b = values_a[matches.a], values_b[matches.b]
@@ -159,19 +159,19 @@ class ContactDifferences:
         by_field: list[tuple[str, np.ndarray]],
         first_cell: int,
     ) -> None:
-        """Keeps the first differences by cell and pair, `first` in all. partners: B's rows of the changed."""
+        """Keeps the first differences by cell and pair, up to `first`. partners: B's rows of the changed contacts."""
         kinds = np.concatenate([np.full(len(found), n) for n, (_, found) in enumerate(rows.values())])
-        places = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
+        indices = np.concatenate([np.arange(len(found)) for _, found in rows.values()])
         keys = [np.concatenate([getattr(s, key)[f] for s, f in rows.values()]) for key in ("second", "first", "cell")]
-        for at in np.lexsort((places, kinds, *keys))[: self._first - len(self.differences)].tolist():
-            kind, place = KINDS[int(kinds[at])], int(places[at])
+        for at in np.lexsort((indices, kinds, *keys))[: self._first - len(self.differences)].tolist():
+            kind, index = KINDS[int(kinds[at])], int(indices[at])
             side, found = rows[kind]
-            row = int(found[place])
+            row = int(found[index])
             values = {}
             if kind == CHANGED:
-                other = int(partners[place])
+                other = int(partners[index])
                 for name, mask in by_field:
-                    if mask[place]:
+                    if mask[index]:
                         values[name] = (a.columns[name][row].tolist(), b.columns[name][other].tolist())
             features = tuple(int(side.columns[n][row]) if n in side.columns else -1 for n in ("feature0", "feature1"))
             distance = float(side.columns["distance"][row]) if "distance" in side.columns else None
@@ -181,24 +181,24 @@ class ContactDifferences:
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Each value once, ascending, of at least one. Most often they ascend already, and sorting would take longest."""
+    """The distinct values of a non-empty array, ascending. Values are usually ascending, and then need no sort."""
     steps = np.diff(values)
     return values[np.concatenate([[True], steps > 0])] if (steps >= 0).all() else np.unique(values)
 
 
 def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], int, int]]:
-    """(pair, how many of the rows, least cell) for each pair among them."""
+    """(pair, number of rows, least cell) of each pair of the rows."""
     if not len(rows):
         return []
     shapes = int(side.second.max()) + 1
     key, cell = side.first[rows] * shapes + side.second[rows], side.cell[rows]
     if shapes * shapes <= DENSE_KEYS:
-        found, place = np.arange(shapes * shapes), key
+        found, index = np.arange(shapes * shapes), key
     else:
-        found, place = np.unique(key, return_inverse=True)
-    counts = np.bincount(place, minlength=len(found))
+        found, index = np.unique(key, return_inverse=True)
+    counts = np.bincount(index, minlength=len(found))
     least = np.full(len(found), np.iinfo(np.int64).max)
-    np.minimum.at(least, place, cell)
+    np.minimum.at(least, index, cell)
     return [
         ((pair // shapes, pair % shapes), int(counts[n]), int(least[n]))
         for n, pair in zip(np.flatnonzero(counts).tolist(), found[counts > 0].tolist(), strict=True)
@@ -206,7 +206,7 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
 
 
 def pairs_alone(contacts: Contacts) -> Contacts:
-    """One row for each pair of a cell, without columns but SLACK, of which the most is kept."""
+    """One row for each pair of a cell, with the largest SLACK as the only column."""
     keys = np.stack([contacts.cell, contacts.first, contacts.second])
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)])
     columns = {}

@@ -1,4 +1,4 @@
-"""Which contact of one block of cells is which of another's: by cell, shapes and features, then by nearness."""
+"""Matching of the contacts of two blocks of cells: by cell, shapes and features, then by least distance."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from itertools import permutations
 import numpy as np
 
 EXCHANGED = (("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"), ("margin0", "margin1"))
-"""Columns that belong to one shape of a pair each."""
+"""Pairs of columns of the first and the second shape."""
 SMALL = 4
-"""Pairs with at most so many contacts are matched many at a time, by trying every way: 24 of them."""
+"""Pairs with at most so many contacts are matched in vectorized groups, by enumeration of all 24 permutations."""
 MOST_COSTS = 4_000_000
-"""Entries of a cost matrix; a pair with more in one cell is matched in order along its longest extent."""
+"""Most entries of a cost matrix; a pair with more in one cell is matched in order along its longest extent."""
 
 
 @dataclass(frozen=True)
 class Contacts:
-    """Contacts of some cells, named alike in both files.
+    """Contacts of some cells, with shape numbers common to both files.
 
-    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second. columns: by name; the
-    first shape is 0 in all of them.
+    cell: int64[n], ascending. first, second: int64[n], numbers of the two shapes, first < second. columns: by name;
+    index 0 in a name is the first shape.
     """
 
     cell: np.ndarray
@@ -33,18 +33,18 @@ class Contacts:
         return len(self.cell)
 
     def at(self, rows: np.ndarray) -> Contacts:
-        """Some of the rows."""
+        """The contacts of `rows`."""
         columns = {name: values[rows] for name, values in self.columns.items()}
         return Contacts(self.cell[rows], self.first[rows], self.second[rows], columns)
 
 
 @dataclass(frozen=True)
 class Matches:
-    """a, b: int64[n], rows that are the same contact. missing, extra: rows of A, of B, without one.
+    """Matched rows of two blocks. a, b: int64[n], rows of one contact. missing, extra: unmatched rows of A, of B.
 
-    identical: the rows of both are the same contacts in the same order; a and b then are 0, 1, 2 ...
-    missing_pairs, extra_pairs: rows of A, of B; the first of each pair in a cell that the other does not have there.
-    crowded: pairs in cells that were matched in order, having too many contacts.
+    identical: both blocks have the same contacts in the same order; a and b are then 0, 1, 2 ...
+    missing_pairs, extra_pairs: rows of A, of B: first row of each pair in a cell in which the other has no such pair.
+    crowded: number of pairs in cells with too many contacts for a least-cost assignment.
     """
 
     a: np.ndarray
@@ -63,10 +63,10 @@ _NONE = np.zeros(0, np.int64)
 def contacts_of(
     cell_counts: np.ndarray, columns: Mapping[str, np.ndarray], numbers: np.ndarray, kept: np.ndarray | None = None
 ) -> Contacts:
-    """Rows of a file as `Contacts`: where the numbers of a pair fall, 0 and 1 are exchanged and normals flipped.
+    """Rows of a file as `Contacts`. For a pair of descending numbers, 0 and 1 are exchanged and the normal is flipped.
 
     cell_counts: int64[cells]. columns: with shape0 and shape1, rows of the file's shapes. numbers: int64[shapes].
-    kept: bool[numbers, 2]: shapes that a pair must have one of, and shapes that it may have; None keeps all.
+    kept: bool[numbers, 2]: a pair has at least one shape of the first column, and both of the second; None keeps all.
     """
     first, second = numbers[columns["shape0"]], numbers[columns["shape1"]]
     cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
@@ -91,9 +91,9 @@ def contacts_of(
 
 
 def match_contacts(a: Contacts, b: Contacts, shape_count: int) -> Matches:
-    """Matches rows by cell, pair and features; what a pair has left over in both by least cost of place and normal.
+    """Matches rows by cell, pair and features; the remaining rows of a pair by least cost of position and normal.
 
-    shape_count: of numbers. Without feature columns a match is of pairs: the first row of each pair of a cell.
+    shape_count: of numbers. Without feature columns pairs are matched: the first row of each pair of a cell.
     """
     pair_a, pair_b = a.first * shape_count + a.second, b.first * shape_count + b.second
     keys_a, keys_b = _keys(a, pair_a), _keys(b, pair_b)
@@ -135,7 +135,7 @@ def _keys(contacts: Contacts, pair: np.ndarray) -> list[np.ndarray]:
 
 
 def _alike_cells(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """bool of the rows of each: whether its cell has the same keys in the same order in both."""
+    """bool for the rows of each file: whether the row's cell has equal keys in equal order in both files."""
     cell_a, cell_b = keys_a[0], keys_b[0]
     cells = int(max(cell_a.max(initial=-1), cell_b.max(initial=-1))) + 1
     alike = np.bincount(cell_a, minlength=cells) == np.bincount(cell_b, minlength=cells)
@@ -148,7 +148,7 @@ def _alike_cells(keys_a: list[np.ndarray], keys_b: list[np.ndarray]) -> tuple[np
 
 
 def _labels(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """int64[n]: equal where all keys are, ascending with them."""
+    """int64[n]: labels, equal for equal keys, ascending with the keys."""
     label = np.zeros(len(keys[0]), np.int64)
     for key in keys:
         values, ranks = np.unique(key, return_inverse=True)
@@ -157,62 +157,63 @@ def _labels(keys: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of equal labels; those that come several times are paired in order."""
+    """Indices of equal labels; repeated labels are paired in order."""
     order_a, order_b = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     sorted_a, sorted_b = a[order_a], b[order_b]
     turn_a = np.arange(len(a)) - np.searchsorted(sorted_a, sorted_a)
     start, end = np.searchsorted(sorted_b, sorted_a), np.searchsorted(sorted_b, sorted_a, side="right")
-    there = start + turn_a < end
-    return order_a[there], order_b[(start + turn_a)[there]]
+    exists = start + turn_a < end
+    return order_a[exists], order_b[(start + turn_a)[exists]]
 
 
 def _without(count: int, taken: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
-    """The numbers up to count that are not taken, or those of `of` at these places."""
+    """The indices below `count` that are not taken, or the elements of `of` at these indices."""
     left = np.ones(count, bool)
     left[taken] = False
     return np.flatnonzero(left) if of is None else of[left]
 
 
 def _only_here(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """First place of each label that the other side does not have."""
-    labels, places = np.unique(here, return_index=True)
-    return np.sort(places[~np.isin(labels, there)])
+    """First index of each label of `here` that is not in `there`."""
+    labels, first = np.unique(here, return_index=True)
+    return np.sort(first[~np.isin(labels, there)])
 
 
 def _nearest(a: Contacts, b: Contacts, pair_a: np.ndarray, pair_b: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Rows matched within each pair of a cell, and how many pairs were too crowded for a least cost."""
+    """Rows matched within each pair of a cell, and the number of pairs that exceed MOST_COSTS."""
     order_a, order_b = np.argsort(pair_a, kind="stable"), np.argsort(pair_b, kind="stable")
     shared = np.intersect1d(pair_a, pair_b)
     start_a, start_b = np.searchsorted(pair_a[order_a], shared), np.searchsorted(pair_b[order_b], shared)
     count_a = np.searchsorted(pair_a[order_a], shared, side="right") - start_a
     count_b = np.searchsorted(pair_b[order_b], shared, side="right") - start_b
-    place_a, place_b = (_places(one) for one in (a, b))
+    position_a, position_b = (_positions(one) for one in (a, b))
     found_a, found_b, crowded = [_NONE], [_NONE], 0
     for size_a, size_b in np.unique(np.stack([count_a, count_b], axis=1), axis=0).tolist():
         groups = np.flatnonzero((count_a == size_a) & (count_b == size_b))
         rows_a = order_a[start_a[groups][:, None] + np.arange(size_a)]
         rows_b = order_b[start_b[groups][:, None] + np.arange(size_b)]
         if max(size_a, size_b) <= SMALL:
-            near_a, near_b = _assign_small(place_a[rows_a], place_b[rows_b])
+            near_a, near_b = _assign_small(position_a[rows_a], position_b[rows_b])
             found_a.append(np.take_along_axis(rows_a, near_a, axis=1).reshape(-1))
             found_b.append(np.take_along_axis(rows_b, near_b, axis=1).reshape(-1))
             continue
         for group_a, group_b in zip(rows_a, rows_b, strict=True):
-            one, other, exact = _assign_large(place_a[group_a], place_b[group_b])
+            one, other, exact = _assign_large(position_a[group_a], position_b[group_b])
             found_a.append(group_a[one])
             found_b.append(group_b[other])
             crowded += not exact
     return np.concatenate(found_a), np.concatenate(found_b), crowded
 
 
-def _places(contacts: Contacts) -> np.ndarray:
-    """float64[n, 6]: the middle of the two witness points, and the normal."""
+def _positions(contacts: Contacts) -> np.ndarray:
+    """float64[n, 6]: the midpoint of the two witness points, and the normal."""
     middle = (contacts.columns["point0"].astype(np.float64) + contacts.columns["point1"]) / 2
     return np.concatenate([middle, contacts.columns["normal"]], axis=1)
 
 
 def _costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """[..., n, m]: how far places [..., n, 6] and [..., m, 6] are apart; normals count by the group's extent."""
+    """[..., n, m]: costs of positions [..., n, 6] and [..., m, 6]: their distance, plus that of the normals times the
+    group's extent."""
     middles = np.concatenate([a, b], axis=-2)[..., :3]
     extent = np.linalg.norm(middles.max(axis=-2) - middles.min(axis=-2), axis=-1)
     apart = a[..., :, None, :] - b[..., None, :, :]
@@ -222,20 +223,20 @@ def _costs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _assign_small(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places [groups, n, 6] and [groups, m, 6] to matched columns of each, [groups, min(n, m)]: every way is tried."""
+    """Matched columns [groups, min(n, m)] of positions [groups, n, 6] and [groups, m, 6], by enumeration."""
     n, m = a.shape[1], b.shape[1]
     if n > m:
         other, one = _assign_small(b, a)
         return one, other
-    ways = np.array(list(permutations(range(m), n)))
+    assignments = np.array(list(permutations(range(m), n)))
     costs = np.minimum(_costs(a, b), 1e300)
-    total = sum(costs[:, i, ways[:, i]] for i in range(n))
-    chosen = ways[np.argmin(np.asarray(total), axis=1)]
+    total = sum(costs[:, i, assignments[:, i]] for i in range(n))
+    chosen = assignments[np.argmin(np.asarray(total), axis=1)]
     return np.broadcast_to(np.arange(n), chosen.shape), chosen
 
 
 def _assign_large(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Places [n, 6] and [m, 6] of one pair in one cell to matched rows, and whether the cost is the least."""
+    """Matched rows of positions [n, 6] and [m, 6] of one pair in one cell, and whether their cost is the least."""
     if len(a) * len(b) > MOST_COSTS:
         axis = int(np.argmax(np.ptp(np.concatenate([a, b])[:, :3], axis=0)))
         count = min(len(a), len(b))

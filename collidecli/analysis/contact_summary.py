@@ -1,4 +1,4 @@
-"""Contacts added up for a report, block by block: over frames, over pairs of shapes, over depths."""
+"""Sums of contacts for a report, block by block: by frame, by pair of shapes, by depth."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collidecli.analysis.touching import Touches
 from collidecli.scene.contacts import ContactBlock
 
 LEAST_DECADE, MOST_DECADE = -9, 2
-"""Depths from 1 nm to 100 m have bins of their own [powers of ten, m]."""
+"""The histogram resolves depths from 1 nm to 100 m [powers of ten, m]."""
 BINS_PER_DECADE = 5
 
 
 class FrameSums:
-    """Of each frame, over its worlds: contacts, those that penetrate, and the least distance.
+    """Per frame, over its worlds: contacts, penetrating contacts, and the least distance.
 
-    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf where a frame has no contact.
+    contacts, penetrating: int64[frames]. least: float64[frames] [m], inf for a frame without contacts.
     """
 
     def __init__(self, frames: int, worlds: int) -> None:
@@ -27,7 +27,7 @@ class FrameSums:
         self._worlds = worlds
 
     def add(self, block: ContactBlock) -> None:
-        """Adds a block that has the column distance."""
+        """Adds a block with the column distance."""
         counts = block.cell_counts
         frame = (block.first_cell + np.arange(len(counts))) // self._worlds
         if not len(frame):
@@ -46,9 +46,9 @@ class FrameSums:
 
 
 class DepthHistogram:
-    """Contacts that penetrate, by depth: int64 counts of bins of equal width on a logarithmic scale.
+    """Histogram of penetrating contacts by depth: int64 counts of bins of equal width on a logarithmic scale.
 
-    The first bin has what is less deep than its end, the last what is deeper than its start.
+    The first bin includes all smaller depths, the last all larger ones.
     """
 
     def __init__(self) -> None:
@@ -57,19 +57,19 @@ class DepthHistogram:
         self.counts = np.zeros(len(self.edges) + 1, np.int64)
 
     def add(self, distance: np.ndarray) -> None:
-        """Adds contacts; those apart or just touching are left out."""
+        """Adds contacts; separated and touching ones are ignored."""
         depth = -distance[distance < 0.0].astype(np.float64)
         with np.errstate(divide="ignore"):
-            place = np.floor((np.log10(depth) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64) + 1
-        self.counts += np.bincount(np.clip(place, 0, len(self.edges)), minlength=len(self.counts))
+            bins = np.floor((np.log10(depth) - LEAST_DECADE) * BINS_PER_DECADE).astype(np.int64) + 1
+        self.counts += np.bincount(np.clip(bins, 0, len(self.edges)), minlength=len(self.counts))
 
 
 @dataclass(frozen=True)
 class PairTotals:
-    """A row for each pair of shapes that touches anywhere, in ascending order of its key, shape0 * shapes + shape1.
+    """A row for each pair of shapes with contacts, in ascending order of its key, shape0 * shapes + shape1.
 
-    contacts, touches: int64[n], contacts and cells. first, last: int64[n] cells. least: float64[n], the least
-    distance [m], and at: int64[n], the first cell that has it.
+    contacts, touches: int64[n], numbers of contacts and cells. first, last: int64[n], cells. least: float64[n], the
+    least distance [m]. at: int64[n], the first cell with it.
     """
 
     key: np.ndarray
@@ -82,7 +82,7 @@ class PairTotals:
 
     @classmethod
     def of(cls, touches: Touches, shape_count: int) -> PairTotals:
-        """Of one block."""
+        """The totals of one block."""
         key = touches.shape0.astype(np.int64) * shape_count + touches.shape1
         return cls(
             key, touches.contact_count, np.ones(len(key), np.int64), touches.cell, touches.cell,
@@ -90,15 +90,15 @@ class PairTotals:
         )._summed()  # fmt: skip
 
     def joined(self, later: PairTotals) -> PairTotals:
-        """With those of cells that come later."""
+        """The totals including those of later cells."""
         both = (np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.__dataclass_fields__)
         return PairTotals(*both)._summed()
 
     def _summed(self) -> PairTotals:
-        """Rows of equal keys made one."""
+        """The totals with one row for each key."""
         if not len(self.key):
             return self
-        # Stable: rows of one pair stay in the order of their cells.
+        # Stable: the rows of a pair remain in the order of their cells.
         order = np.argsort(self.key, kind="stable")
         key = self.key[order]
         start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
@@ -120,7 +120,7 @@ class PairTotals:
 class PairMap:
     """Contacts and least distance of some pairs over time. key: int64[n], ascending. bin_of: int64[frames].
 
-    contacts: int64[n, bins]. least: float64[n, bins] [m], inf where a pair does not touch.
+    contacts: int64[n, bins]. least: float64[n, bins] [m], inf for a pair without contacts.
     """
 
     def __init__(self, key: np.ndarray, bin_of: np.ndarray, worlds: int, shape_count: int) -> None:
@@ -136,12 +136,12 @@ class PairMap:
         key = touches.shape0.astype(np.int64) * self._shape_count + touches.shape1
         row = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
         kept = np.flatnonzero(self._key[row] == key)
-        place = (row[kept], self._bin_of[touches.cell[kept] // self._worlds])
-        np.add.at(self.contacts, place, touches.contact_count[kept])
-        np.minimum.at(self.least, place, touches.distance[kept])
+        index = (row[kept], self._bin_of[touches.cell[kept] // self._worlds])
+        np.add.at(self.contacts, index, touches.contact_count[kept])
+        np.minimum.at(self.least, index, touches.distance[kept])
 
 
 def time_bins(frames: int, most: int) -> np.ndarray:
-    """int64[frames]: the bin of each frame; at most so many bins, all but the last of equal length."""
+    """int64[frames]: the bin of each frame; at most `most` bins, of equal length except the last."""
     per_bin = max(1, -(-frames // most))
     return np.arange(frames) // per_bin

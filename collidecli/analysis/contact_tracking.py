@@ -1,7 +1,7 @@
-"""Contacts that go on from frame to frame: ids that persist, and places that stay.
+"""Tracking of contacts from frame to frame: persistent ids, and sticky contact points.
 
-A pass over the contact set in the order of cells. What it holds are the contacts of one frame, so memory is bounded
-however long the motion is; and as each world and pair is followed by itself, chunks do not show.
+One pass over the contact set in the order of cells. Its state is the contacts of one frame, so memory does not depend
+on the length of the motion; each world and pair is tracked separately, so the result does not depend on chunks.
 """
 
 from __future__ import annotations
@@ -16,61 +16,63 @@ from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
 
 STRIP = 1 << 20
-"""Ways to match that are weighed at a time."""
+"""Distances in one vectorized step."""
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
-class Followed:
+class TrackedContacts:
     """Contacts of some worlds in one frame, in canonical order.
 
-    world: int64[n]. pair, feature: int64[n], equal where world and shapes, and features, are. place: float64[2, n, 3],
-    where the contact is on each of its two shapes, in the frames of their bodies [m]. id: int64[n].
+    world: int64[n]. pair: int64[n], key of world and shapes. feature: int64[n], key of the features. point:
+    float64[2, n, 3], the contact's points on its two shapes, in the frames of their bodies [m]. id: int64[n].
     """
 
     world: np.ndarray
     pair: np.ndarray
     feature: np.ndarray
-    place: np.ndarray
+    point: np.ndarray
     id: np.ndarray
 
     def __len__(self) -> int:
         return len(self.world)
 
-    def rows(self, rows: slice) -> Followed:
-        return Followed(self.world[rows], self.pair[rows], self.feature[rows], self.place[:, rows], self.id[rows])
+    def rows(self, rows: slice) -> TrackedContacts:
+        return TrackedContacts(
+            self.world[rows], self.pair[rows], self.feature[rows], self.point[:, rows], self.id[rows]
+        )
 
     @staticmethod
-    def joined(parts: list[Followed]) -> Followed:
-        return Followed(
+    def joined(parts: list[TrackedContacts]) -> TrackedContacts:
+        return TrackedContacts(
             np.concatenate([part.world for part in parts]),
             np.concatenate([part.pair for part in parts]),
             np.concatenate([part.feature for part in parts]),
-            np.concatenate([part.place for part in parts], axis=1),
+            np.concatenate([part.point for part in parts], axis=1),
             np.concatenate([part.id for part in parts]),
         )
 
 
 _NONE = np.zeros(0, np.int64)
-NOTHING = Followed(_NONE, _NONE, _NONE, np.zeros((2, 0, 3)), _NONE)
+NOTHING = TrackedContacts(_NONE, _NONE, _NONE, np.zeros((2, 0, 3)), _NONE)
 
 
 class ContactTracker:
-    """Follows contacts through the blocks of a run, which it is given in order.
+    """Tracks contacts through the blocks of a run, which must be given in order.
 
     Args:
-        model: the scene. distance: how far apart two contacts without the same features may be to be one [m], and how
-            far a contact is moved to where it was; 0 matches by features alone and moves nothing.
+        model: the scene. distance: largest distance of two matched contacts with different features [m], and largest
+            displacement of a sticky contact; 0 matches by features alone and moves nothing.
     """
 
     def __init__(self, model: Model, distance: float) -> None:
         self._model, self._distance = model, distance
         self._next_id = np.zeros(model.world_count, np.int64)
         self._before = NOTHING
-        self._now: list[Followed] = []
+        self._now: list[TrackedContacts] = []
 
     def follow(self, block: ContactBlock, first_frame: int, body_pose: np.ndarray) -> ContactBlock:
-        """The block with a column of ids, and contacts moved to where they were.
+        """The block with a column of ids, and with sticky contacts moved to their previous points.
 
         body_pose: float64[frames, recorded worlds, B, 7], from first_frame on: poses of at least the block's frames.
         """
@@ -89,11 +91,11 @@ class ContactTracker:
             world = np.repeat(cell[inside] % worlds, block.cell_counts[inside])
             self._frame({name: values[rows] for name, values in columns.items()}, world, body_pose[frame - first_frame])
             if cell[inside[-1]] % worlds == worlds - 1:
-                self._before, self._now = Followed.joined(self._now), []
+                self._before, self._now = TrackedContacts.joined(self._now), []
         return replace(block, columns=columns)
 
     def _frame(self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray) -> None:
-        """Follows the contacts of consecutive worlds of one frame; writes into their columns, which are views."""
+        """Tracks the contacts of consecutive worlds of one frame; writes to their columns, which are views."""
         now, rotation = self._contacts(columns, world, pose)
         first, last = (world[0], world[-1]) if len(world) else (0, -1)
         before = self._before.rows(slice(*np.searchsorted(self._before.world, [first, last + 1])))
@@ -102,23 +104,23 @@ class ContactTracker:
             _match_nearest(before, now, rotation, self._distance, earlier)
         found = np.flatnonzero(earlier >= 0)
         now.id[found] = before.id[earlier[found]]
-        self._name_new(now, earlier < 0)
+        self._assign_new_ids(now, earlier < 0)
         columns[CONTACT_ID.name][:] = now.id
         if self._distance > 0.0 and len(found):
-            self._keep_places(columns, now, rotation, found, before.place[:, earlier[found]])
+            self._stick(columns, now, rotation, found, before.point[:, earlier[found]])
         self._now.append(now)
 
     def _contacts(
         self, columns: dict[str, np.ndarray], world: np.ndarray, pose: np.ndarray
-    ) -> tuple[Followed, np.ndarray]:
-        """The contacts, without ids yet, and float64[2, n, 4], the rotations of the two bodies, xyzw."""
+    ) -> tuple[TrackedContacts, np.ndarray]:
+        """The contacts, without ids, and float64[2, n, 4], the rotations of the two bodies, xyzw."""
         model = self._model
         count = len(model.shapes)
         shape = np.stack([columns["shape0"], columns["shape1"]]).astype(np.int64)
         body = model.shapes.body[shape]
         static = body < 0
-        # Of a static shape the world's coordinates, which offsets have too, but in float32.
-        place = np.where(
+        # Offsets of a static shape are its points in the world, but only in float32.
+        point = np.where(
             static[..., None],
             np.stack([columns["point0"], columns["point1"]]).astype(np.float64),
             np.stack([columns["offset0"], columns["offset1"]]).astype(np.float64),
@@ -132,54 +134,56 @@ class ContactTracker:
             rotation = np.where(static[..., None], rotation, of_body[..., 3:])
         pair = (world * count + shape[0]) * count + shape[1]
         feature = columns["feature0"].astype(np.int64) * 2**32 + columns["feature1"]
-        return Followed(world, pair, feature, place, np.zeros(len(world), np.int64)), rotation
+        return TrackedContacts(world, pair, feature, point, np.zeros(len(world), np.int64)), rotation
 
-    def _name_new(self, now: Followed, new: np.ndarray) -> None:
-        """Gives those that begin the next ids of their worlds, in order."""
+    def _assign_new_ids(self, now: TrackedContacts, new: np.ndarray) -> None:
+        """Assigns the next ids of their worlds to new contacts, in order."""
         world = now.world[new]
         first = np.searchsorted(world, world)
         now.id[new] = self._next_id[world] + np.arange(len(world)) - first
         self._next_id += np.bincount(world, minlength=len(self._next_id))
 
-    def _keep_places(
+    def _stick(
         self,
         columns: dict[str, np.ndarray],
-        now: Followed,
+        now: TrackedContacts,
         rotation: np.ndarray,
         found: np.ndarray,
-        place_before: np.ndarray,
+        point_before: np.ndarray,
     ) -> None:
-        """Moves contacts along their planes to where they were, if that is within the distance.
+        """Moves contacts within their contact planes to their previous points, if those are within the distance.
 
-        Where a contact was is the mean of where the two bodies have carried its two points.
+        The previous point is the mean of the two points as moved by the two bodies.
         """
-        way = 0.5 * _rotated(rotation[:, found], place_before - now.place[:, found]).sum(axis=0)
+        shift = 0.5 * _rotated(rotation[:, found], point_before - now.point[:, found]).sum(axis=0)
         normal = columns["normal"][found].astype(np.float64)
-        along = (way * normal).sum(axis=1) / (normal * normal).sum(axis=1)
-        way -= along[:, None] * normal
-        near = norm(way) <= self._distance
-        rows, way = found[near], way[near]
+        along = (shift * normal).sum(axis=1) / (normal * normal).sum(axis=1)
+        shift -= along[:, None] * normal
+        near = norm(shift) <= self._distance
+        rows, shift = found[near], shift[near]
         static = self._model.shapes.body[np.stack([columns["shape0"], columns["shape1"]])[:, rows]] < 0
-        now.place[:, rows] += _rotated(rotation[:, rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([way, way]))
+        now.point[:, rows] += _rotated(rotation[:, rows] * [-1.0, -1.0, -1.0, 1.0], np.stack([shift, shift]))
         for side, of_static in enumerate(static):
             point, offset = columns[f"point{side}"], columns[f"offset{side}"]
-            point[rows] = point[rows] + way
-            offset[rows] = np.where(of_static[:, None], point[rows], now.place[side, rows])
+            point[rows] = point[rows] + shift
+            offset[rows] = np.where(of_static[:, None], point[rows], now.point[side, rows])
 
 
-def _same_features(before: Followed, now: Followed) -> np.ndarray:
-    """int64[now]: the row before of the same world, pair and features; -1 where there is none."""
+def _same_features(before: TrackedContacts, now: TrackedContacts) -> np.ndarray:
+    """int64[now]: row of `before` with equal world, pair and features; -1 for none."""
     pair = np.concatenate([before.pair, now.pair])
     feature = np.concatenate([before.feature, now.feature])
-    order = np.lexsort((feature, pair))  # stable: of equals the earlier one stands first
+    order = np.lexsort((feature, pair))  # stable: of equal keys the earlier frame comes first
     same = (pair[order[1:]] == pair[order[:-1]]) & (feature[order[1:]] == feature[order[:-1]])
     earlier = np.full(len(now), -1, np.int64)
     earlier[order[1:][same] - len(before)] = order[:-1][same]
     return earlier
 
 
-def _match_nearest(before: Followed, now: Followed, rotation: np.ndarray, distance: float, earlier: np.ndarray) -> None:
-    """Matches what features left over, each pair of shapes by itself, the nearest first; fills in `earlier`."""
+def _match_nearest(
+    before: TrackedContacts, now: TrackedContacts, rotation: np.ndarray, distance: float, earlier: np.ndarray
+) -> None:
+    """Matches the remaining contacts of each pair of shapes, the nearest first; writes to `earlier`."""
     left = np.ones(len(before), bool)
     left[earlier[earlier >= 0]] = False
     rows, others = np.flatnonzero(earlier < 0), np.flatnonzero(left)
@@ -187,17 +191,17 @@ def _match_nearest(before: Followed, now: Followed, rotation: np.ndarray, distan
         mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
         theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
         turn = rotation[:, mine[:1]]
-        here = 0.5 * _rotated(turn, now.place[:, mine]).sum(axis=0)
-        there = 0.5 * _rotated(turn, before.place[:, theirs]).sum(axis=0)
+        here = 0.5 * _rotated(turn, now.point[:, mine]).sum(axis=0)
+        there = 0.5 * _rotated(turn, before.point[:, theirs]).sum(axis=0)
         for i, j in _nearest_first(here, there, distance):
             earlier[mine[i]] = theirs[j]
 
 
 def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list[tuple[int, int]]:
-    """Rows of two sets of points that are matched: the two that are nearest to each other, then those of the rest.
+    """Matched rows of two sets of points, greedily: the nearest two points, then the nearest two of the rest.
 
-    No two farther apart than `distance`. Of equals the first row of `here`, then of `there`. In rounds: all that are
-    each other's nearest are matched at once, which comes to the same.
+    At most `distance` apart. Of equal distances the first row of `here`, then of `there`. All mutually nearest pairs
+    are matched in one round, with the result of the sequential order.
     """
     matched: list[tuple[int, int]] = []
     rows, others = np.arange(len(here)), np.arange(len(there))
@@ -222,7 +226,7 @@ def _nearest_first(here: np.ndarray, there: np.ndarray, distance: float) -> list
 
 
 def _rotated(quaternion: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """float64[..., 3]: vectors turned by unit quaternions xyzw."""
+    """float64[..., 3]: vectors rotated by unit quaternions xyzw."""
     x, y, z, w = (quaternion[..., k] for k in range(4))
     u, v, t = (vector[..., k] for k in range(3))
     a, b, c = 2.0 * (y * t - z * v), 2.0 * (z * u - x * t), 2.0 * (x * v - y * u)

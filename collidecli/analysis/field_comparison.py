@@ -1,4 +1,4 @@
-"""How far the fields of matched contacts are apart, and whether that is allowed."""
+"""Deviations of the fields of matched contacts, and tolerances."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 LEAST_DECADE, MOST_DECADE = -10, 0
-"""The histogram's first bin is below 1e-9, its last from 1 on; each between is a decade."""
+"""The histogram's first bin is below 1e-9, its last is 1 and above; each other bin is a decade."""
 BINS = MOST_DECADE - LEAST_DECADE + 1
 POINTS = ("point0", "point1", "offset0", "offset1")
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """What two values may be apart: atol + rtol * the larger of the two sizes. The name "" is every other field.
+    """Largest allowed deviations: atol + rtol * the larger of the two sizes. The name "" is the default of fields.
 
-    A normal's atol is an angle [rad], and it has no rtol. Whole numbers have neither.
+    A normal's atol is an angle [rad], and it has no rtol. Integers have neither.
     """
 
     atol: Mapping[str, float] = field(default_factory=dict)
@@ -31,11 +31,11 @@ class Tolerances:
 
 @dataclass
 class FieldTally:
-    """What was found of one field so far.
+    """Running comparison of one field.
 
-    differing: contacts in which it is not the same. changed: those where it is more than allowed. largest: the largest
-    deviation, and largest_at: its cell and rows (A, B) of the block, kept by who adds. histogram: int64[BINS] of the
-    deviations of differing contacts, None for whole numbers.
+    exact: an integer field. differing: contacts with a deviation. changed: contacts with a deviation beyond the
+    tolerance. largest: the largest deviation. largest_at: its location, set by the caller. histogram: int64[BINS] of
+    the deviations.
     """
 
     name: str
@@ -49,9 +49,9 @@ class FieldTally:
 
 
 def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64[n] deviation and size of each value: for a point the distance [m], a normal the angle [rad].
+    """float64[n], deviations and sizes of values: for a point the distance [m], for a normal the angle [rad].
 
-    Of other vectors the largest of their components' deviations. NaN against NaN is 0, against a number inf.
+    For other vectors the largest deviation of a component. NaN deviates from NaN by 0, from a number by inf.
     """
     a, b = a.astype(np.float64).reshape(len(a), -1), b.astype(np.float64).reshape(len(b), -1)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -71,9 +71,9 @@ def deviations(name: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def compare_field(tally: FieldTally, tolerances: Tolerances, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
-    """Adds to `tally`; returns the rows that changed, and the row of a new largest deviation or -1.
+    """Adds to `tally`; returns the changed rows, and the row of a new largest deviation or -1.
 
-    a, b: [n] or [n, width], row by row the same contact.
+    a, b: [n] or [n, width], values of matched contacts.
     """
     none = np.zeros(0, np.int64)
     if a is b or np.array_equal(a, b):

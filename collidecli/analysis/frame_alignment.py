@@ -1,4 +1,4 @@
-"""Which frame of one contact set is which of another: by step, by time or by index."""
+"""Matching of the frames of two contact sets: by step, by time or by index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 
 @dataclass(frozen=True)
 class FrameAlignment:
-    """by: the way. a, b: int64[n], the same frames, ascending in A. only_a, only_b: frames without a partner."""
+    """Matched frames. by: the key. a, b: int64[n], frames, ascending in A. only_a, only_b: unmatched frames."""
 
     by: str
     a: np.ndarray
@@ -25,15 +25,13 @@ def align_frames(
 ) -> FrameAlignment:
     """Frames matched `by` "step", "time" or "index".
 
-    "" takes the first of step and time that repeats in neither file and that they share at all.
-
-    Where neither is, frames go by step, or by index where steps repeat. Raises InputError where frames are to be
-    matched by something that repeats.
+    "" selects the first of step and time that is unique in both files and has common values; else the first unique
+    one; else the index. Raises InputError for a requested key that is not unique.
     """
     if not by:
         keys = {"step": (step_a, step_b), "time": (time_a, time_b)}
-        unique = [way for way, (one, other) in keys.items() if not _repeats(one) and not _repeats(other)]
-        shared = [way for way in unique if len(np.intersect1d(*keys[way]))]
+        unique = [name for name, (one, other) in keys.items() if not _repeats(one) and not _repeats(other)]
+        shared = [name for name in unique if len(np.intersect1d(*keys[name]))]
         by = (shared or unique or ["index"])[0]
     if by == "index":
         a, b = np.arange(len(step_a)), np.arange(len(step_b))

@@ -1,4 +1,4 @@
-"""One number for a world and two things of it that touch: shapes, or the bodies that they are of."""
+"""Integer keys of a world and two touching items of it: shapes, or the bodies of the shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.errors import InputError
 
 @dataclass(frozen=True)
 class PairKeys:
-    """paths: of the things. kinds: "shape" or "body" of each. number: int64[S], the thing that a shape counts as."""
+    """Keys of pairs of items. paths: of the items. kinds: "shape" or "body". number: int64[S], item of each shape."""
 
     paths: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -20,12 +20,12 @@ class PairKeys:
 
     @classmethod
     def of_shapes(cls, paths: Sequence[str], worlds: int) -> PairKeys:
-        """Each shape by itself."""
+        """Keys with every shape as an item."""
         return cls(tuple(paths), ("shape",) * len(paths), np.arange(len(paths)))._fitting(worlds)
 
     @classmethod
     def of_bodies(cls, body_paths: Sequence[str], paths: Sequence[str], body: np.ndarray, worlds: int) -> PairKeys:
-        """A body's shapes together; a shape of no body (-1, static) stays by itself. body: int[S], each shape's."""
+        """Keys with bodies, and static shapes (body -1), as items. body: int[S], body of each shape."""
         static = np.flatnonzero(body < 0)
         number = body.astype(np.int64)
         number[static] = len(body_paths) + np.arange(len(static))
@@ -38,14 +38,14 @@ class PairKeys:
         return self
 
     def key(self, world: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
-        """int64, ordered by world, then the pair; the same whichever shape is named first."""
+        """int64: keys, ordered by world, then pair; symmetric in the two shapes."""
         one, other = self.number[shape0], self.number[shape1]
         return (world * len(self.paths) + np.minimum(one, other)) * len(self.paths) + np.maximum(one, other)
 
     def world(self, key: np.ndarray) -> np.ndarray:
         return key // max(1, len(self.paths)) ** 2
 
-    def things(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of `paths`, the smaller first."""
+    def items(self, key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `paths` of the two items, the smaller first."""
         count = max(1, len(self.paths))
         return key // count % count, key % count

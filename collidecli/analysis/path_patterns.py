@@ -1,4 +1,4 @@
-"""Paths chosen by patterns, as `*/ground`: `*` stands for slashes too."""
+"""Selection of paths by patterns such as `*/ground`; `*` matches slashes too."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import numpy as np
 from collidecli.errors import InputError
 
 
-def meeting(paths: Sequence[str], patterns: Sequence[str], option: str, of: str) -> np.ndarray:
-    """bool[paths]: which ones meet a pattern. of: whose paths they are, as in "no shape of either file".
+def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, of: str) -> np.ndarray:
+    """bool[paths]: whether each path matches a pattern. of: owner of the paths for messages, as in "no shape".
 
-    Raises InputError for a pattern that meets none.
+    Raises InputError for a pattern without a match.
     """
-    met = np.zeros(len(paths), bool)
+    matched = np.zeros(len(paths), bool)
     for pattern in patterns:
         here = np.array([fnmatchcase(path, pattern) for path in paths], bool)
         if not here.any():
-            raise InputError(f"'{pattern}' meets {of}", option, "collide inspect lists the shapes")
-        met |= here
-    return met
+            raise InputError(f"'{pattern}' matches {of}", option, "collide inspect lists the shapes")
+        matched |= here
+    return matched
 
 
 def kept_pairs(paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], of: str) -> np.ndarray | None:
-    """bool[paths, 2]: one of a pair must be of the first column, and both of the second; None keeps every pair.
+    """bool[paths, 2]: a kept pair has at least one path of the first column, and both of the second; None keeps all.
 
-    include, exclude: patterns of the options of that name. Raises InputError for a pattern that meets none.
+    include, exclude: patterns of the options of that name. Raises InputError for a pattern without a match.
     """
     if not include and not exclude:
         return None
     kept = np.ones((len(paths), 2), bool)
     if include:
-        kept[:, 0] = meeting(paths, include, "--include", of)
+        kept[:, 0] = matching_paths(paths, include, "--include", of)
     if exclude:
-        kept[:, 1] = ~meeting(paths, exclude, "--exclude", of)
+        kept[:, 1] = ~matching_paths(paths, exclude, "--exclude", of)
     return kept

@@ -1,4 +1,4 @@
-"""Which shape of one contact set is which of another: by path within a world, whatever the rows and templates are."""
+"""Matching of the shapes of two contact sets by path within a world, independent of rows and templates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ GLOBAL = -1
 
 
 @dataclass(frozen=True)
-class ShapeFacts:
+class ShapeRecords:
     """The shapes of one contact set.
 
     path, type, body: str of each shape; body is the body's path, "" for a static shape. template: int[S], -1 in every
-    world. world_template: int[W]. values: further facts of each shape by name, [S] or [S, n].
-    where: the file, for errors.
+    world. world_template: int[W]. values: further properties of shapes by name, [S] or [S, n].
+    where: the file, for messages.
     """
 
     path: Sequence[str]
@@ -32,9 +32,9 @@ class ShapeFacts:
 
 @dataclass(frozen=True)
 class ShapeDifference:
-    """kind: removed, added, renamed or changed. path: in A, where it is there. what: the fact that changed.
+    """Difference of a shape. kind: removed, added, renamed or changed. path: in A, else in B. what: changed property.
 
-    a, b: the values, or for a renamed shape both paths. world: the first one, -1 for a shape of every world.
+    a, b: the values, or both paths of a renamed shape. world: the first one, -1 for a shape of every world.
     """
 
     kind: str
@@ -47,10 +47,10 @@ class ShapeDifference:
 
 @dataclass
 class ShapeAlignment:
-    """One number for each shape of a world in both files.
+    """Common numbers of the shapes of both files.
 
-    names: of each number, the path in A where it is there. number_a: int64[SA]. number_b: int64[SB].
-    row_pairs: rows (A, B) that are the same shape. reordered: whether rows that both have stand in another order.
+    names: of each number, the path in A if it exists, else in B. number_a: int64[SA]. number_b: int64[SB].
+    row_pairs: rows (A, B) of one shape. reordered: whether common rows have different orders.
     """
 
     names: list[str]
@@ -61,13 +61,13 @@ class ShapeAlignment:
     reordered: bool = False
 
 
-def align_shapes(a: ShapeFacts, b: ShapeFacts, renames: Sequence[tuple[str, str]] = ()) -> ShapeAlignment:
-    """Matches the shapes of every world by path, then finds renamed ones, then compares what is known of each.
+def align_shapes(a: ShapeRecords, b: ShapeRecords, renames: Sequence[tuple[str, str]] = ()) -> ShapeAlignment:
+    """Matches the shapes of every world by path, then detects renamed shapes, then compares the properties.
 
-    renames: (start of a path in A, what stands there in B), applied before anything else; they are no difference.
-    A shape is taken as renamed where both files have exactly one shape left in that world with its last path element
-    and type, or exactly one left of its type, its values and being static or not.
-    Worlds that only one file has are left out. Raises InputError for a path that is in one world twice.
+    renames: (start of a path in A, its replacement in B), applied first; they are no difference.
+    A shape is renamed if both files have exactly one unmatched shape in that world with its last path element and
+    type, or exactly one with its type, margin, gap, and static or not.
+    Worlds of only one file are ignored. Raises InputError for a path that occurs twice in one world.
     """
     rows_a, rows_b = _rows_by_template(a, renames), _rows_by_template(b, ())
     pairs: dict[tuple[int, int], int] = {}
@@ -99,7 +99,7 @@ def align_shapes(a: ShapeFacts, b: ShapeFacts, renames: Sequence[tuple[str, str]
     return alignment
 
 
-def _rows_by_template(facts: ShapeFacts, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
+def _rows_by_template(facts: ShapeRecords, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
     tables: dict[int, dict[str, int]] = {GLOBAL: {}}
     for row, (path, template) in enumerate(zip(facts.path, facts.template.tolist(), strict=True)):
         for old, new in renames:
@@ -116,11 +116,11 @@ def _rows_by_template(facts: ShapeFacts, renames: Sequence[tuple[str, str]]) -> 
 
 
 def _scopes(
-    a: ShapeFacts, b: ShapeFacts, rows_a: dict[int, dict[str, int]], rows_b: dict[int, dict[str, int]]
+    a: ShapeRecords, b: ShapeRecords, rows_a: dict[int, dict[str, int]], rows_b: dict[int, dict[str, int]]
 ) -> Iterator[tuple[int, dict[str, int], dict[str, int]]]:
-    """(world, shapes of A, shapes of B) once for what is in every world, and once for each pair of templates.
+    """(world, shapes of A, shapes of B), once for global shapes, and once for each pair of templates.
 
-    A shape that only one file has in every world is with the worlds.
+    A shape that is global in one file only is compared with the shapes of the worlds.
     """
     global_a, global_b = rows_a[GLOBAL], rows_b[GLOBAL]
     worlds = min(len(a.world_template), len(b.world_template))
@@ -140,14 +140,14 @@ def _scopes(
         yield world, rows_a.get(template_a, {}) | demoted_a, rows_b.get(template_b, {}) | demoted_b
 
 
-def _renamed(a: ShapeFacts, b: ShapeFacts, left_a: dict[str, int], left_b: dict[str, int]) -> list[tuple[str, str]]:
-    """(path in A, path in B) of those left over that have one partner only."""
+def _renamed(a: ShapeRecords, b: ShapeRecords, left_a: dict[str, int], left_b: dict[str, int]) -> list[tuple[str, str]]:
+    """(path in A, path in B) of unmatched shapes with a unique partner."""
     found: list[tuple[str, str]] = []
 
-    def leaf(facts: ShapeFacts, path: str, row: int) -> tuple:
+    def leaf(facts: ShapeRecords, path: str, row: int) -> tuple:
         return path.rsplit("/", 1)[-1], facts.type[row]
 
-    def likeness(facts: ShapeFacts, path: str, row: int) -> tuple:
+    def likeness(facts: ShapeRecords, path: str, row: int) -> tuple:
         values = tuple(np.asarray(facts.values[name][row]).tobytes() for name in ("margin", "gap"))
         return facts.type[row], facts.body[row] == "", *values
 
@@ -167,8 +167,8 @@ def _renamed(a: ShapeFacts, b: ShapeFacts, left_a: dict[str, int], left_b: dict[
     return found
 
 
-def _numbered(a: ShapeFacts, b: ShapeFacts, pairs: list[tuple[int, int]]) -> ShapeAlignment:
-    """Numbers by path, ascending in A's order: shapes of one path in different worlds share one."""
+def _numbered(a: ShapeRecords, b: ShapeRecords, pairs: list[tuple[int, int]]) -> ShapeAlignment:
+    """Numbers by path, ascending in A's order: shapes of one path in different worlds share a number."""
     number_of: dict[str, int] = {}
     number_a = np.array([number_of.setdefault(path, len(number_of)) for path in a.path], np.int64)
     partner = {row_b: row_a for row_a, row_b in reversed(pairs)}
@@ -177,7 +177,7 @@ def _numbered(a: ShapeFacts, b: ShapeFacts, pairs: list[tuple[int, int]]) -> Sha
         if row in partner:
             number_b[row] = number_a[partner[row]]
         else:
-            # A shape that only B has may bear the name of one that A has and that B calls otherwise.
+            # The path of a shape of B only may be that of a shape of A that is renamed in B.
             name = path if path not in number_of else f"{path} (of B)"
             number_b[row] = number_of.setdefault(name, len(number_of))
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
@@ -186,7 +186,7 @@ def _numbered(a: ShapeFacts, b: ShapeFacts, pairs: list[tuple[int, int]]) -> Sha
 
 
 def _changed(
-    a: ShapeFacts, b: ShapeFacts, pairs: dict[tuple[int, int], int], renamed: set[tuple[int, int]]
+    a: ShapeRecords, b: ShapeRecords, pairs: dict[tuple[int, int], int], renamed: set[tuple[int, int]]
 ) -> list[ShapeDifference]:
     if not pairs:
         return []

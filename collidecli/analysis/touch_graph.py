@@ -1,4 +1,4 @@
-"""Who touched whom, and how long: an edge for each two paths, over all worlds."""
+"""The graph of touching paths: an edge for each two paths, with durations, over all worlds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Edges:
-    """Arrays of one length, a row for each two things that touch.
+    """Edges of the graph, arrays of one length.
 
-    pair: int64, smaller * number of names + larger. intervals, touching (frames), contacts: int64.
+    pair: int64, smaller * number of names + larger. intervals, touching (frames), contacts: int64, counts.
     seconds: float64, of all intervals [s]. distance: float32, the least [m].
-    worlds: int64, in how many. unknown: int64, intervals whose begin or end is not recorded.
+    worlds: int64, number of worlds. unknown: int64, intervals whose begin or end is not recorded.
     """
 
     pair: np.ndarray
@@ -34,13 +34,13 @@ class Edges:
 
 
 class TouchGraph:
-    """Sums of intervals by pair of names; the sums do not depend on how the intervals are parted into batches.
+    """Sums of intervals by pair of names, independent of the division of the intervals into batches.
 
-    Things of one name are one node, so that templates with a part of the same path are not told apart.
+    Items of one name are one node; so items of equal paths in different templates are not distinguished.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """paths: of the things, as in `PairKeys`."""
+        """paths: of the items, as in `PairKeys`."""
         rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
         self.names = list(rows)
         self._name = np.array([rows[path] for path in paths], np.int64)
@@ -51,18 +51,18 @@ class TouchGraph:
     def add(
         self,
         world: np.ndarray,
-        things: tuple[np.ndarray, np.ndarray],
+        items: tuple[np.ndarray, np.ndarray],
         touching: np.ndarray,
         contacts: np.ndarray,
         seconds: np.ndarray,
         distance: np.ndarray,
         unknown: np.ndarray,
     ) -> None:
-        """Intervals, in the order of `IntervalTracker`. world, things (rows of paths), ...: arrays of one length."""
+        """Adds intervals, in the order of `IntervalTracker`. items: rows of paths. All arrays have one length."""
         if not len(world):
             return
         count = max(1, len(self.names))
-        one, other = self._name[things[0]], self._name[things[1]]
+        one, other = self._name[items[0]], self._name[items[1]]
         pair = np.minimum(one, other) * count + np.maximum(one, other)
         self._grow(np.unique(pair))
         sums = self._sums
@@ -70,7 +70,7 @@ class TouchGraph:
         for name, values in (("touching", touching), ("contacts", contacts), ("unknown", unknown)):
             np.add.at(getattr(sums, name), row, values)
         np.add.at(sums.intervals, row, 1)
-        # One by one, in the order of the intervals: a sum of floats by batches would depend on the batches.
+        # Added one by one in the order of the intervals: partial sums of floats would depend on the batches.
         np.add.at(sums.seconds, row, seconds)
         np.minimum.at(sums.distance, row, distance)
         met = np.union1d(self._met, world * count**2 + pair)
@@ -80,7 +80,7 @@ class TouchGraph:
 
     @property
     def pairs_and_worlds(self) -> int:
-        """How many pairs touched, each counted once in every world."""
+        """Number of touching pairs, each counted once in every world."""
         return len(self._met)
 
     def _grow(self, pairs: np.ndarray) -> None:
@@ -97,7 +97,7 @@ class TouchGraph:
         self._sums = Edges(together, *columns[1:])
 
     def edges(self) -> Edges:
-        """Those that touched longest first; of equal ones those with more intervals, then by pair."""
+        """The edges by descending duration, then by descending number of intervals, then by pair."""
         sums = self._sums
         return sums.take(np.lexsort((sums.pair, -sums.intervals, -sums.seconds)))
 

@@ -1,4 +1,4 @@
-"""Touches of pairs, frame by frame, joined to intervals that begin, persist and end; a block at a time."""
+"""Merging of touches of pairs, frame by frame, to intervals; a block at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 
 @dataclass(frozen=True)
 class Frames:
-    """The frames that are looked at, in order. number: int64[K], of the contact set. time: float64[K] [s]."""
+    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K] [s]."""
 
     number: np.ndarray
     time: np.ndarray
@@ -22,31 +22,31 @@ class Frames:
 
 @dataclass(frozen=True)
 class MergeGap:
-    """The longest pause that does not end a touch. frames: without touch. seconds: from a touch to the next, or None.
+    """The longest pause within an interval. frames: without touch. seconds: from a touch to the next, or None.
 
-    With `seconds`, touches in frames that follow each other belong together whatever lies between them.
+    With `seconds`, touches in consecutive frames are one interval whatever their times.
     """
 
     frames: int = 0
     seconds: float | None = None
 
     def bridged(self, last: np.ndarray | int, following: np.ndarray | int, time: np.ndarray) -> np.ndarray:
-        """bool: whether a touch in place `following` continues one whose last place was `last`."""
+        """bool: whether a touch in frame index `following` continues one that ended in frame index `last`."""
         pause = np.asarray(following) - last - 1
         if self.seconds is None:
             return pause <= self.frames
-        # 0.35 - 0.3 is more than 0.05: as much as the two times are rounded.
+        # 0.35 - 0.3 exceeds 0.05 by the rounding of the two times.
         rounding = 2 * np.finfo(np.float64).eps * np.abs(time[following])
         return (pause <= 0) | (time[following] - time[last] <= self.seconds + rounding)
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Times when a pair touches; arrays of one length, a row an interval. Frames are places in `Frames`.
+    """Intervals of touching pairs; arrays of one length. Frames are indices into `Frames`.
 
-    key: int64, world and pair, see `PairKeys`. first, last: int64, frames that touch. touching: int64, how many of
-    those between do. pauses: int64, bridged ones. contacts: int64, in all. most: int64, in one frame.
-    distance: float32, the least [m]. deepest: int64, the first frame that has it.
+    key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching: int64, number of frames
+    with touch. pauses: int64, bridged pauses. contacts: int64, total. most: int64, contacts of one frame.
+    distance: float32, the least [m]. deepest: int64, the first frame with it.
     """
 
     key: np.ndarray
@@ -76,13 +76,13 @@ class Intervals:
 
 
 def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Intervals:
-    """One interval of one frame for each pair that touches in it; of contacts in the order of cells.
+    """One interval of one frame for each touching pair of the frame, from contacts in the order of cells.
 
     key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame.
     """
     contacts = np.ones(len(key), np.int64)
-    # Rows of a pair stand together in a contact set. Summing them up first leaves fewer rows to be sorted; behind the
-    # sort it is done again for keys of bodies, whose shapes are several pairs.
+    # Rows of a pair are contiguous in a contact set. A first sum reduces the rows to sort; the sum after the sort
+    # merges keys of bodies, whose shapes are several pairs.
     key, frame, contacts, distance = _summed(key, frame, contacts, distance)
     order = np.argsort(key, kind="stable")
     key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
@@ -93,7 +93,7 @@ def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Interva
 def _summed(
     key: np.ndarray, frame: np.ndarray, contacts: np.ndarray, distance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Neighbours of one key and frame as one row: contacts added up, the least distance."""
+    """Adjacent rows of one key and frame merged: the sum of contacts, the least distance."""
     if not len(key):
         return key, frame, contacts, distance
     new = np.concatenate([[True], (key[1:] != key[:-1]) | (frame[1:] != frame[:-1])])
@@ -104,7 +104,7 @@ def _summed(
 
 
 def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
-    """Those of one key joined where the pause between them is bridged. Ordered by key, then frame, as they must be."""
+    """Intervals of one key merged over bridged pauses. Argument and result are ordered by key, then frame."""
     if not len(found):
         return found
     pause = found.first[1:] - found.last[:-1] - 1
@@ -115,7 +115,7 @@ def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
     bridged = np.concatenate([[0], follows & (pause > 0)])
     distance = np.minimum.reduceat(found.distance, start)
     least = np.flatnonzero(found.distance == distance[number])
-    # A key's rows are in the order of time: the first row with the least distance is the earliest frame.
+    # Rows of a key are in the order of time: the first row with the least distance has the earliest frame.
     earliest = least[np.concatenate([[True], np.diff(number[least]) > 0])]
     return Intervals(
         found.key[start],
@@ -131,22 +131,22 @@ def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
 
 
 class IntervalTracker:
-    """Takes touches block by block, in the order of frames; gives intervals as soon as nothing can prolong them.
+    """Merges touches block by block, in the order of frames; returns intervals once no later touch can extend them.
 
-    In memory are only intervals that may still go on: one for each pair and world at most. What comes out is ordered
-    by last frame, then key, whatever the blocks are.
+    Its state is the open intervals: at most one for each pair and world. The results are ordered by last frame, then
+    key, independent of the blocks.
     """
 
     def __init__(self, frames: Frames, gap: MergeGap) -> None:
-        """Raises InputError for a gap in seconds where the times do not rise or are not finite."""
+        """Raises InputError for a gap in seconds and times that are descending or not finite."""
         self._time, self._gap = frames.time, gap
         if gap.seconds is not None and not (np.isfinite(frames.time).all() and (np.diff(frames.time) >= 0.0).all()):
             fix = "give --merge-gap in frames"
-            raise InputError("the recorded times do not rise, so no pause has a length", "--merge-gap", fix)
+            raise InputError("the recorded times are not ascending, so pauses have no length", "--merge-gap", fix)
         self._open = Intervals.none()
 
     def add(self, block: Intervals, following: int) -> Intervals:
-        """Intervals that ended. block: as `touches` gives them. following: no later touch is in an earlier frame."""
+        """Intervals that ended. block: a result of `touches`. following: lower bound of the frames of later touches."""
         both = Intervals.chained(self._open, block)
         both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
         at_end = following >= len(self._time)
@@ -156,5 +156,5 @@ class IntervalTracker:
         return ended.take(np.lexsort((ended.key, ended.last)))
 
     def finish(self) -> Intervals:
-        """The rest."""
+        """The remaining intervals."""
         return self.add(Intervals.none(), len(self._time))

@@ -1,4 +1,4 @@
-"""Touches: one pair of shapes in one cell, with all of its contacts, which stand together in canonical order."""
+"""Touches: the contacts of one pair of shapes in one cell, which are contiguous in canonical order."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collidecli.scene.contacts import ContactBlock
 
 @dataclass(frozen=True)
 class Touches:
-    """A row for each pair that touches in each cell of a block, in the order of the contacts.
+    """A row for each touching pair of each cell of a block, in the order of the contacts.
 
     start: int64[m], first contact in the block. contact_count: int64[m]. cell: int64[m], counted over the file.
-    shape0, shape1: int32[m]. distance: float32[m], the least [m].
+    shape0, shape1: int32[m]. distance: float32[m], the least distance [m].
     """
 
     start: np.ndarray
@@ -28,7 +28,7 @@ class Touches:
         return len(self.start)
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """float64[m, ...]: the mean of a column over each touch. Vectors are not made unit length again."""
+        """float64[m, ...]: the mean of a column over each touch. Mean vectors are not normalized."""
         if not len(self):
             return np.zeros((0, *values.shape[1:]))
         sums = np.add.reduceat(values.astype(np.float64), self.start)

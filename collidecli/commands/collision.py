@@ -51,7 +51,7 @@ class Collision:
         """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
         model = self.pipeline.device_model.model
         world_count = model.world_count
-        tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.follows else None
+        tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.tracks_contacts else None
         held: deque[PoseBatch] = deque()
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)

@@ -17,7 +17,7 @@ from collidecli.commands.named_columns import NamedColumns
 from collidecli.errors import InputError, missing_extra
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_shape_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -62,7 +62,7 @@ class ContactSet(reader.ContactSet):
             sums = _added(sums, (found.key, found.contacts, found.touching, found.distance))
         key, contacts, cells, distance = sums
         order = np.lexsort((key, -contacts))
-        shape0, shape1 = keys.things(key[order])
+        shape0, shape1 = keys.items(key[order])
         paths = np.array(keys.paths, object)
         return NamedColumns(
             {

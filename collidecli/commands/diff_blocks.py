@@ -14,8 +14,7 @@ from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_o
 from collidecli.analysis.frame_alignment import FrameAlignment
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.rules import pair_values
-from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_shape_rows, pair_values
 from collidecli.storage.read_ahead import read_ahead
 
 CELL_WINDOW = 65536

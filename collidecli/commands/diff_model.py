@@ -10,12 +10,12 @@ import numpy as np
 
 from collidecli.analysis.field_comparison import Tolerances, deviations
 from collidecli.analysis.path_patterns import kept_pairs
-from collidecli.analysis.shape_alignment import ShapeAlignment, ShapeDifference, ShapeFacts, align_shapes
+from collidecli.analysis.shape_alignment import ShapeAlignment, ShapeDifference, ShapeRecords, align_shapes
 from collidecli.errors import InputError
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.run_options import recorded_option
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.shape_rows import check_body_rows
+from collidecli.storage.contact_sets.rules import check_body_rows
 
 EITHER = "no shape of either file"
 SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
@@ -55,7 +55,7 @@ def compare_models(
     return ModelComparison(alignment, differences, kept, _notes(a, b, alignment))
 
 
-def _facts(contacts: ContactSet) -> ShapeFacts:
+def _facts(contacts: ContactSet) -> ShapeRecords:
     shapes = contacts.shapes
     check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
@@ -63,7 +63,7 @@ def _facts(contacts: ContactSet) -> ShapeFacts:
     if contacts.materials is not None:
         for name in (*RULE_FIELDS[contacts.material_rule], *PENALTY_PARAMETERS):
             values[name] = np.asarray(getattr(contacts.materials, name))
-    return ShapeFacts(
+    return ShapeRecords(
         shapes.path, shapes.type, body, shapes.template, contacts.world_template, values, where=contacts.path
     )
 

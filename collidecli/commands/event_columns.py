@@ -44,7 +44,7 @@ def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str,
 
     end_time is NaN where the end is not known.
     """
-    first, second = keys.things(found.key)
+    first, second = keys.items(found.key)
     ended = found.last + 1 < len(frames)
     following = np.minimum(found.last + 1, len(frames) - 1)
     return {

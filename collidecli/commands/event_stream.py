@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.pair_keys import PairKeys
-from collidecli.analysis.path_patterns import meeting
+from collidecli.analysis.path_patterns import matching_paths
 from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, touches
 from collidecli.commands.motions import parse_frames
 from collidecli.errors import InputError
@@ -17,7 +17,7 @@ from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.option_choices import EVENT_THINGS
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.shape_rows import check_body_rows, check_shape_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
 from collidecli.storage.read_ahead import read_ahead
 
 Progress = Callable[[int, int], None] | None
@@ -143,15 +143,15 @@ class _PairChoice:
         bodies = np.append(np.zeros(len(contacts.body_path), bool), False)
 
         def of_shapes(patterns: Sequence[str], option: str) -> np.ndarray:
-            return meeting(shapes.path, patterns, option, f"no shape of {contacts.path}")
+            return matching_paths(shapes.path, patterns, option, f"no shape of {contacts.path}")
 
         def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
-            bodies[:-1] = meeting(contacts.body_path, patterns, option, f"no body of {contacts.path}")
+            bodies[:-1] = matching_paths(contacts.body_path, patterns, option, f"no body of {contacts.path}")
             return bodies[body]  # the last one is that of body -1, which is none
 
         def of_either(pattern: str) -> np.ndarray:
             names = [*shapes.path, *contacts.body_path]
-            met = meeting(names, [pattern], "--between", f"no shape or body of {contacts.path}")
+            met = matching_paths(names, [pattern], "--between", f"no shape or body of {contacts.path}")
             return met[: len(shapes)] | np.append(met[len(shapes) :], False)[body]
 
         one = [of_shapes(options.include, "--include")] if options.include else []

@@ -107,7 +107,7 @@ def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> No
     unknown = (found.first == 0) | (found.last + 1 == len(frames))
     graph.add(
         keys.world(found.key),
-        keys.things(found.key),
+        keys.items(found.key),
         found.touching,
         found.contacts,
         interval_seconds(found, frames),

@@ -15,7 +15,7 @@ from collidecli.commands.inspect import contact_set_head, timing_facts
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile
 

@@ -11,7 +11,7 @@ from collidecli.commands.view_sources import Sources
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.placement import compose
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.process_activity import reading
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")

@@ -28,8 +28,7 @@ from collidecli.engine.runtime.compilation import begin_loading, load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs
-from collidecli.scene.heightfield_pairs import refuse_heightfield_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs, refuse_heightfield_pairs
 from collidecli.scene.model import Model
 from collidecli.scene.run_options import ContactOptions, EngineOptions
 from collidecli.scene.text_format import plural

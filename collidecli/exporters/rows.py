@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.exporters.layouts.columns import exported_columns
 from collidecli.exporters.selection import SelectedContacts
-from collidecli.storage.contact_sets.shape_rows import check_body_rows
+from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn
 
 KINDS = ("point", "edge", "face", "patch")

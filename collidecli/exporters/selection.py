@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
-from collidecli.storage.contact_sets.shape_rows import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_shape_rows
 
 CELL_WINDOW = 65536
 """Cells that are looked at together, where most of them have no contact."""

@@ -16,7 +16,7 @@ import numpy as np
 _SWEEPS = 30
 """Of Jacobi rotations; about six reach rounding."""
 SINGULAR = 1e-14
-"""Volume of a matrix's rows, as a share of that of a box with their lengths, at which the rows have no inverse."""
+"""Volume of a matrix's rows, as a fraction of that of a box with their lengths, at which the matrix is singular."""
 _NEWTON_STEPS = 100
 """About ten reach rounding."""
 _CONVERGED = 1e-15
@@ -93,7 +93,7 @@ def symmetric_eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _annihilate(a: list[list[float]], v: list[list[float]], p: int, q: int) -> None:
-    """One Jacobi rotation: makes a[p][q] zero, and turns the columns of v along."""
+    """One Jacobi rotation: makes a[p][q] zero, and applies the rotation to the columns of v."""
     apq = a[p][q]
     if abs(apq) <= 1e-18 * math.sqrt(abs(a[p][p])) * math.sqrt(abs(a[q][q])):
         a[p][q] = a[q][p] = 0.0
@@ -114,9 +114,9 @@ def _annihilate(a: list[list[float]], v: list[list[float]], p: int, q: int) -> N
 def polar(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and stretch, float64[3, 3] each, whose product is the matrix.
 
-    The rotation is the nearest to the matrix, or to its negative where that is a reflection, and the stretch is then
-    symmetric; a reflection is in it, as a scale of -1 along all axes. A singular matrix has no such rotation: it gets
-    the identity, and is itself the stretch.
+    The rotation is the nearest to the matrix, or to its negative for a matrix with a reflection; the stretch is
+    symmetric and contains the reflection as a scale of -1 along all axes. A singular matrix has no such rotation: its
+    rotation is the identity, and the stretch is the matrix.
     Source: Higham (1986), Newton's iteration with scaling by the Frobenius norms.
     """
     x = np.array(matrix, np.float64)

@@ -1,7 +1,7 @@
 """Products of many poses at once: float64[7, n], the components first, x y z qx qy qz qw.
 
-With the components first, every operation is one pass over n numbers that lie side by side; `model.placement` has the
-same for poses as they are stored, components last.
+With the components first, every operation is one pass over n contiguous numbers; `scene.placement` has the products of
+poses with the components last, the layout of storage.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import numpy as np
 
 WXYZ_TO_XYZW = [1, 2, 3, 0]
 XYZW_TO_WXYZ = [3, 0, 1, 2]
-"""Where each component stands in the other order; MuJoCo's is wxyz."""
+"""Index of each component in the other order; MuJoCo's is wxyz."""
 IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 def column(pose: np.ndarray) -> np.ndarray:
-    """float64[7, 1] of one pose float64[7]: it goes with any number of others."""
+    """float64[7, 1] of one pose float64[7], which broadcasts over any number of others."""
     return np.asarray(pose, np.float64).reshape(7, 1)
 
 
 def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[7, n]: b, which is given in a's frame, in the frame that a is given in; either may be [7, 1]."""
+    """float64[7, n]: products a b: b, given in a's frame, in the frame in which a is given; either may be [7, 1]."""
     out = np.empty((7, max(a.shape[1], b.shape[1])))
     out[:3] = a[:3] + rotate(a[3:], b[:3])
     out[3:] = multiply(a[3:], b[3:])
@@ -28,7 +28,7 @@ def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def inverse(a: np.ndarray) -> np.ndarray:
-    """float64[7, n]: of unit quaternions."""
+    """float64[7, n]: inverse transforms of poses with unit quaternions."""
     out = np.empty_like(a)
     out[3:6], out[6] = -a[3:6], a[6]
     out[:3] = -rotate(out[3:], a[:3])
@@ -50,7 +50,7 @@ def multiply(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """float64[3, n]: vectors turned by unit quaternions, xyzw."""
+    """float64[3, n]: vectors rotated by unit quaternions, xyzw."""
     x, y, z, w = q
     vx, vy, vz = v
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)

@@ -1,13 +1,19 @@
-"""Which pairs of shapes the filters leave, as rows of the model."""
+"""The pairs of shapes that the filters allow, as rows of the model, and those of them that have no collider."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.scene.model import Model
+from collidecli.scene.shape_types import ShapeType
 
 BLOCK_ROWS = 256
-"""Rows of the pair table worked out at a time: 5000 shapes then need a few megabytes besides the answer."""
+"""Rows of the pair table computed at a time: 5000 shapes then need a few megabytes besides the result."""
+REFUSED = {
+    ShapeType.PLANE: "planes are infinite",
+    ShapeType.HEIGHTFIELD: "two heightfields have no collider",
+}
 
 
 def allowed_pairs(model: Model, template: int) -> np.ndarray:
@@ -23,7 +29,7 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
     blocks = [np.zeros((0, 2), np.int32)]
     for start in range(0, len(rows), BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, len(rows))
-        # Row i of the block meets only shapes after it, so columns begin at the block's first row.
+        # Row i of the block pairs only with later shapes, so columns begin at the block's first row.
         may = pair_filter.class_table[shape_class[start:stop, None], shape_class[start:]]
         may &= np.arange(start, stop)[:, None] < np.arange(start, len(rows))
         for pairs, value in ((excluded, False), (forced, True)):
@@ -35,9 +41,30 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
 
 
 def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The pairs whose shapes are both among the ascending `rows`, as places in `rows`."""
+    """The pairs with both shapes among the ascending `rows`, as indices into `rows`."""
     if not len(pairs) or not len(rows):
         return np.zeros((0, 2), np.int64)
-    place = np.searchsorted(rows, pairs)
-    held = (rows[np.minimum(place, len(rows) - 1)] == pairs).all(axis=1)
-    return place[held]
+    index = np.searchsorted(rows, pairs)
+    found = (rows[np.minimum(index, len(rows) - 1)] == pairs).all(axis=1)
+    return index[found]
+
+
+def refuse_heightfield_pairs(model: Model) -> None:
+    """Raises InputError for the first heightfield and plane or other heightfield that may touch."""
+    types, pair_filter = model.shapes.type, model.pair_filter
+    if not model.heightfields:
+        return
+    excluded = {(int(a), int(b)) for a, b in pair_filter.excluded}
+    forced = {(int(a), int(b)) for a, b in pair_filter.forced}
+    for template in range(int(model.world_template.max()) + 1):
+        rows = model.template_shapes(template)
+        others = rows[np.isin(types[rows], [int(kind) for kind in REFUSED])]
+        for field in rows[types[rows] == ShapeType.HEIGHTFIELD].tolist():
+            for other in others[others != field].tolist():
+                pair = (min(field, other), max(field, other))
+                allowed = pair_filter.class_table[pair_filter.shape_class[field], pair_filter.shape_class[other]]
+                if pair in forced or (allowed and pair not in excluded):
+                    names = " and ".join(f"'{model.shapes.path[row]}'" for row in pair)
+                    kind = ShapeType(int(types[other]))
+                    what = f"a heightfield and a {kind.label.replace('_', ' ')} may touch: {REFUSED[kind]}"
+                    raise InputError(what, names, "filter the pair, or make the other shape convex")

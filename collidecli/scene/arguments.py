@@ -1,4 +1,4 @@
-"""What callers hand to the builder, checked for its kind: Python takes anything, and would fail far from the call."""
+"""Checks of the types of the builder's arguments: without them Python fails far from the call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from collidecli.errors import InputError
 FLAG = (bool, np.bool_)
 
 
-def place_named(noun: str, key: str | None, index: int) -> str:
-    """What messages call a body or shape. Raises InputError for a key that is no name."""
+def location_of(noun: str, key: str | None, index: int) -> str:
+    """The name of a body, shape or world in messages. Raises InputError for a key that is no name."""
     if key is None:
         return f"{noun} {index}"
     if not isinstance(key, str) or not key:
@@ -22,7 +22,7 @@ def place_named(noun: str, key: str | None, index: int) -> str:
 
 
 def is_integer(value: object) -> bool:
-    """Whether it is a whole number, of Python or NumPy, and no flag."""
+    """Whether a value is an integer of Python or NumPy, and not a bool."""
     try:
         operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -31,12 +31,12 @@ def is_integer(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is one real number, of Python or NumPy, and no flag; NaN is one."""
+    """Whether a value is a real scalar of Python or NumPy, and not a bool; NaN is one."""
     return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
 
 
 def check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
-    """Raises InputError for what is no index of `count` things; `lowest` is -1 where that means all or none of them."""
+    """Raises InputError for an index outside [lowest, count); `lowest` is -1 where that means all or none of them."""
     if not is_integer(index):
         raise InputError(f"{noun} is {index!r}", where, f"give the index of a {noun}, a whole number")
     if not lowest <= index < count:
@@ -44,9 +44,9 @@ def check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) 
 
 
 def check_count(name: str, value: int, where: str) -> None:
-    """Raises InputError for what is no number of worlds."""
+    """Raises InputError for a value that is no number of worlds."""
     if not is_integer(value) or not 1 <= value < 1 << 31:
-        raise InputError(f"{name} is {value!r}", where, "ask for at least one world, a whole number")
+        raise InputError(f"{name} is {value!r}", where, "give an integer of at least 1")
 
 
 def check_kind(name: str, value: object, kind: type | tuple[type, ...], where: str) -> None:
@@ -59,12 +59,12 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], where: s
 
 
 def float_array(name: str, values: Any, where: str) -> np.ndarray:
-    """float64[...], a new array. Raises InputError for what is not made of numbers."""
+    """float64[...], a new array. Raises InputError for values that are not numbers."""
     try:
         array = np.array(values)
     except ValueError:  # rows of different lengths
         array = np.array(None)
-    # As objects NumPy would take None for NaN, and a text for the number that it spells.
+    # Of objects NumPy converts None to NaN, and a text to the number that it spells.
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} is {values!r}", where, "give numbers")
     return array.astype(np.float64, copy=False)

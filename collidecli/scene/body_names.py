@@ -1,4 +1,4 @@
-"""Names of recorded bodies, and which of a model's bodies they mean."""
+"""Matching of recorded body names to a model's bodies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.placement import first_worlds, is_identity, shift_between
+from collidecli.scene.text_format import some_names
 
 
 def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
-    """Row of each of the model's bodies that is named, ascending, to the place of its name.
+    """Index into `names` by row of each named body of the model, rows ascending.
 
-    In a model of several templates a name stands for the body of that name in each of them. A body of an environment
-    may be named by its path from the environment's root, or by its whole path in any one environment.
-    Raises InputError: a name twice, one that no body has, or one body of several environments of one template.
+    In a model of several templates a name matches the body of that name in each of them. A body of an environment has
+    two names: its path from the environment's root, and its whole path in any one environment.
+    Raises InputError for a duplicate name, a name of no body, or whole paths of one body in several environments of
+    one template.
     """
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -39,7 +41,7 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
     several = [name for name in left if _local(name, roots) in locals_known]
     if several:
         raise InputError(
-            f"'{several[0]}' and others are one body of several environments that are the same",
+            f"'{several[0]}' and others are one body in several environments of one template",
             where,
             "name it once and record each environment as a world, or run with --environments none",
         )
@@ -50,15 +52,16 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
             where,
             f"its bodies are {some_names(model.bodies.path)}; one renamed there must be renamed in the recording"
             if model.bodies.path
-            else "it has no bodies at all",
+            else "it has no bodies",
         )
     return found
 
 
 def shift_of_named(names: list[str], found: dict[int, int], model: Model) -> np.ndarray | None:
-    """float64[found, 7]: from where one recorded world has a body to where the first world of its template has it.
+    """float64[found, 7]: transform of each body from its recorded world to the first world of its template.
 
-    A whole path means the world of that environment, any other name world 0. None where nothing is moved.
+    The recorded world of a whole path is the world of its environment, that of another name world 0. None if all
+    transforms are the identity.
     """
     roots = _roots(model)
     if not found or not roots:
@@ -73,15 +76,9 @@ def shift_of_named(names: list[str], found: dict[int, int], model: Model) -> np.
 
 
 def local_names(model: Model) -> tuple[str, ...]:
-    """Of each body: its path from its environment's root on, by which its like in other environments is found too."""
+    """Path of each body from its environment's root, which bodies of other environments of the template share."""
     roots = _roots(model)
     return tuple(_local(path, roots) for path in model.bodies.path)
-
-
-def some_names(names: tuple[str, ...] | list[str], limit: int = 5) -> str:
-    """The first few of them, quoted, and how many more there are."""
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
-    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def _roots(model: Model) -> frozenset[str]:
@@ -89,7 +86,7 @@ def _roots(model: Model) -> frozenset[str]:
 
 
 def _root(path: str, roots: frozenset[str]) -> str:
-    """The environment's root that a path begins with; "" for none."""
+    """The environment's root at the start of a path; "" for none."""
     end = len(path) if roots else 0
     while end > 0:
         if path[:end] in roots:
@@ -99,6 +96,6 @@ def _root(path: str, roots: frozenset[str]) -> str:
 
 
 def _local(path: str, roots: frozenset[str]) -> str:
-    """A path from its environment's root on; the root itself is "."."""
+    """The path relative to its environment's root; "." for the root itself."""
     root = _root(path, roots)
     return (path[len(root) + 1 :] or ".") if root else path

@@ -1,4 +1,4 @@
-"""The builder: bodies, shapes, rules and worlds are added one by one, and finalized to a frozen model."""
+"""The scene builder: adds bodies, shapes, filter rules and worlds one by one, and finalizes them to a frozen model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import FLAG, check_count, check_index, check_kind, is_integer, place_named
+from collidecli.scene.arguments import FLAG, check_count, check_index, check_kind, is_integer, location_of
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield
@@ -25,7 +25,7 @@ from collidecli.scene.scene_records import (
     SceneRecords,
     ShapeRecord,
     WorldOrigin,
-    may_meet,
+    may_share_world,
 )
 from collidecli.scene.shape_adders import ShapeAdders
 from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
@@ -39,15 +39,15 @@ DEFAULT_GAP = 0.1
 class ModelBuilder(ShapeAdders):
     """Collects a scene and finalizes it to a `Model`.
 
-    Every `add_` returns an index for the builder's own calls. The model's rows are the same indices when no world is
-    added; otherwise global things come first: see `shape_rows` and `body_rows`.
+    Every `add_` method returns an index for the builder's own calls. It equals the row of the model if no world is
+    added; otherwise global bodies and shapes have the first rows: see `shape_rows` and `body_rows`.
 
-    What is added outside `begin_world` .. `end_world` is global, in every world, where there are worlds; where there
-    are none, it is the one world. Poses are xyz, qxyzw; a body's is its resting pose in the world, in metres.
+    An element added outside `begin_world` .. `end_world` is global: it is in every world. A builder without worlds is
+    one world itself. Poses are x y z [m], qx qy qz qw; a body's pose is its resting pose in world coordinates.
 
-    default_shape_cfg: for shapes added without a config. default_gap: of shapes that state no gap [m].
-    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the files
-    that the scene came from.
+    default_shape_cfg: configuration of shapes added without one. default_gap: gap of shapes without an own gap [m].
+    gap_rule: "max" or "sum". material_rule: "combine" or "mujoco". up_axis: "X", "Y" or "Z". source: names of the
+    scene's files.
     """
 
     def __init__(self) -> None:
@@ -79,21 +79,23 @@ class ModelBuilder(ShapeAdders):
 
     @property
     def world_count(self) -> int:
-        """Worlds begun or added; 0 for a builder that is one world itself."""
+        """Worlds begun or added; 0 for a builder without worlds, which is one world itself."""
         return len(self._world_template)
 
     def shape_rows(self) -> np.ndarray:
-        """int32[shape_count]: the row in the model of each shape added so far, were it finalized now."""
+        """int32[shape_count]: the row of each shape added so far in the model that `finalize` returns now."""
         return rows_by_template([s.template for s in self._records.shapes])
 
     def body_rows(self) -> np.ndarray:
-        """int32[body_count]: the row in the model of each body added so far, were it finalized now."""
+        """int32[body_count]: the row of each body added so far in the model that `finalize` returns now."""
         return rows_by_template([b.template for b in self._records.bodies])
 
     def add_body(self, xform: Sequence[float] | None = None, key: str | None = None, world: int | None = None) -> int:
-        """Adds a body with its resting pose in world, x y z [m], qx qy qz qw; returns its index. world: of a begun
-        world, to add to it after its end; -1 for all worlds; None for the world that is open."""
-        where = place_named("body", key, self.body_count)
+        """Adds a body with its resting pose in world coordinates, x y z [m], qx qy qz qw; returns its index.
+
+        world: index of a begun world, open or ended; -1 for all worlds; None for the open world.
+        """
+        where = location_of("body", key, self.body_count)
         template = self._open_template if world is None else self._template_of(world, where)
         self._records.bodies.append(BodyRecord(key, template, checked_pose(xform, where)))
         return self.body_count - 1
@@ -109,11 +111,11 @@ class ModelBuilder(ShapeAdders):
     ) -> int:
         """Adds a shape to a body, or to the static world (-1); returns its index.
 
-        size: as many numbers as `ShapeType` says [m]. xform: shape frame in body frame, in world when static.
-        The shape is in its body's world; on a global body, in the world that is open. A convex mesh is added by
-        `add_shape_convex_hull`, a mesh by `add_shape_mesh`, a heightfield by `add_shape_heightfield`.
+        size: the numbers that `ShapeType` lists [m]. xform: shape frame in body frame, in world for a static shape.
+        The shape is in its body's world; on a global body, in the open world. `add_shape_convex_hull` adds a convex
+        mesh, `add_shape_mesh` a mesh, `add_shape_heightfield` a heightfield.
         """
-        where = place_named("shape", key, self.shape_count)
+        where = location_of("shape", key, self.shape_count)
         if not is_integer(type) or type not in SIZE_COUNT:
             raise InputError(f"type is {type!r}", where, "give a ShapeType")
         if type in (ShapeType.CONVEX_MESH, ShapeType.MESH):
@@ -134,7 +136,7 @@ class ModelBuilder(ShapeAdders):
         mesh: TriangleMesh | None = None,
         heightfield: Heightfield | None = None,
     ) -> int:
-        where = place_named("shape", key, self.shape_count)
+        where = location_of("shape", key, self.shape_count)
         cfg = self.default_shape_cfg if cfg is None else cfg
         check_kind("cfg", cfg, ShapeConfig, where)
         cfg = cfg.changed()
@@ -158,18 +160,18 @@ class ModelBuilder(ShapeAdders):
         return self.shape_count - 1
 
     def add_joint(self, parent: int, child: int, collision_filter_parent: bool = True) -> None:
-        """Joins two bodies, or a body and the static world (-1).
+        """Adds a joint between two bodies, or between a body and the static world (-1).
 
-        collision_filter_parent: their shapes then do not touch, save those whose own `collision_filter_parent` is
-        False. For the static world these are all the static shapes: say False for a joint that lets the body move
-        freely among them.
+        collision_filter_parent: filters pairs of the two bodies' shapes, except shapes whose own
+        `collision_filter_parent` is False. The shapes of the static world are all static shapes: give False for a
+        joint that leaves the body free to move among them.
         """
         where = f"joint of bodies {parent} and {child}"
         for body in (parent, child):
             check_index(body, self.body_count, "body", where, lowest=STATIC_BODY)
         if parent == child:
-            raise InputError("a joint joins a body to itself", where, "name two bodies")
-        if STATIC_BODY not in (parent, child) and not may_meet(
+            raise InputError("a joint joins a body to itself", where, "give two different bodies")
+        if STATIC_BODY not in (parent, child) and not may_share_world(
             self._records.bodies[parent].template, self._records.bodies[child].template
         ):
             raise InputError("a joint joins bodies of different worlds", where, "join bodies of one world")
@@ -178,7 +180,7 @@ class ModelBuilder(ShapeAdders):
             self._records.joints.append(JointRecord(int(parent), int(child)))
 
     def add_articulation(self, bodies: Iterable[int], self_collision: bool = True) -> None:
-        """Declares an articulation; without `self_collision` its bodies' shapes do not touch each other."""
+        """Declares an articulation; without `self_collision`, pairs of its bodies' shapes are filtered."""
         if not isinstance(bodies, Iterable):
             raise InputError(f"bodies is {bodies!r}", "articulation", "give the indices of bodies")
         named = list(bodies)
@@ -196,7 +198,7 @@ class ModelBuilder(ShapeAdders):
             self._records.articulations.append(members)
 
     def add_shape_collision_filter_pair(self, a: int, b: int, rule: str = "filtered pair") -> None:
-        """Keeps two shapes from touching; `rule` is the reason that `explain` gives."""
+        """Filters a pair of shapes; `rule` is the reason that `explain` returns."""
         self._check_pair(a, b, "filtered pair")
         self._records.filter_pairs.append(PairRecord(int(a), int(b), rule))
 
@@ -208,14 +210,14 @@ class ModelBuilder(ShapeAdders):
         margin: float | None = None,
         material: PairMaterial | None = None,
     ) -> None:
-        """Lets two shapes touch whatever the rules say.
+        """Forces a pair of shapes: no filter rule excludes it.
 
-        gap: of the pair [m]; margin: of the pair, both shapes' together [m]; material: of the pair, under the material
-        rule "mujoco"; None keeps what the shapes give.
+        gap: of the pair [m]. margin: of the pair, the sum for both shapes [m]. material: of the pair, under the
+        material rule "mujoco". None keeps the value that follows from the shapes.
         """
         where = self._check_pair(a, b, "forced pair")
         shapes = [self._records.shapes[i] for i in (a, b)]
-        if not may_meet(shapes[0].template, shapes[1].template):
+        if not may_share_world(shapes[0].template, shapes[1].template):
             raise InputError("a forced pair has shapes of different worlds", where, "force pairs within a world")
         if all(shape.type == ShapeType.PLANE for shape in shapes):
             raise InputError("a forced pair has two planes", where, "planes never touch each other; drop the pair")
@@ -229,23 +231,23 @@ class ModelBuilder(ShapeAdders):
         self._records.forced_pairs.append(ForcedRecord(int(a), int(b), own_gap, own_margin, material))
 
     def add_collision_group_filter(self, group_a: str, group_b: str) -> None:
-        """Keeps the shapes of two UsdPhysics groups from touching; a group may be filtered with itself."""
+        """Filters pairs of shapes of two UsdPhysics groups; a group may be filtered with itself."""
         for name, group in (("group_a", group_a), ("group_b", group_b)):
             check_kind(name, group, str, "collision group filter")
         self._records.usd_filtered.append(((0, group_a), (0, group_b)))
 
     def set_origin(self, path: str, xform: Sequence[float]) -> None:
-        """Says where the one world of a builder without worlds stands; see `begin_world`."""
+        """Sets the origin of the one world of a builder without worlds; see `begin_world`."""
         self._origin = WorldOrigin(path, checked_pose(xform, "set_origin"))
 
     def begin_world(self, key: str | None = None, xform: Sequence[float] | None = None) -> int:
-        """Opens a new world, a template by itself; returns its index.
+        """Opens a new world with its own template; returns its index.
 
-        key: its name, such as the root prim of an environment. xform: where its origin stands; poses that are added
+        key: its name, such as the root prim of an environment. xform: pose of its origin; poses of bodies and shapes
         are not relative to it.
         """
         self._check_closed("begin_world")
-        where = place_named("world", key, self.world_count)
+        where = location_of("world", key, self.world_count)
         origin = WorldOrigin(key or "", checked_pose(xform, where))
         self._open_template = self._new_template()
         self._world_template.append(self._open_template)
@@ -253,11 +255,11 @@ class ModelBuilder(ShapeAdders):
         return self.world_count - 1
 
     def repeat_world(self, world: int, key: str, xform: Sequence[float]) -> int:
-        """Adds a world that shares the template of another, its origin elsewhere; returns its index.
+        """Adds a world with the template of another world and its own origin; returns its index.
 
-        What stands in that template stands in this world as far from its origin.
+        Poses relative to the origin are equal in both worlds.
         """
-        where = place_named("world", key, self.world_count)
+        where = location_of("world", key, self.world_count)
         check_index(world, self.world_count, "world", where)
         origin = WorldOrigin(key, checked_pose(xform, where))
         self._world_template.append(self._world_template[world])
@@ -266,7 +268,7 @@ class ModelBuilder(ShapeAdders):
 
     @contextmanager
     def in_world(self, world: int) -> Iterator[None]:
-        """What is added within goes to a world that was begun before; with -1 to all worlds."""
+        """Context in which elements are added to a world that was begun before; -1 for all worlds."""
         self._check_closed("in_world")
         self._open_template = self._template_of(world, f"world {world}")
         try:
@@ -283,9 +285,10 @@ class ModelBuilder(ShapeAdders):
     def add_world(self, other: ModelBuilder, xform: Sequence[float] | None = None, count: int = 1) -> int:
         """Adds `count` worlds that are copies of another builder's scene; returns the first one's index.
 
-        Every copy of the same unchanged builder shares one template, stored once; each world's poses come from the
-        trajectory. So `xform`, which the builders of simulators take to set worlds apart, must be the identity: worlds
-        never meet, wherever they stand. `other` stays its owner's; a later change of it makes a new template.
+        All copies of one unchanged builder share one template, stored once; each world's poses come from the
+        trajectory. So `xform`, which builders of simulators use to space worlds, must be the identity: shapes of
+        different worlds never collide, whatever their positions. `other` is not changed; if it changes later, the next
+        call makes a new template.
         """
         self._check_closed("add_world")
         check_kind("other", other, ModelBuilder, "add_world")
@@ -293,7 +296,7 @@ class ModelBuilder(ShapeAdders):
             raise InputError("the added builder has worlds of its own", "add_world", "add a builder of one world")
         if not np.array_equal(checked_pose(xform, "add_world"), checked_pose(None, "")):
             raise InputError(
-                "xform moves the world", "add_world", "leave it out: worlds never meet and need no spacing"
+                "xform moves the world", "add_world", "leave it out: worlds never collide and need no spacing"
             )
         for name in ("gap_rule", "material_rule", "up_axis"):
             ours, theirs = getattr(self, name), getattr(other, name)
@@ -306,17 +309,17 @@ class ModelBuilder(ShapeAdders):
             self._articulated |= {body + self.body_count for body in other._articulated}
             self._records.add_copy(other._records, template, other.default_gap)
             self.source += [name for name in other.source if name not in self.source]
-            # Held with its builder, so that no later builder takes the same id.
+            # Stored with its builder, so that no later builder gets an equal id.
             self._replicas[revision] = (template, other)
         self._world_template += [self._replicas[revision][0]] * count
         self._world_origin += [other._origin] * count
         return self.world_count - count
 
     def finalize(self, world_count: int | None = None, static_pairs: bool = False) -> Model:
-        """The frozen model of everything added; the builder stays usable.
+        """The frozen model of all added elements; the builder remains usable.
 
-        world_count: copies of a builder without worlds (default 1); one with worlds has as many as were added.
-        static_pairs: two static shapes may touch.
+        world_count: copies of a builder without worlds (default 1); for a builder with worlds, None or their number.
+        static_pairs: pairs of static shapes may touch.
         Raises InputError for an open world, names that are not unique, conflicting forced pairs and unknown options.
         """
         self._check_closed("finalize")
@@ -334,7 +337,7 @@ class ModelBuilder(ShapeAdders):
             )
         elif world_count not in (None, self.world_count):
             raise InputError(
-                f"{world_count} worlds are asked of a scene that has {self.world_count}",
+                f"world_count is {world_count}, and the scene has {self.world_count} worlds",
                 fix="leave the count out, or replicate a scene of one world",
             )
         return build_model(
@@ -382,5 +385,5 @@ class ModelBuilder(ShapeAdders):
         for shape in (a, b):
             check_index(shape, self.shape_count, "shape", where)
         if a == b:
-            raise InputError("a pair names one shape twice", where, "name two shapes")
+            raise InputError("both shapes of a pair are one shape", where, "give two different shapes")
         return where

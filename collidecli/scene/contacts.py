@@ -1,4 +1,4 @@
-"""What a contact set is: columns, their types and units, and a block of them."""
+"""The columns of a contact set, with their types and units, and blocks of contacts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a contact set. `width` 3 is a vector; `float_type` columns follow the trajectory's float type."""
+    """One column of a contact set. width: numbers a contact. follows_motion: has the trajectory's float type."""
 
     name: str
     dtype: np.dtype
@@ -39,7 +39,7 @@ RIGID_COLUMNS = (
     _column("feature1", "int32", 1, "", "feature of shape1; -1 none"),
     _column("kind", "uint8", 1, "", "0 point, 1 edge, 2 face, 3 patch"),
 )
-"""Columns of /rigid_contacts besides cell_start, in the order they are written."""
+"""Columns of /rigid_contacts besides cell_start, in the order of the file."""
 
 CONTACT_ID = _column("contact_id", "int64", 1, "", "of its world; a contact that goes on has that of the frame before")
 FRICTION_SCALE = _column("friction_scale", "float32", 1, "", "factor of friction, where moments are matched")
@@ -58,7 +58,7 @@ OPTIONAL_COLUMNS = (
     FRICTION_SCALE,
     CONTACT_ID,
 )
-"""Columns of /rigid_contacts that are there when asked for, in the order they are written."""
+"""Columns of /rigid_contacts that an option selects, in the order of the file."""
 
 KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 
@@ -67,8 +67,8 @@ KIND_POINT, KIND_EDGE, KIND_FACE, KIND_PATCH = range(4)
 class ContactBlock:
     """Contacts of the cells `first_cell .. first_cell + len(cell_counts)`, in canonical order.
 
-    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and what was chosen of
-    OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; one that was not read raises KeyError.
+    cell_counts: int64[cells]. columns: name to array [n] or [n, width]: RIGID_COLUMNS, and the selected columns of
+    OPTIONAL_COLUMNS. Those of RIGID_COLUMNS are attributes too; a column that was not read raises KeyError.
     """
 
     first_cell: int
@@ -81,12 +81,12 @@ class ContactBlock:
 
     @property
     def shape0(self) -> np.ndarray:
-        """int32[n]: the first shape, a row of the table of shapes; less than shape1."""
+        """int32[n]: row of the first shape in the table of shapes; less than shape1."""
         return self.columns["shape0"]
 
     @property
     def shape1(self) -> np.ndarray:
-        """int32[n]: the second shape, a row of the table of shapes."""
+        """int32[n]: row of the second shape in the table of shapes."""
         return self.columns["shape1"]
 
     @property
@@ -101,12 +101,12 @@ class ContactBlock:
 
     @property
     def point0(self) -> np.ndarray:
-        """float32 or float64[n, 3]: witness point on shape0's plain surface, in the world [m]."""
+        """float32 or float64[n, 3]: witness point on shape0's surface without margin, in the world [m]."""
         return self.columns["point0"]
 
     @property
     def point1(self) -> np.ndarray:
-        """float32 or float64[n, 3]: witness point on shape1's plain surface, in the world [m]."""
+        """float32 or float64[n, 3]: witness point on shape1's surface without margin, in the world [m]."""
         return self.columns["point1"]
 
     @property
@@ -121,12 +121,12 @@ class ContactBlock:
 
     @property
     def feature0(self) -> np.ndarray:
-        """int32[n]: which vertex, edge, face or side of shape0 it is on; -1 none."""
+        """int32[n]: the vertex, edge, face or side of shape0 that contains point0; -1 none."""
         return self.columns["feature0"]
 
     @property
     def feature1(self) -> np.ndarray:
-        """int32[n]: which vertex, edge, face or side of shape1 it is on; -1 none."""
+        """int32[n]: the vertex, edge, face or side of shape1 that contains point1; -1 none."""
         return self.columns["feature1"]
 
     @property
@@ -136,10 +136,10 @@ class ContactBlock:
 
     @property
     def depth(self) -> np.ndarray:
-        """float32[n]: of penetration [m], max(0, -distance)."""
+        """float32[n]: penetration depth [m], max(0, -distance)."""
         return np.maximum(-self.columns["distance"], np.float32(0.0))
 
     @property
     def cell(self) -> np.ndarray:
-        """int64[n]: the cell that each contact is of, frame * world count + world."""
+        """int64[n]: the cell of each contact, frame * world count + world."""
         return np.repeat(self.first_cell + np.arange(len(self.cell_counts)), self.cell_counts)

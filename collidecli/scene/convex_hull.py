@@ -1,4 +1,4 @@
-"""The convex hull of points as a polytope: real faces, edges and vertices, and where each stands."""
+"""The convex hull of points as a polytope of polygonal faces, edges and vertices."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from collidecli.scene.arguments import float_array
 from collidecli.scene.shape_types import LENGTH_LIMIT
 
 FACE_CORNERS = 6
-"""Corners that a face keeps for manifolds; of more, those are left out that take the least area with them."""
+"""Corners of a face in manifolds; of a face with more, those whose removal takes the least area are omitted."""
 COPLANAR = 3e-7
-"""Share of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32, often
-turned into another frame, so the corners of a face are that far off its plane. What a face has in its middle
-is lost, and distances are that far off at most."""
+"""Fraction of the hull's size within which a vertex is in a face's plane. Scene files have coordinates in float32,
+often rotated into another frame, which moves the corners of a face that far off its plane. Vertices in the interior
+of a face are dropped; the error of distances is at most this fraction."""
 FLAT = 1e-9
-"""Share of the largest extent below which points have no volume."""
+"""Volume, in units of the cube of the largest extent, below which points are flat."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConvexHull:
-    """A convex polytope whose box has its centre at the origin.
+    """A convex polytope whose bounding box is centred at the origin.
 
-    vertex: float64[V, 3] [m]. center: float64[3], the centre of the box in the points' own frame [m].
-    edge: int32[E, 4], two vertices (ascending) and the two faces that they part.
+    vertex: float64[V, 3] [m]. center: float64[3], the centre of the box in the points' frame [m].
+    edge: int32[E, 4], two vertices (ascending) and the two adjacent faces.
     face_normal: float64[F, 3], unit, outwards. face: vertices of each face in order, counterclockwise from outside.
     """
 
@@ -40,7 +40,7 @@ class ConvexHull:
 
     @property
     def half_extents(self) -> np.ndarray:
-        """float64[3] of the box [m]."""
+        """float64[3]: half extents of the bounding box [m]."""
         return self.vertex.max(axis=0)
 
     @cached_property
@@ -50,10 +50,10 @@ class ConvexHull:
 
 
 def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
-    """The hull of points [n, 3] [m].
+    """The convex hull of points [n, 3] [m].
 
-    Raises InputError, naming `where`, for points that are not finite or too large, fewer than four, or without volume.
-    Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, through SciPy); coplanar triangles are merged here.
+    Raises InputError, with `where`, for points that are not finite or too large, fewer than four, or without volume.
+    Source: Barber, Dobkin, Huhdanpaa 1996 (Qhull, by SciPy); coplanar triangles are merged here.
     """
     from scipy.spatial import ConvexHull as Qhull
     from scipy.spatial import QhullError
@@ -79,9 +79,9 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     triangles, normals = _outward(found, scaled)
     polygons, normals = _merged(scaled, triangles, normals, found.neighbors)
     used = np.unique([vertex for polygon in polygons for vertex in polygon])
-    place = np.full(len(scaled), -1)
-    place[used] = np.arange(len(used))
-    faces = tuple(tuple(int(place[v]) for v in polygon) for polygon in polygons)
+    new_index = np.full(len(scaled), -1)
+    new_index[used] = np.arange(len(used))
+    faces = tuple(tuple(int(new_index[v]) for v in polygon) for polygon in polygons)
     vertex = scaled[used] * extent
     middle = 0.5 * (vertex.min(axis=0) + vertex.max(axis=0))
     return ConvexHull(vertex - middle, center + middle, _edges(faces), normals, faces)
@@ -100,10 +100,10 @@ def _outward(found, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _merged(
     points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray
 ) -> tuple[list[list[int]], np.ndarray]:
-    """Coplanar triangles together: each face's outline, and its normal."""
+    """Merged coplanar triangles: each face's outline, and its normal."""
     face_of = np.full(len(triangles), -1)
     outlines, face_normals = [], []
-    # The largest triangles first: their planes are known best.
+    # The largest triangles first: their planes are the most accurate.
     area = norm(
         np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]])
     )
@@ -122,7 +122,8 @@ def _merged(
 
 
 def _in_one_plane(points: np.ndarray, triangles: np.ndarray, normals: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-    """bool[T, 3]: which neighbours of a triangle are in its plane. A plate thinner than COPLANAR has another side."""
+    """bool[T, 3]: neighbours of each triangle that are in its plane; not the opposite side of a plate thinner than
+    COPLANAR."""
     offset = dot(normals, points[triangles[:, 0]])
     height = dot(points[triangles[neighbors]], normals[:, None, None]) - offset[:, None, None]
     alike = dot(normals[neighbors], normals[:, None]) > 0.0
@@ -137,7 +138,7 @@ def _face_around(
     neighbors: np.ndarray,
     face_of: np.ndarray,
 ) -> tuple[list[int], list[int]]:
-    """The triangles of a seed's plane that hang together, among those that have no face yet, and their outline."""
+    """The connected triangles in the plane of a seed, among those without a face, and their outline."""
     members, front, seen = [seed], [seed], {seed}
     offset = dot(points[triangles[seed, 0]], normals[seed])
     while front:
@@ -146,7 +147,7 @@ def _face_around(
                 continue
             seen.add(neighbor)
             height = dot(points[triangles[neighbor]], normals[seed]) - offset
-            # A plate thinner than the tolerance has another side.
+            # The normal excludes the opposite side of a plate thinner than the tolerance.
             if np.abs(height).max() <= COPLANAR and dot(normals[neighbor], normals[seed]) > 0.0:
                 members.append(neighbor)
                 front.append(neighbor)
@@ -160,7 +161,7 @@ def _from_least(corners: list[int]) -> list[int]:
 
 
 def _outline(triangles: np.ndarray) -> list[int] | None:
-    """The boundary of connected triangles as vertices in order, from the least; None if it meets itself."""
+    """The boundary of connected triangles as ordered vertices, from the least; None if a vertex repeats."""
     sides = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     boundary = [(a, b) for a, b in sides if (b, a) not in sides]
     following = dict(boundary)
@@ -174,7 +175,7 @@ def _outline(triangles: np.ndarray) -> list[int] | None:
 
 
 def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
-    """int32[E, 4]: vertices and faces of every edge, in the order of its vertices."""
+    """int32[E, 4]: vertices and faces of every edge, sorted by vertices."""
     sides = defaultdict(list)
     for face, outline in enumerate(faces):
         for k, vertex in enumerate(outline):
@@ -184,11 +185,11 @@ def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 
 def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
-    """Along which vertices the farthest one along a direction is climbed to, from any that is farthest along another.
+    """Adjacency of the vertices for hill climbing to the support point of a direction from that of another direction.
 
-    Returns int64[V + 1], how many neighbours are before those of each vertex, and int64[n], the neighbours. They are
-    those of the vertices' own hull, in triangles: a face of this one is up to COPLANAR off its corners' planes, so that
-    along its edges a climb can end 1e-4 of the size too low. Vertices inside that hull have none.
+    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They follow the edges of
+    the triangulated hull of the vertices: the corners of a merged face are up to COPLANAR off its plane, so that hill
+    climbing along merged edges can end 1e-4 of the size below the support point. Vertices inside that hull have none.
     """
     from scipy.spatial import ConvexHull as Qhull
 
@@ -200,7 +201,7 @@ def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
-    """At most FACE_CORNERS places of a face's outline, those whose polygon has the most area."""
+    """At most FACE_CORNERS indices into a face's outline, chosen greedily for the largest area of their polygon."""
     kept = list(range(len(outline)))
     while len(kept) > FACE_CORNERS:
         p = vertex[[outline[k] for k in kept]]
@@ -216,7 +217,7 @@ def half_widths(hull: ConvexHull) -> np.ndarray:
     if triangular.any():
         p = hull.vertex[np.array([outline for outline in hull.face if len(outline) == 3])]
         longest = norm(p - np.roll(p, 1, axis=1)).max(axis=1)
-        # The height over the longest side.
+        # The least width of a triangle is the height over its longest side.
         widths[triangular] = 0.5 * norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])) / longest
     for face in np.flatnonzero(~triangular):
         widths[face] = half_width(hull.vertex, hull.face[face], hull.face_normal[face])

@@ -1,4 +1,4 @@
-"""Triangle meshes that are the whole surface of a convex solid: their hull, and what its parts are called."""
+"""Triangle meshes that are the surface of a convex solid: their hull and the mesh's feature ids of its features."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 
 @dataclass(frozen=True, eq=False)
 class ConvexSurface:
-    """A mesh as a hull in the mesh's frame.
+    """A convex mesh as a hull in the mesh's frame.
 
-    name: int32[3 max(V, E, F)], the mesh's feature for each of the hull's, by its number; -1 where there is none. A
-    vertex keeps its own; an edge has that of the mesh's edge which leaves its first vertex along it; a face the lowest
+    name: int32[3 max(V, E, F)], the mesh's feature id of each feature id of the hull; -1 for unused ids. A vertex has
+    the id of the mesh's vertex; an edge that of the mesh's edge from its first vertex along it; a face the lowest id
     of the triangles along its outline.
     """
 
@@ -26,10 +26,10 @@ class ConvexSurface:
 
 
 def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
-    """The hull of a closed mesh that has no dent deeper than COPLANAR of its size; None for any other.
+    """The hull of a closed mesh without a dent deeper than COPLANAR times its size; None for any other mesh.
 
-    Two things are asked: that no triangle rises above the plane of a neighbour, and that the mesh holds as much as its
-    hull. The first alone allows solids beside or within each other, the second alone a slit.
+    Two conditions hold: no triangle rises above the plane of a neighbour, and the volumes of mesh and hull are equal.
+    The first alone admits disjoint and nested solids, the second alone a slit.
     """
     if not (mesh.is_closed and mesh.is_manifold):
         return None
@@ -48,7 +48,7 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
 
 
 def _highest_neighbor(mesh: TriangleMesh) -> float:
-    """How far a triangle's vertex is above the plane of a triangle beside it at most [m]."""
+    """Largest height of a triangle's vertex above the plane of an adjacent triangle [m]."""
     sides = np.argsort(mesh.face_edge.reshape(-1), kind="stable").reshape(-1, 2)
     across = np.roll(mesh.face, 1, axis=1).reshape(-1)
     highest = -np.inf
@@ -77,7 +77,7 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
     outlines = [zip(o, o[1:] + o[:1], strict=True) for o in hull.face]
     face = [min(side.leaving(vertex[p], vertex[q]) // 3 for p, q in outline) for outline in outlines]
     face = _distinct(face, len(mesh.face))
-    # A side of a face that stands for several edges: behind all others.
+    # Ids of a face's sides that replace several edges are above all others.
     behind = max(mesh.edge_count, max(edge) + 1)
     edge += range(behind, behind + edges - len(edge))
     name = np.full((max(len(vertex), edges, faces), 3), -1, np.int64)
@@ -87,7 +87,7 @@ def _names(mesh: TriangleMesh, used: np.ndarray, hull: ConvexHull) -> np.ndarray
 
 
 class _Sides:
-    """A mesh's sides by the vertex that they leave, counterclockwise from outside."""
+    """A mesh's half-edges by their start vertex, counterclockwise from outside."""
 
     def __init__(self, mesh: TriangleMesh) -> None:
         self._mesh = mesh
@@ -97,18 +97,18 @@ class _Sides:
         self._first = np.searchsorted(self._start[self._order], np.arange(len(mesh.vertex) + 1))
 
     def leaving(self, vertex: int, toward: int) -> int:
-        """Of the sides that leave a vertex, the one most along the line to another: 3 times its triangle, and which."""
+        """The half-edge, 3 * triangle + side, from a vertex that is closest in direction to another vertex."""
         around = self._order[self._first[vertex] : self._first[vertex + 1]]
         direct = around[self._end[around] == toward]
         if len(direct):
             return int(direct[0])
         line = self._mesh.vertex[toward] - self._mesh.vertex[vertex]
-        ways = self._mesh.vertex[self._end[around]] - self._mesh.vertex[vertex]
-        return int(around[np.argmax(dot(ways, line) / norm(ways))])
+        along = self._mesh.vertex[self._end[around]] - self._mesh.vertex[vertex]
+        return int(around[np.argmax(dot(along, line) / norm(along))])
 
 
 def _distinct(numbers: list[int], behind: int) -> list[int]:
-    """The numbers; what has come before gets one from `behind` on."""
+    """The numbers, with every repetition replaced by a new number from `behind` on."""
     seen: set[int] = set()
     result = []
     for number in numbers:

@@ -1,6 +1,6 @@
-"""Shapes as triangles: what of them is held against the signed distance field of another.
+"""Triangulated shapes, whose triangles are tested against the signed distance field of another shape.
 
-Flat shapes are exact. Round ones have triangles whose corners lie on their surface.
+Polyhedral shapes are exact. Curved shapes have triangles with corners on their surface.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SPOKES = 48
-"""Corners of the polygon that stands for a circle."""
+"""Corners of the polygon that approximates a circle."""
 BALL_RINGS = 24
 
 
 def facets(
     shape_type: ShapeType, size: np.ndarray, hull: ConvexHull | None = None, mesh: TriangleMesh | None = None
 ) -> TriangleMesh | None:
-    """The triangles of a shape, counterclockwise from outside; None for plane, sphere and capsule, which need none.
+    """The triangles of a shape, counterclockwise from outside; None for plane, sphere and capsule, which use none.
 
-    Vertices: a box's are its corners, numbered as conventions say; a hull's and a mesh's are its own.
+    Vertices of a box are its corners, numbered as in the conventions; those of a hull and a mesh are its own.
     """
     if mesh is not None:
         return mesh

@@ -1,4 +1,4 @@
-"""Why two shapes may touch, or may not."""
+"""The rule that decides whether two shapes may touch."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.filter_lowering import joint_rule
 from collidecli.scene.filter_rules import allow_joints, first_forbidding
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.scene_records import may_meet
-
-__all__ = ["Verdict", "allowed_pairs", "explain"]
+from collidecli.scene.scene_records import may_share_world
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether two shapes may touch, and the rule that decides."""
+    """Whether two shapes may touch, and the deciding rule."""
 
     may_touch: bool
     rule: str
@@ -27,17 +24,17 @@ class Verdict:
 def explain(model: Model, shape_a: int, shape_b: int) -> Verdict:
     """The verdict on two rows of `model.shapes`, in either order.
 
-    Where several rules forbid a pair, the first is named: same body, then the schemes in their order, then joints,
-    then filtered pairs. Raises InputError for rows that are not there, or one row twice.
+    If several rules forbid a pair, the result has the first: same body, then the schemes in their order, then joints,
+    then filtered pairs. Raises InputError for rows outside the model, and for two equal rows.
     """
     for row in (shape_a, shape_b):
         if not 0 <= row < len(model.shapes):
             raise InputError(f"there is no shape {row}", fix=f"the scene has {len(model.shapes)}, counted from 0")
     if shape_a == shape_b:
-        raise InputError(f"shape {shape_a} is asked against itself", fix="name two shapes")
+        raise InputError(f"both shapes are shape {shape_a}", fix="give two different shapes")
     a, b = sorted((int(shape_a), int(shape_b)))
     shapes, pair_filter = model.shapes, model.pair_filter
-    if not may_meet(int(shapes.template[a]), int(shapes.template[b])):
+    if not may_share_world(int(shapes.template[a]), int(shapes.template[b])):
         return Verdict(False, "different worlds")
     if _find(pair_filter.forced, a, b) is not None:
         return Verdict(True, "forced pair")
@@ -59,7 +56,7 @@ def _class_rule(model: Model, a: int, b: int) -> str:
         return "filter classes"
     class_a, class_b = (pair_filter.classes[pair_filter.shape_class[row]] for row in (a, b))
     scheme = first_forbidding(class_a, class_b, pair_filter.context)
-    assert scheme is not None, "the class table forbids what no scheme forbids"
+    assert scheme is not None, "the class table forbids a pair that no scheme forbids"
     if scheme.allow is allow_joints:
         body_a, body_b = (model.shapes.body[row] for row in (a, b))
         return joint_rule(*(None if body == STATIC_BODY else model.bodies.path[body] for body in (body_a, body_b)))
@@ -67,7 +64,7 @@ def _class_rule(model: Model, a: int, b: int) -> str:
 
 
 def _find(pairs: np.ndarray, a: int, b: int) -> int | None:
-    """Place of (a, b) in lexically sorted pairs, or None."""
+    """Index of (a, b) in lexically sorted pairs, or None."""
     low, high = np.searchsorted(pairs[:, 0], (a, a + 1))
-    place = int(low + np.searchsorted(pairs[low:high, 1], b))
-    return place if place < high and pairs[place, 1] == b else None
+    index = int(low + np.searchsorted(pairs[low:high, 1], b))
+    return index if index < high and pairs[index, 1] == b else None

@@ -1,4 +1,4 @@
-"""Lowering: the rules of every filter scheme to classes, excluded pairs and forced pairs."""
+"""Lowering of the filter schemes' rules to classes, excluded pairs and forced pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collidecli.scene.shape_config import mask_bits, resolved_mask_both
 from collidecli.scene.shape_types import ShapeType
 
 LARGE_BODY = 64
-"""A body with more shapes than this is part of their class; the pairs of the others are listed, at most 2016 each."""
+"""A body with more shapes is an attribute of their class; the pairs of a smaller body are listed, at most 2016."""
 MAX_CLASSES = 16384
 """The table of this many classes takes 256 MiB."""
 
@@ -23,8 +23,8 @@ MAX_CLASSES = 16384
 def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     """The pair filter of `records`, whose indices are rows of the model.
 
-    Pairs that the class table forbids already, and pairs that no world holds, are left out of `excluded`.
-    Raises InputError for a scene with more than `MAX_CLASSES` classes or a forced pair that cannot be.
+    `excluded` omits pairs that the class table forbids and pairs that no world contains.
+    Raises InputError for a scene with more than `MAX_CLASSES` classes.
     """
     template = np.array([s.template for s in records.shapes], np.int32)
     shapes_of_body = _shapes_of_body(records)
@@ -79,8 +79,8 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
     for row, shape in enumerate(records.shapes):
         static = shape.body == STATIC_BODY
         large = not static and _is_large(shapes_of_body[shape.body])
-        # Attributes that no rule will ask for are left at their defaults, so that they split no class.
-        asked_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
+        # Attributes that no rule uses keep their defaults, so that they split no class.
+        used_by_joints = large or shape.body in world_joint or (static and bool(world_joint))
         cfg = shape.cfg
         key = FilterClass(
             plane=shape.type == ShapeType.PLANE,
@@ -93,13 +93,13 @@ def _classes(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tup
             articulation=articulation_of_body.get(shape.body, -1),
             large_body=shape.body if large else -1,
             world_joint=shape.body in world_joint,
-            filter_parent=bool(cfg.collision_filter_parent) if asked_by_joints else True,
+            filter_parent=bool(cfg.collision_filter_parent) if used_by_joints else True,
         )
         shape_class[row] = id_of.setdefault(key, len(id_of))
     if len(id_of) > MAX_CLASSES:
         raise InputError(
             f"the scene has {len(id_of)} different combinations of filter attributes, more than {MAX_CLASSES}",
-            fix="give shapes that filter alike the same groups and masks, or split the scene into worlds",
+            fix="give shapes with equal filters equal groups and masks, or split the scene into worlds",
         )
     return tuple(id_of), shape_class
 
@@ -118,7 +118,7 @@ def _bits(masks: tuple[int, int]) -> tuple[int, int]:
 
 
 def _articulation_ids(records: SceneRecords) -> dict[int, int]:
-    """Body row to id; ids start again in every template, after the global ones, so that templates share classes."""
+    """Id by body row; ids restart in every template, after the global ones, so that templates share classes."""
     templates = [
         next((t for t in (records.bodies[b].template for b in bodies) if t != GLOBAL_TEMPLATE), GLOBAL_TEMPLATE)
         for bodies in records.articulations
@@ -133,7 +133,7 @@ def _articulation_ids(records: SceneRecords) -> dict[int, int]:
 
 
 def _excluded_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) -> tuple[np.ndarray, list[str]]:
-    """int32[K, 2], sorted and unique, with the first rule that excludes each: same body, joint, filtered pair."""
+    """int32[K, 2], sorted and unique, and the first rule that excludes each pair: same body, joint, filtered pair."""
     blocks: list[np.ndarray] = []
     rules: list[str] = []
     for body, shapes in shapes_of_body.items():
@@ -169,7 +169,7 @@ def _joint_pairs(records: SceneRecords, shapes_of_body: dict[int, list[int]]) ->
 
 
 def joint_rule(parent: str | None, child: str | None) -> str:
-    """Name of the rule that keeps two joined bodies apart; None is the static world."""
+    """Name of the rule that filters the pairs of two joined bodies; None is the static world."""
     if parent is None or child is None:
         return f"joint between body '{parent or child}' and the world"
     return f"joint between bodies '{parent}' and '{child}'"

@@ -1,4 +1,4 @@
-"""The filter schemes that classes of shapes decide: one small function each, over arrays of attributes."""
+"""The filter schemes over classes of shapes: one function for each, on arrays of attributes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 UsdGroup = tuple[int, str]
-"""The scene that a UsdPhysics group came from, and its name: two scenes may use one name for two groups."""
+"""The scene of a UsdPhysics group and its name: two scenes may use one name for two groups."""
 
 
 @dataclass(frozen=True)
 class FilterClass:
-    """All that the schemes know of a shape; shapes alike in it share a filter class.
+    """The filter attributes of a shape; shapes with equal attributes share a filter class.
 
-    disabled: why the shape touches nothing; empty when it may.
-    articulation: id of its articulation where self-collision is off, else -1.
-    large_body: row of its body where that has too many shapes to list their pairs, else -1.
+    disabled: the reason why the shape collides with nothing; empty if it may collide.
+    articulation: id of its articulation if self-collision is off, else -1.
+    large_body: row of its body if that has too many shapes to list their pairs, else -1.
     world_joint: a joint joins its body to the static world.
     filter_parent: joints filter the shape.
-    masks are 64 bits, not negative; see `ShapeConfig` for the rest.
+    Masks have 64 bits and are not negative; see `ShapeConfig` for the rest.
     """
 
     plane: bool = False
@@ -39,7 +39,7 @@ class FilterClass:
 
 @dataclass(frozen=True)
 class RuleContext:
-    """What the schemes know besides the two shapes.
+    """Inputs of the schemes besides the two classes.
 
     static_pairs: two static shapes may touch.
     usd_filtered: pairs of UsdPhysics groups that do not collide, both orders.
@@ -55,8 +55,8 @@ class RuleContext:
 class Scheme:
     """A filter scheme.
 
-    attribute: what of a class it looks at. allow: bool[V, V] of V attribute values.
-    text: the rule's name for a pair of classes that it forbids.
+    attribute: the attribute of a class that it uses. allow: bool[V, V] of V attribute values.
+    text: name of the rule for a pair of classes that it forbids.
     """
 
     attribute: Callable[[FilterClass], Hashable]
@@ -71,19 +71,19 @@ def allow_planes(plane: list[bool], _: RuleContext) -> np.ndarray:
 
 
 def allow_static(static: list[bool], context: RuleContext) -> np.ndarray:
-    """Two static shapes do not touch, unless they are asked for."""
+    """Two static shapes do not touch, unless `static_pairs` is set."""
     is_static = np.array(static)
     return ~(is_static[:, None] & is_static) | context.static_pairs
 
 
 def allow_enabled(disabled: list[str], _: RuleContext) -> np.ndarray:
-    """A disabled shape touches nothing."""
-    enabled = np.array([not why for why in disabled])
+    """A disabled shape collides with nothing."""
+    enabled = np.array([not reason for reason in disabled])
     return enabled[:, None] & enabled
 
 
 def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
-    """0 never; positive: the same group or any negative; negative: any positive and any other negative."""
+    """Group 0 allows none, a positive group itself and any negative, a negative one any positive or other negative."""
     a, b = np.array(group, np.int64)[:, None], np.array(group, np.int64)
     positive = (a > 0) & (b > 0)
     negative = (a < 0) & (b < 0)
@@ -92,18 +92,18 @@ def allow_signed_groups(group: list[int], _: RuleContext) -> np.ndarray:
 
 def allow_masks_either(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
     """(contype_a & conaffinity_b) || (contype_b & conaffinity_a)."""
-    one_way, other_way, both_have = _mask_matches(masks)
-    return ~both_have | one_way | other_way
+    forward, backward, both_have = _mask_matches(masks)
+    return ~both_have | forward | backward
 
 
 def allow_masks_both(masks: list[tuple[int, int] | None], _: RuleContext) -> np.ndarray:
     """(group_a & mask_b) && (group_b & mask_a)."""
-    one_way, other_way, both_have = _mask_matches(masks)
-    return ~both_have | (one_way & other_way)
+    forward, backward, both_have = _mask_matches(masks)
+    return ~both_have | (forward & backward)
 
 
 def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) -> np.ndarray:
-    """Every combination of the two shapes' groups must be enabled; a shape in no group touches every group."""
+    """Every combination of the two shapes' groups must be enabled; a shape in no group collides with every group."""
     names = {name: i for i, name in enumerate(sorted(frozenset().union(*groups)))}
     member = np.zeros((len(groups), len(names)), np.float32)
     for row, held in enumerate(groups):
@@ -112,18 +112,18 @@ def allow_usd_groups(groups: list[frozenset[UsdGroup]], context: RuleContext) ->
     for a, b in context.usd_filtered:
         if a in names and b in names:
             filtered[names[a], names[b]] = 1.0
-    # Small whole numbers: exact in float32, and sums of them are zero only when every term is.
+    # Small non-negative integers: exact in float32, and their sum is zero only if every term is.
     return member @ filtered @ member.T == 0.0
 
 
 def allow_articulations(articulation: list[int], _: RuleContext) -> np.ndarray:
-    """Shapes of one articulation do not touch where its self-collision is off."""
+    """Shapes of one articulation do not touch if its self-collision is off."""
     ids = np.array(articulation)
     return (ids[:, None] != ids) | (ids < 0)
 
 
 def allow_bodies(body: list[int], _: RuleContext) -> np.ndarray:
-    """Shapes of one large body do not touch; those of small ones are listed instead."""
+    """Shapes of one large body do not touch; pairs of small bodies are listed as excluded pairs instead."""
     return allow_articulations(body, _)
 
 
@@ -131,12 +131,12 @@ JointSide = tuple[int, bool, bool, bool]
 
 
 def joint_side(c: FilterClass) -> JointSide:
-    """large body, static, joined to the world, filtered by joints."""
+    """The attributes of joints: large body, static, joined to the world, filtered by joints."""
     return c.large_body, c.static, c.world_joint, c.filter_parent
 
 
 def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
-    """Bodies that a joint joins do not touch, when both shapes let joints filter them."""
+    """Bodies of one joint do not touch, if both shapes are filtered by joints."""
     body, static, world_joint, filters = (np.array(column) for column in zip(*sides, strict=True))
     joined = static[:, None] & world_joint
     joined |= joined.T
@@ -152,15 +152,15 @@ def allow_joints(sides: list[JointSide], context: RuleContext) -> np.ndarray:
 
 
 def _mask_matches(masks: list[tuple[int, int] | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool[V, V] each: first of a meets second of b; the other way round; both have masks."""
+    """bool[V, V] each: first of a matches second of b; first of b matches second of a; both have masks."""
     has = np.array([m is not None for m in masks])
     first, second = np.array([m or (0, 0) for m in masks], np.uint64).reshape(-1, 2).T
-    one_way = (first[:, None] & second) != 0
-    return one_way, one_way.T, has[:, None] & has
+    forward = (first[:, None] & second) != 0
+    return forward, forward.T, has[:, None] & has
 
 
 def _disabled_text(a: FilterClass, b: FilterClass, _: RuleContext) -> str:
-    return " and ".join(dict.fromkeys(why for why in (a.disabled, b.disabled) if why))
+    return " and ".join(dict.fromkeys(reason for reason in (a.disabled, b.disabled) if reason))
 
 
 def _usd_text(a: FilterClass, b: FilterClass, context: RuleContext) -> str:
@@ -193,11 +193,11 @@ SCHEMES = (
     Scheme(lambda c: c.articulation, allow_articulations, _fixed("self-collision of the articulation is off")),
     Scheme(joint_side, allow_joints, _fixed("joint")),
 )
-"""Every scheme, in the order in which the first that forbids is named."""
+"""Every scheme; `explain` returns the first that forbids a pair."""
 
 
 def class_table(classes: Sequence[FilterClass], context: RuleContext) -> np.ndarray:
-    """bool[C, C], symmetric: which classes may touch, every scheme allowing."""
+    """bool[C, C], symmetric: whether every scheme allows the pair of classes."""
     table = np.ones((len(classes), len(classes)), bool)
     if not classes:
         return table
@@ -209,7 +209,7 @@ def class_table(classes: Sequence[FilterClass], context: RuleContext) -> np.ndar
 
 
 def first_forbidding(a: FilterClass, b: FilterClass, context: RuleContext) -> Scheme | None:
-    """The first scheme that forbids the two classes to touch, or None."""
+    """The first scheme that forbids the pair of classes, or None."""
     for scheme in SCHEMES:
         allowed, value = _allowed_values(scheme, (a, b), context)
         if not allowed[value[0], value[1]]:
@@ -220,7 +220,7 @@ def first_forbidding(a: FilterClass, b: FilterClass, context: RuleContext) -> Sc
 def _allowed_values(
     scheme: Scheme, classes: Sequence[FilterClass], context: RuleContext
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The scheme's table over the values that occur (they are fewer than the classes), and each class's value."""
-    held: list[Any] = [scheme.attribute(c) for c in classes]
-    row_of = {v: i for i, v in enumerate(dict.fromkeys(held))}
-    return scheme.allow(list(row_of), context), np.array([row_of[v] for v in held])
+    """The scheme's table over the distinct values (fewer than the classes), and the index of each class's value."""
+    values: list[Any] = [scheme.attribute(c) for c in classes]
+    row_of = {v: i for i, v in enumerate(dict.fromkeys(values))}
+    return scheme.allow(list(row_of), context), np.array([row_of[v] for v in values])

@@ -1,4 +1,4 @@
-"""From a builder's records to a model: rows in order, names, checks, frozen arrays."""
+"""Conversion of a builder's records to a model: row order, names, checks, frozen arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UP_AXES = ("X", "Y", "Z")
 
 
 def rows_by_template(templates: Sequence[int]) -> np.ndarray:
-    """int32[n]: the row of each record when global ones come first, then each template's, in the order added."""
+    """int32[n]: row of each record: global records first, then each template's, in the order of their addition."""
     order = np.argsort(np.array(templates, np.int64), kind="stable")
     rows = np.empty(len(order), np.int32)
     rows[order] = np.arange(len(order), dtype=np.int32)
@@ -47,9 +47,9 @@ def build_model(
 ) -> Model:
     """The frozen model of `records`.
 
-    world_template, world_origin: of each world. default_gap: of shapes that state no gap [m]. static_pairs: two static
-    shapes may touch.
-    Raises InputError for names that are not unique, conflicting forced pairs, and options that are not known.
+    world_template, world_origin: of each world. default_gap: of shapes without an own gap [m]. static_pairs: pairs of
+    static shapes may touch.
+    Raises InputError for names that are not unique, conflicting forced pairs, and unknown options.
     """
     if gap_rule not in GAP_RULES:
         raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
@@ -92,7 +92,7 @@ def build_model(
 
 
 def _in_row_order(records: SceneRecords) -> SceneRecords:
-    """A copy whose lists are in row order and whose indices are rows; forced pairs sorted and merged."""
+    """A copy with lists in row order and rows as indices; forced pairs sorted and merged."""
     body_row = [int(row) for row in rows_by_template([b.template for b in records.bodies])]
     shape_row = [int(row) for row in rows_by_template([s.template for s in records.shapes])]
 
@@ -118,7 +118,7 @@ def _in_row_order(records: SceneRecords) -> SceneRecords:
 
 
 def _merged(forced: list[ForcedRecord], shapes: list[ShapeRecord]) -> list[ForcedRecord]:
-    """Sorted forced pairs without repeats; two of one pair must agree."""
+    """Sorted forced pairs without duplicates; duplicates must have equal parameters."""
     merged: list[ForcedRecord] = []
     for record in forced:
         if merged and (merged[-1].a, merged[-1].b) == (record.a, record.b):
@@ -136,9 +136,9 @@ def _shown(shapes: list[ShapeRecord], row: int) -> str:
 
 
 def _name_all(records: Sequence[BodyRecord | ShapeRecord], noun: str) -> None:
-    """Gives every record a name that no other in its worlds has; global names are taken in every template.
+    """Gives every record a name that is unique in its worlds; global names are reserved in every template.
 
-    Records without a key get `<noun>_<n>`, counted within their template, names already taken left out.
+    Records without a key get `<noun>_<n>`, counted within their template; used names are skipped.
     """
     given: dict[int, Counter] = defaultdict(Counter)
     for record in records:
@@ -208,16 +208,16 @@ Geometry = TypeVar("Geometry", ConvexHull, TriangleMesh, Heightfield, SdfShape)
 
 
 def _stored_once(given: Sequence[Geometry | None]) -> tuple[tuple[Geometry, ...], np.ndarray]:
-    """Geometries, equal ones once, and int32[S], which of them each shape is; -1 for shapes without."""
-    number: dict[bytes, int] = {}
-    held: list[Geometry] = []
+    """Distinct geometries, and int32[S], the index of each shape's geometry; -1 for shapes without."""
+    index_of: dict[bytes, int] = {}
+    distinct: list[Geometry] = []
     rows = np.full(len(given), -1, np.int32)
     for row, geometry in enumerate(given):
         if geometry is not None:
-            rows[row] = number.setdefault(geometry.key, len(held))
-            if rows[row] == len(held):
-                held.append(geometry)
-    return tuple(held), rows
+            rows[row] = index_of.setdefault(geometry.key, len(distinct))
+            if rows[row] == len(distinct):
+                distinct.append(geometry)
+    return tuple(distinct), rows
 
 
 def _pair_materials(records: SceneRecords, material_rule: str) -> PairMaterials:

@@ -1,4 +1,4 @@
-"""A heightfield: heights over a grid, and the solid below them."""
+"""Heightfields: heights over a grid, and the solid below them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FEATURE_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Heightfield:
-    """A solid from z = `bottom` up to a surface over a grid, in a frame in the middle of its box.
+    """A solid from z = `bottom` up to a surface over a grid, in a frame at the centre of its bounding box.
 
-    data: float32[rows, cols], as given where it was float32; read-only. The surface's height over vertex (row, col) is
-    `level + scale * data[row, col]` [m]; rows run along +y, columns along +x, from -half_y and -half_x on. Each cell of
-    the grid has two triangles, on either side of the diagonal from (row, col) to (row + 1, col + 1).
-    half_x, half_y: half sizes [m]. bottom: below every height [m].
-    center: z of the box's centre in the frame that the heights were given in [m].
+    data: float32[rows, cols], read-only; the caller's array if it is float32. The surface's height over vertex
+    (row, col) is `level + scale * data[row, col]` [m]; rows run along +y, columns along +x, from -half_y and -half_x.
+    Each cell of the grid has two triangles, split by the diagonal from (row, col) to (row + 1, col + 1).
+    half_x, half_y: half extents [m]. bottom: below every height [m].
+    center: z of the box's centre in the frame of the given heights [m].
     """
 
     data: np.ndarray
@@ -37,7 +37,7 @@ class Heightfield:
 
     @property
     def half_extents(self) -> np.ndarray:
-        """float64[3] of the box [m]."""
+        """float64[3]: half extents of the bounding box [m]."""
         return np.array([self.half_x, self.half_y, -self.bottom])
 
     @property
@@ -47,18 +47,18 @@ class Heightfield:
 
     @property
     def perimeter(self) -> int:
-        """How many vertices of the grid are on its border."""
+        """Number of vertices on the border of the grid."""
         rows, cols = self.data.shape
         return 2 * (rows - 1) + 2 * (cols - 1)
 
     @property
     def feature_count(self) -> int:
-        """Numbers that features take: 8 a vertex, 8 a vertex of the border, 12 of the base."""
+        """Number of feature ids: 8 a vertex, 8 a border vertex, 12 for the base."""
         return 8 * (self.data.size + self.perimeter) + 12
 
     @cached_property
     def key(self) -> bytes:
-        """Equal for equal heightfields: their heights are too many to be compared again and again."""
+        """Equal for equal heightfields; a hash, because repeated comparison of many heights is slow."""
         numbers = (*self.data.shape, self.scale, self.level, self.half_x, self.half_y, self.bottom, self.center)
         return hashlib.sha256(self.data.data).digest() + repr(numbers).encode()
 
@@ -69,12 +69,12 @@ def heightfield(
     """The heightfield of heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
 
     Args:
-        heights: times `scale` [m]. float32 is held as it is, without a copy, and is to be left alone from then on;
-            other numbers are held as float32 about the middle of their range where float32 does not have them.
-        base: how far the solid goes on below the lowest height [m].
-        bottom: where it ends in place of that, in the frame of the heights [m].
-    Raises InputError, naming `where`, for less than 2 rows or columns, heights that are not finite or too large, sizes
-    that are not greater than zero, and more vertices than 32-bit features have numbers for.
+        heights: in units of `scale` [m]. float32 is referenced without a copy and must not change afterwards; other
+            types are converted to float32, relative to the middle of their range if float32 cannot represent them.
+        base: depth of the solid below the lowest height [m].
+        bottom: its lower end instead, in the frame of the heights [m].
+    Raises InputError, with `where`, for less than 2 rows or columns, heights that are not finite or too large, sizes
+    that are not greater than zero, and more features than 32-bit ids.
     """
     heights = np.asarray(heights)
     if heights.ndim != 2 or min(heights.shape) < 2 or heights.dtype.kind not in "iuf":
@@ -93,7 +93,7 @@ def heightfield(
     low = lowest - base if bottom is None else bottom
     center = 0.5 * (low + highest)
     data, level = _as_float32(heights)
-    held = Heightfield(
+    return Heightfield(
         data=data,
         scale=float(scale),
         level=level * scale - center,
@@ -102,11 +102,10 @@ def heightfield(
         bottom=low - center,
         center=center,
     )
-    return held
 
 
 def _as_float32(heights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Heights as float32, read-only, and what is to be added to them."""
+    """Heights as read-only float32, and the offset to add to them."""
     level = 0.0
     data = heights.astype(np.float32, order="C", copy=False)
     if heights.dtype != np.float32 and not np.array_equal(data, heights):

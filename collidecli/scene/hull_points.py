@@ -1,4 +1,4 @@
-"""Of very many points, those that are vertices of their hull: what `convex_hull` then has to work on."""
+"""Reduction of many points to the vertices of their hull, as input of `convex_hull`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from collidecli.errors import InputError
 from collidecli.numerics.matrices import dot
 
 FEW = 20_000
-"""Up to so many points are left to `convex_hull` as they are."""
+"""Points up to which `convex_hull` needs no reduction."""
 CANDIDATE_LIMIT = 1_000_000
-"""Points that may be vertices; Qhull takes some 20 s for so many on a sphere."""
+"""Most points that may be vertices; Qhull takes some 20 s for so many on a sphere."""
 VERTEX_LIMIT = 50_000
-"""Vertices of a hull; so many take some 40 s, most of it to join their faces."""
+"""Most vertices of a hull; so many take some 40 s, most of it for merging faces."""
 INNER = 1e-9
-"""A point that is deeper than this share of the size inside the hull of some of the points is no vertex."""
+"""A point deeper than this fraction of the size inside the hull of some of the points is no vertex."""
 _CHUNK = 1 << 16
 
 
 def hull_points(points: np.ndarray, where: str) -> np.ndarray:
-    """Those of finite points [n, 3] that are vertices of their hull; all of them where they are few, or flat.
+    """The vertices of the hull of finite points [n, 3]; all points if they are few.
 
-    Raises InputError, naming `where`, for a hull of more vertices than can be worked on in bounded time.
-    Source: the points inside the hull of those that are extreme in some directions go first (Akl, Toussaint 1978).
+    Flat points give their extreme points in 26 directions.
+    Raises InputError, with `where`, for more candidates or vertices than the limits, which bound the time.
+    Source: Akl, Toussaint 1978: points inside the hull of the extreme points of some directions are discarded first.
     """
     if len(points) <= FEW:
         return points
@@ -50,7 +51,7 @@ def hull_points(points: np.ndarray, where: str) -> np.ndarray:
 
 
 def _outside(points: np.ndarray, low: np.ndarray, extent: float, equations: np.ndarray) -> np.ndarray:
-    """bool[n]: points that are not well inside all the planes."""
+    """bool[n]: points that are less than INNER inside some plane."""
     kept = np.empty(len(points), bool)
     for start in range(0, len(points), _CHUNK):
         scaled = (points[start : start + _CHUNK] - low) / extent

@@ -1,4 +1,4 @@
-"""What a scene's forward kinematics is to the readers of recordings."""
+"""Interface of a scene's forward kinematics to the readers of recordings."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import norm
+from collidecli.scene.text_format import some_names
 
-BadPlace = tuple[int, str, str]
-"""Row, name of the body, and what is wrong there."""
+BadRow = tuple[int, str, str]
+"""Row, name of the body, and description of the error."""
 
 QUATERNION_AXES = ("x", "y", "z", "w")
-NAMES_SHOWN = 12
 
 
 class Kinematics(Protocol):
-    """Makes body poses of generalized coordinates, each frame on its own.
+    """Body poses from generalized coordinates, each frame independently.
 
     body_path: name of each body. welded: bool[B], bodies that are part of the static world.
-    coordinate_count: numbers per configuration. mocap_count: bodies that are placed directly.
+    coordinate_count: numbers per configuration. mocap_count: bodies whose pose is an input.
     """
 
     body_path: tuple[str, ...]
@@ -35,12 +35,12 @@ class Kinematics(Protocol):
         """float64[n, B, 7] xyzw of qpos[n, coordinate_count] and mocap[n, mocap_count, 7] xyzw."""
         ...
 
-    def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
-        """The first row of qpos that is no configuration, or None."""
+    def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
+        """The first row of qpos that is no valid configuration, or None."""
         ...
 
-    def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:
-        """The first row of mocap[n, mocap_count, 7] that is no pose, or None."""
+    def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:
+        """The first row of mocap[n, mocap_count, 7] with an invalid pose, or None."""
         ...
 
 
@@ -48,8 +48,8 @@ class Kinematics(Protocol):
 class NamedJoint:
     """A joint's coordinates by name.
 
-    path: the joint's. axes: one name a coordinate; ("",) where there is one, ("x", "y", "z", "w") of a quaternion.
-    required: a recording that has any joint must have this one, though others may stay as in the scene.
+    path: of the joint. axes: one name a coordinate; ("",) for a single one, ("x", "y", "z", "w") for a quaternion.
+    required: a recording with any joint must contain this one; other joints may keep the scene's coordinates.
     """
 
     path: str
@@ -62,15 +62,15 @@ class NamedJoint:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates: the joint's path, with `:` and the axis where there are several."""
+        """Names of the coordinates: the joint's path, with `:` and the axis if there are several."""
         return tuple(f"{self.path}:{axis}" if axis else self.path for axis in self.axes)
 
 
 class ArticulationKinematics(Protocol):
-    """Forward kinematics of one tree of joints, or of one free body.
+    """Forward kinematics of one joint tree, or of one free body.
 
-    path: its name. aliases: short names that it answers to. body_path: its bodies, the root first.
-    joints: those with coordinates. root_is_jointed: joints hold the root to the world, and place it.
+    path: its name. aliases: its short names. body_path: its bodies, the root first.
+    joints: those with coordinates. root_is_jointed: joints connect the root to the world and determine its pose.
     """
 
     path: str
@@ -80,21 +80,22 @@ class ArticulationKinematics(Protocol):
     root_is_jointed: bool
 
     def poses(self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray) -> np.ndarray:
-        """World poses of the bodies, each configuration on its own.
+        """World poses of the bodies, each configuration independently.
 
         Args:
-            root_pose: float64[n, 7], xyzw, unit: where the root body stands; None leaves it as in the scene. Not used
-                where `root_is_jointed`.
-            columns: which column of joint_position is which coordinate, made for these joints.
+            root_pose: float64[n, 7], xyzw, unit: world pose of the root body; None is the scene's. Unused if
+                `root_is_jointed`.
+            columns: the column of joint_position of each coordinate, for these joints.
             joint_position: float64[n, k], metres and radians; quaternions xyzw.
         Returns:
-            float64[n, B, 7], xyzw, unit, in the order of body_path. Joints without columns stay as in the scene.
+            float64[n, B, 7], xyzw, unit, in the order of body_path. Joints without columns keep the scene's
+            coordinates.
         """
         ...
 
 
 class ArticulatedScene(Protocol):
-    """Every articulation and free body of a scene. warnings: joints that the kinematics leaves out, by name."""
+    """Every articulation and free body of a scene. warnings: joints that the kinematics omits, by name."""
 
     @property
     def articulations(self) -> tuple[ArticulationKinematics, ...]: ...
@@ -104,28 +105,28 @@ class ArticulatedScene(Protocol):
 
 
 class JointColumns:
-    """Which recorded column is which coordinate of an articulation.
+    """The recorded columns of an articulation's coordinates.
 
-    A column is named by a coordinate's whole name or by its last path element, where that is one coordinate's only.
+    The name of a column is a coordinate's whole name, or its last path element if that is unique.
 
     Args:
-        articulation: whose joints.
+        articulation: owner of the joints.
         names: of the columns.
         where: the dataset, for messages.
     Attributes:
-        of_joint: per joint an int array, a column for each coordinate, -1 for one left out; None for a joint of which
-            nothing is recorded.
-        warnings: what the recording leaves out, by name.
+        of_joint: per joint an int array, the column of each coordinate, -1 for a missing one; None for a joint without
+            recorded coordinates.
+        warnings: coordinates that the recording lacks, by name.
     Raises:
-        InputError: a name that no coordinate has, a name twice, a quaternion in part, a joint that must be recorded.
+        InputError: an unknown name, a duplicate name, an incomplete quaternion, a missing required joint.
     """
 
     def __init__(self, articulation: ArticulationKinematics, names: Sequence[str], where: str) -> None:
         self.names, self._joints = tuple(names), articulation.joints
         self.warnings: list[str] = []
-        known = {name: place for place, name in enumerate(coordinate_names(articulation))}
+        known = {name: index for index, name in enumerate(coordinate_names(articulation))}
         short = Counter(last_element(name) for name in known)
-        known |= {last_element(n): place for n, place in tuple(known.items()) if short[last_element(n)] == 1}
+        known |= {last_element(n): index for n, index in tuple(known.items()) if short[last_element(n)] == 1}
         column_of: dict[int, int] = {}
         unknown = [name for name in names if name not in known]
         if unknown:
@@ -146,7 +147,7 @@ class JointColumns:
             absent = [name for name, column in zip(joint.coordinates, columns, strict=True) if column < 0]
             nothing = len(absent) == len(joint.axes)
             if absent and names and (joint.required or (joint.is_quaternion and not nothing)):
-                raise InputError(f"the recording leaves out {some_names(absent)}", where, "record every coordinate")
+                raise InputError(f"the recording lacks {some_names(absent)}", where, "record every coordinate")
             missing += absent if nothing else []
             zero += [] if nothing else absent
             self.of_joint.append(None if nothing else columns)
@@ -159,7 +160,7 @@ class JointColumns:
             self.warnings.append(f"{where}: not in the recording and taken as 0: {some_names(zero)}")
 
     def first_fault(self, joint_position: np.ndarray, tolerance: float) -> tuple[int, str] | None:
-        """Row of joint_position[n, k] and what is wrong, for the first that is no configuration; else None."""
+        """Row and error of the first row of joint_position[n, k] that is no valid configuration; None if all are."""
         finite = np.isfinite(joint_position)
         bad = ~finite.all(axis=1)
         norms = []
@@ -184,9 +185,9 @@ def coordinate_names(articulation: ArticulationKinematics) -> tuple[str, ...]:
 
 
 def find_articulation(scene: ArticulatedScene, name: str, where: str) -> ArticulationKinematics:
-    """The articulation or free body of that name: its path, else one of its aliases, else one but for capitals.
+    """The articulation or free body of a name: its path, else one of its aliases, else one regardless of case.
 
-    Raises InputError where there is none, or more than one.
+    Raises InputError if there is none, or more than one.
     """
     held = scene.articulations
     for found in (
@@ -198,19 +199,13 @@ def find_articulation(scene: ArticulatedScene, name: str, where: str) -> Articul
             return found[0]
         if found:
             paths = some_names([x.path for x in found])
-            raise InputError(f"'{name}' may be any of {paths}", where, "name it by its whole path")
+            raise InputError(f"'{name}' may be any of {paths}", where, "give its whole path")
     paths = some_names([x.path for x in held])
     raise InputError(
-        f"the scene has no articulation or body '{name}'", where, f"it has {paths}" if paths else "nothing in it moves"
+        f"the scene has no articulation or body '{name}'", where, f"it has {paths}" if paths else "it has none"
     )
 
 
 def last_element(path: str) -> str:
-    """What follows the last slash."""
+    """The part of a path behind the last slash."""
     return path.rsplit("/", 1)[-1]
-
-
-def some_names(names: Sequence[str], limit: int = NAMES_SHOWN) -> str:
-    """Names in quotes; the first of many."""
-    shown = ", ".join(f"'{name}'" for name in names[:limit])
-    return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")

@@ -1,4 +1,4 @@
-"""What a shape's surface is to a simulator: friction, restitution, solver parameters, and how a pair's are found."""
+"""Materials of surfaces: friction, restitution and solver parameters, of shapes and of forced pairs."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from collidecli.errors import InputError
 from collidecli.scene.arguments import is_integer, is_number
 
 COMBINE_MODES = ("average", "min", "multiply", "max")
-"""How a pair's coefficient follows from two; where two surfaces differ, the later one here decides, as in PhysX."""
+"""Rules for a pair's coefficient from two; of two different modes the later one here applies, as in PhysX."""
 MATERIAL_RULES = ("combine", "mujoco")
-"""combine: coefficients by their combine modes. mujoco: by priority, then the larger, as MuJoCo has it."""
+"""combine: coefficients by their combine modes. mujoco: by priority, then the larger, as in MuJoCo."""
 CONTACT_DIMENSIONS = (1, 3, 4, 6)
-"""What condim may be: frictionless, sliding, torsional too, rolling too."""
+"""Values of condim: frictionless; sliding; sliding and torsional; sliding, torsional and rolling friction."""
 MATERIAL_LIMIT = 1e18
-"""Of every number: the product of two still fits a float32 column."""
+"""Largest number of a material: the product of two fits a float32 column."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """A surface. Under the rule "combine" condim to solimp mean nothing, under "mujoco" restitution and the modes.
+    """Parameters of a surface. The rule "combine" ignores condim to solimp; "mujoco" ignores restitution and the modes.
 
     friction: dynamic (sliding) coefficient. static_friction: None is `friction`.
     torsional_friction, rolling_friction: [m], about the normal and about the tangents.
     restitution: 0 to 1. friction_combine, restitution_combine: of COMBINE_MODES.
-    condim: dimension of the contact's force, 1, 3, 4 or 6. priority: the higher of two surfaces decides alone.
-    solmix: weight of the solver parameters where priorities are equal.
+    condim: dimension of the contact's force, 1, 3, 4 or 6. priority: of two surfaces only the higher one applies.
+    solmix: weight of the solver parameters for equal priorities.
     solref: time constant [s] and damping ratio, or negative stiffness and damping. solimp: impedance, five numbers.
     contact_ke [N/m], contact_kd [N s/m], contact_kf [N s/m], contact_ka [m]: stiffness, damping, friction gain and
-        adhesion distance of penalty contacts; None where nothing is stated.
+        adhesion distance of penalty contacts; None if not specified.
     """
 
     friction: float = 0.5
@@ -58,7 +58,7 @@ DEFAULT_MATERIAL = Material()
 
 @dataclass(frozen=True)
 class PairMaterial:
-    """What a forced pair has in place of what its surfaces give, under the rule "mujoco"; None keeps that.
+    """Parameters of a forced pair that replace those of its surfaces under the rule "mujoco"; None keeps those.
 
     friction: five coefficients: two of sliding, torsional [m], two of rolling [m]. See `Material` for the rest.
     """
@@ -79,12 +79,12 @@ RULE_FIELDS = {
         "friction", "torsional_friction", "rolling_friction", "condim", "priority", "solmix", "solref", "solimp",
     ),
 }  # fmt: skip
-"""The fields that enter a contact's parameters, by material rule."""
+"""The fields that determine a contact's parameters, by material rule."""
 PAIR_WIDTHS = {"friction": 5, **WIDTHS}
 
 
 def check_material(material: Material, where: str) -> None:
-    """Raises InputError, naming `where`, for a number that is not finite or out of its range, and an unknown word."""
+    """Raises InputError, with `where`, for a number that is not finite or out of range, and an unknown combine mode."""
     for name in (*COEFFICIENTS, *PENALTY_PARAMETERS):
         _check_number(name, getattr(material, name), where, lowest=0.0)
     _check_number("restitution", material.restitution, where, lowest=0.0, highest=1.0)
@@ -101,7 +101,7 @@ def check_material(material: Material, where: str) -> None:
 
 
 def check_pair_material(material: PairMaterial, where: str) -> None:
-    """Raises InputError, naming `where`, as `check_material` does."""
+    """Raises InputError, with `where`, for a number that is not finite or out of range."""
     if material.condim is not None:
         _check_condim(material.condim, where)
     for name, width in PAIR_WIDTHS.items():
@@ -134,10 +134,10 @@ def _check_number(
 
 @dataclass(frozen=True)
 class Materials:
-    """The surfaces of S shapes, a column a field of `Material`.
+    """The materials of S shapes, with one column for each field of `Material`.
 
-    float64[S]; condim, priority int32[S]; solref float64[S, 2], solimp float64[S, 5]; NaN where a penalty parameter is
-    not stated. friction_combine, restitution_combine: int8[S], places in COMBINE_MODES.
+    float64[S]; condim, priority int32[S]; solref float64[S, 2], solimp float64[S, 5]; NaN for a penalty parameter that
+    is not specified. friction_combine, restitution_combine: int8[S], indices into COMBINE_MODES.
     """
 
     friction: np.ndarray
@@ -166,7 +166,7 @@ class Materials:
         return cls(**{item.name: _column(item.name, materials) for item in fields(cls)})
 
     def row(self, shape: int) -> Material:
-        """The surface of one shape; a static friction that was not stated is the dynamic one."""
+        """The material of one shape; an unspecified static friction is the dynamic one."""
         held = {item.name: getattr(self, item.name)[shape] for item in fields(self)}
         values: dict[str, object] = {name: value.item() for name, value in held.items() if name not in WIDTHS}
         values |= {name: tuple(held[name].tolist()) for name in WIDTHS}
@@ -190,7 +190,10 @@ def _column(name: str, materials: Sequence[Material]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PairMaterials:
-    """What K forced pairs have of their own: condim int32[K], 0 where nothing; float64[K, 5], [K, 2], [K, 5], NaN."""
+    """Own parameters of K forced pairs, 0 or NaN for none.
+
+    condim: int32[K]. friction: float64[K, 5]. solref: float64[K, 2]. solimp: float64[K, 5].
+    """
 
     condim: np.ndarray
     friction: np.ndarray
@@ -202,7 +205,7 @@ class PairMaterials:
 
     @classmethod
     def of(cls, materials: Sequence[PairMaterial | None]) -> PairMaterials:
-        """The columns of `materials`; None is a pair with nothing of its own."""
+        """The columns of `materials`; None is a pair without own parameters."""
         held = [PairMaterial() if material is None else material for material in materials]
         columns = {}
         for name, width in PAIR_WIDTHS.items():
@@ -212,7 +215,7 @@ class PairMaterials:
         return cls(condim=np.array([m.condim or 0 for m in held], np.int32), **columns)
 
     def any(self) -> bool:
-        """Whether any pair has anything of its own."""
+        """Whether any pair has own parameters."""
         return bool(self.condim.any()) or any(
             not np.isnan(getattr(self, name)).all() for name in PAIR_WIDTHS if len(self)
         )

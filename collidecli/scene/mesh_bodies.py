@@ -1,27 +1,27 @@
-"""The bodies of a closed triangle mesh: their triangles, volumes, orientation, and which holds which."""
+"""The bodies of a closed triangle mesh: their triangles, volumes, orientation and nesting."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.mesh_crossings import winding_at
 from collidecli.scene.mesh_edges import Edges, joined_faces
 from collidecli.scene.sorting import distinct
-from collidecli.scene.vectors import dot, length_of
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[F]: the body of each triangle of a balanced mesh, numbered by its first triangle.
+    """int64[F]: the body of each triangle of a balanced mesh; bodies are ordered by their first triangle.
 
-    A body is what edges of two triangles join, and pairs of triangles of the other edges that have the inside between
-    them: solids that touch along an edge or a face are several bodies. Each body is balanced by itself.
+    Two triangles at an edge of two are in one body; at an edge of more, pairs of triangles with the inside between
+    them: solids that touch along an edge or a face are several bodies. Each body by itself is balanced.
     """
     pairs = _pairs_around_edges(vertex, face, edges) if (edges.count > 2).any() else np.zeros((0, 2), np.int64)
     return joined_faces(face, edges, edges.count == 2, pairs)
 
 
 def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:
-    """int64[n, 2]: triangles of edges of more than two, each pair with the inside in the wedge between them.
+    """int64[n, 2]: pairs of triangles at edges of more than two, with the inside in the wedge between them.
 
     Around an edge, counterclockwise about its direction, a backward side opens the inside and a forward one closes it.
     """
@@ -35,33 +35,33 @@ def _pairs_around_edges(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> n
     low, high = vertex[ends.min(axis=1)], vertex[ends.max(axis=1)]
     off = vertex[face[rows, (k + 2) % 3]] - low
     axis = high - low
-    # Two directions across the edge; the first side of each edge begins the turn.
+    # Two directions across the edge; the angle is measured from the first side of each edge.
     lead = np.cumsum(edges.count[several]) - edges.count[several]
     across = np.cross(axis, off[lead][of_edge])
     along = np.cross(across, axis)
-    x = dot(off, along) / length_of(along)
-    y = dot(off, across) / length_of(across)
+    x = dot(off, along) / norm(along)
+    y = dot(off, across) / norm(across)
     # Grows with the angle, without a transcendental function.
     turn = np.where(y >= 0.0, 1.0 - x / (np.abs(x) + np.abs(y)), 3.0 + x / (np.abs(x) + np.abs(y)))
     forward = edges.forward[side]
-    # Where triangles lie on each other the inside closes before it opens: solids that touch are two.
-    place = np.lexsort((~forward, turn, of_edge))
+    # Of coincident triangles the closing one comes first: touching solids are two bodies.
+    by_angle = np.lexsort((~forward, turn, of_edge))
     found: list[tuple[int, int]] = []
     for first, count in zip(lead.tolist(), edges.count[several].tolist(), strict=True):
-        around = place[first : first + count]
+        around = by_angle[first : first + count]
         level = np.cumsum(np.where(forward[around], -1, 1))
         around = np.roll(around, -(int(np.argmin(level)) + 1))
-        waiting: list[int] = []
+        opened: list[int] = []
         for each in around.tolist():
             if forward[each]:
-                found.append((int(rows[waiting.pop()]), int(rows[each])))
+                found.append((int(rows[opened.pop()]), int(rows[each])))
             else:
-                waiting.append(each)
+                opened.append(each)
     return np.array(found, np.int64)
 
 
 def volumes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.ndarray:
-    """float64[bodies]: the signed volume of each [m^3], about a vertex of its own, so that far ones lose no digits."""
+    """float64[bodies]: signed volumes [m^3], each about a vertex of the body, so that a far body loses no digits."""
     first = np.unique(label, return_index=True)[1]
     origin = vertex[face[first, 0]][label]
     p, q, r = (vertex[face[:, k]] - origin for k in range(3))
@@ -70,7 +70,7 @@ def volumes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.nd
 
 
 def boxes_of(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float64[bodies, 3] twice: the corners of each body's box [m]."""
+    """float64[bodies, 3] twice: lower and upper corners of the bodies' AABBs [m]."""
     order = np.argsort(label, kind="stable")
     start = np.searchsorted(label[order], np.arange(int(label.max()) + 1))
     corners = vertex[face[order]]
@@ -81,7 +81,7 @@ def containment(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.n
     """int64[bodies, bodies]: the winding number of body j about the middle of the largest triangle of body i."""
     count = int(label.max()) + 1
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    area = length_of(np.cross(q - p, r - p))
+    area = norm(np.cross(q - p, r - p))
     order = np.lexsort((-area, label))
     largest = order[np.searchsorted(label[order], np.arange(count))]
     middle = (p[largest] + q[largest] + r[largest]) / 3.0
@@ -96,10 +96,10 @@ def containment(vertex: np.ndarray, face: np.ndarray, label: np.ndarray) -> np.n
 
 
 def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
-    """Triangles with inside-out bodies turned over, and how many bodies those are.
+    """The triangles with inside-out bodies reversed, and the number of reversed bodies.
 
-    A body of negative volume where the winding number of all others is positive is a cavity. Elsewhere it is inside
-    out, and what it holds is turned over with it.
+    A body of negative volume at a positive winding number of the others is a cavity. Any other body of negative volume
+    is inside out, and is reversed together with the bodies inside it.
     """
     label = bodies_of(vertex, face, edges)
     volume = volumes_of(vertex, face, label)
@@ -110,7 +110,7 @@ def turned_outwards(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple
     inside = containment(vertex, face, label)
     sign = np.where(volume < 0.0, -1, 1)
     turned = np.zeros(len(volume), bool)
-    # From the largest: what holds others comes before them.
+    # In descending order of volume: a container precedes its contents.
     for body in np.argsort(-np.abs(volume), kind="stable"):
         around = int((sign * np.abs(inside[body]))[np.arange(len(sign)) != body].sum())
         if sign[body] < 0 and around <= 0:

@@ -1,29 +1,29 @@
-"""Winding numbers of closed triangle meshes, where their surface crosses itself, and which of it is hidden inside."""
+"""Winding numbers, self-intersections and hidden triangles of closed triangle meshes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from collidecli.scene.morton import morton_order
-from collidecli.scene.vectors import dot
+from collidecli.numerics.matrices import dot
+from collidecli.scene.sorting import morton_order
 
 NEAR = 1e-9
-"""Share of a mesh's longest extent: parallel triangles that are nearer overlap, and sides of a triangle are so far off
-it where their winding numbers are taken."""
+"""Fraction of a mesh's longest extent: parallel triangles at a smaller distance overlap; and the offset from a triangle
+at which the winding numbers of its two sides are computed."""
 ROUNDING = 1e-14
-"""Share of the product of the lengths in it, below which a volume or an area may be a rounding error."""
+"""Fraction of the product of its lengths below which a volume or an area may be a rounding error."""
 _CHUNK = 1 << 22
-"""Pairs of a point and a triangle that are compared at once."""
+"""Pairs of a point and a triangle in one vectorized step."""
 _PAIRS = 1 << 16
-"""Pairs of triangles that are compared at once."""
+"""Pairs of triangles in one vectorized step."""
 
 
 def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n]: how often closed triangles [F, 3] go around points [n, 3].
+    """int64[n]: winding numbers of closed triangles [F, 3] about points [n, 3].
 
-    A ray along +x is counted through the triangles in front, with their signs. In the plane across the ray each edge
-    is on one side of the point by a comparison that its triangles have in common, so that a ray through an edge or a
-    vertex is counted once. Exact but for points within rounding of the surface.
+    The sum of the signed crossings of a ray along +x. In the plane across the ray, the triangles of an edge share the
+    comparison of the edge with the point, so that a ray through an edge or a vertex counts once. Exact except for
+    points within rounding of the surface.
     Source: Hormann and Agathos 2001 for the plane; Sunday 2001.
     """
     corners = vertex[face]
@@ -47,7 +47,7 @@ def winding_at(points: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.n
 
 
 def _turns(point: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n]: 1 where a line along +x through each point leaves by the front of its triangle, -1 enters, else 0."""
+    """int64[n]: 1 if the line along +x through a point exits through its triangle, -1 if it enters, 0 if it misses."""
     result = np.zeros(len(point), np.int64)
     y, z = point[:, 1], point[:, 2]
     for k in range(3):
@@ -62,9 +62,8 @@ def _turns(point: np.ndarray, vertex: np.ndarray, face: np.ndarray) -> np.ndarra
 
 
 def crossed_triangles(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n, 2]: pairs of triangles, the lower number first, that cross or overlap by more than a common vertex or
-    edge, and perhaps some that only touch.
-    """
+    """int64[n, 2]: pairs of triangles, the lower index first, that cross or overlap by more than a common vertex or
+    edge; some pairs may only touch."""
     pairs = _near_pairs(vertex, face)
     found = [np.zeros((0, 2), np.int64)]
     near = NEAR * float((vertex[face].max(axis=(0, 1)) - vertex[face].min(axis=(0, 1))).max())
@@ -86,9 +85,9 @@ def _is_cut(
     by: np.ndarray,
     near: float,
 ) -> np.ndarray:
-    """bool[n]: whether triangles, but for vertices in common, are not all above or all below the plane of others.
+    """bool[n]: whether a triangle, except for common vertices, is neither all above nor all below the plane of another.
 
-    Those with all vertices in common are in it.
+    True for triangles with all vertices in common.
     """
     n = [axis[by] for axis in normal]
     level = n[0] * corners[0][0][by] + n[1] * corners[0][1][by] + n[2] * corners[0][2][by]
@@ -104,9 +103,9 @@ def _is_cut(
 
 
 def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """int64[n, 2]: pairs of triangles whose boxes meet.
+    """int64[n, 2]: pairs of triangles whose AABBs overlap.
 
-    A binary tree over the triangles in the order of a space-filling curve is compared with itself, level by level.
+    A binary BVH over the triangles in Morton order is traversed against itself, level by level.
     """
     corners = vertex[face]
     low, high = corners.min(axis=1), corners.max(axis=1)
@@ -122,11 +121,11 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
         once, twice, other = 2 * a[same], 2 * a[~same], 2 * b[~same]
         a = np.concatenate([once, once, once + 1, twice, twice, twice + 1, twice + 1])
         b = np.concatenate([once, once + 1, once + 1, other, other + 1, other, other + 1])
-        there = np.maximum(a, b) < len(below[0])
-        a, b = a[there], b[there]
+        exists = np.maximum(a, b) < len(below[0])
+        a, b = a[exists], b[exists]
         for x, y in zip(below, above, strict=True):
-            meet = (x[a] <= y[b]) & (x[b] <= y[a])
-            a, b = a[meet], b[meet]
+            overlap = (x[a] <= y[b]) & (x[b] <= y[a])
+            a, b = a[overlap], b[overlap]
     a, b = order[a], order[b]
     kept = a != b
     pairs = np.stack([np.minimum(a, b), np.maximum(a, b)], axis=1)[kept]
@@ -134,11 +133,11 @@ def _near_pairs(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
 
 
 def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: float) -> np.ndarray:
-    """bool[n]: whether triangles [n, 3] and [n, 3] of vertex numbers cross."""
+    """bool[n]: whether triangles [n, 3] and [n, 3] of vertex indices cross."""
     result = np.zeros(len(first), bool)
     a, b = vertex[first], vertex[second]
     normal_a, normal_b = _normal(a), _normal(b)
-    # Heights of one's corners over the plane of the other; those in common are in it.
+    # Heights of each triangle's corners over the plane of the other; common corners are in it.
     shared = first[:, :, None] == second[:, None, :]
     height_a = np.where(shared.any(axis=2), 0.0, dot(a - b[:, :1], normal_b[:, None]))
     height_b = np.where(shared.any(axis=1), 0.0, dot(b - a[:, :1], normal_a[:, None]))
@@ -162,9 +161,9 @@ def _do_cross(vertex: np.ndarray, first: np.ndarray, second: np.ndarray, near: f
 
 
 def _pierces(start: np.ndarray, end: np.ndarray, triangle: np.ndarray) -> np.ndarray:
-    """bool[n]: whether segments meet triangles [n, 3, 3]; those within rounding do.
+    """bool[n]: whether segments intersect triangles [n, 3, 3], to rounding in favour of an intersection.
 
-    Segments in the plane of their triangle do not: where surfaces cross there, another edge of the two tells.
+    False for segments in the plane of their triangle: if surfaces cross there, another edge of the two pierces.
     """
     p, q, r = (triangle[:, k] for k in range(3))
     along = end - start
@@ -180,7 +179,7 @@ def _pierces(start: np.ndarray, end: np.ndarray, triangle: np.ndarray) -> np.nda
 
 
 def _overlap_flat(a: np.ndarray, b: np.ndarray, normal: np.ndarray, near: float) -> np.ndarray:
-    """bool[n]: whether triangles of one plane overlap by more than `near` along every normal of their sides."""
+    """bool[n]: whether coplanar triangles overlap by more than `near` along every normal of their sides."""
     apart = np.zeros(len(a), bool)
     for triangle in (a, b):
         for k in range(3):
@@ -195,10 +194,10 @@ def _overlap_flat(a: np.ndarray, b: np.ndarray, normal: np.ndarray, near: float)
 
 
 def hidden_triangles(vertex: np.ndarray, face: np.ndarray, patch: np.ndarray, crossed: np.ndarray) -> np.ndarray:
-    """bool[F]: triangles of a closed mesh that have the inside on both sides all over.
+    """bool[F]: triangles of a closed mesh whose two sides are entirely inside.
 
-    patch: int64[F], parts of the surface that edges of two triangles join, without crossed ones: the winding number is
-    one all over each side of a part. crossed: bool[F]; these are left out, as part of them may be outside.
+    patch: int64[F], parts of the surface connected by edges of two triangles, without crossed triangles: the winding
+    number is constant on each side of a part. crossed: bool[F]; never hidden, as part of them may be outside.
     """
     hidden = np.zeros(len(face), bool)
     rows = np.flatnonzero(~crossed)

@@ -1,4 +1,4 @@
-"""The edges of a triangle mesh, which of its triangles they join, and whether it bounds a volume."""
+"""The edges of a triangle mesh, their adjacent triangles, and whether the mesh bounds a volume."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collidecli.scene.sorting import numbered
 class Edges:
     """Undirected edges of triangles. side_edge: int64[3 F], the edge of side k of triangle f at 3 f + k.
 
-    forward: bool[3 F], whether the side runs from the lower vertex number to the higher one.
-    count: int64[E], sides of each edge. balance: int64[E], forward sides less backward ones.
+    forward: bool[3 F], whether the side runs from the lower vertex index to the higher one.
+    count: int64[E], sides of each edge. balance: int64[E], forward sides minus backward sides.
     """
 
     side_edge: np.ndarray
@@ -43,10 +43,10 @@ def edges_of(face: np.ndarray) -> Edges:
 
 
 def is_balanced(face: np.ndarray, edges: Edges) -> bool:
-    """Whether triangles bound a volume: each edge has as many sides one way as the other, and not all triangles cancel.
+    """Whether triangles bound a volume: each edge has as many forward as backward sides, and not all triangles cancel.
 
-    The winding number is then an integer everywhere off the surface. Triangles all of which have an opposite twin, as
-    of a sheet drawn from both sides, bound nothing.
+    The winding number is then an integer everywhere off the surface. A mesh in which every triangle has an opposite
+    twin, such as a sheet with both sides, bounds nothing.
     """
     if edges.is_manifold:
         return True
@@ -54,9 +54,9 @@ def is_balanced(face: np.ndarray, edges: Edges) -> bool:
 
 
 def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
-    """int64[F]: parts of a mesh that the edges chosen by `joins` hold together, numbered by their first triangle.
+    """int64[F]: parts of a mesh that are connected by the edges in `joins`, ordered by their first triangle.
 
-    pairs: int64[n, 2], triangles that belong together besides.
+    pairs: int64[n, 2], further connected triangles.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -72,20 +72,20 @@ def joined_faces(face: np.ndarray, edges: Edges, joins: np.ndarray, pairs: np.nd
 
 
 def in_order(label: np.ndarray) -> np.ndarray:
-    """int64[n]: labels as numbers from 0, in the order of their first use."""
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
+    """int64[n]: labels renumbered from 0 in the order of their first use."""
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
     number[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return number[place.reshape(-1)]
+    return number[inverse.reshape(-1)]
 
 
 def _net(face: np.ndarray) -> np.ndarray:
-    """int64[n]: of each set of three vertices, the triangles that wind one way less those that wind the other."""
-    _, place = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
-    return np.bincount(place, weights=_parity(face)).astype(np.int64)
+    """int64[n]: for each set of three vertices, the number of its triangles minus that of opposite triangles."""
+    _, index = numbered(np.sort(face, axis=1, kind="stable"), axis=0)
+    return np.bincount(index, weights=_parity(face)).astype(np.int64)
 
 
 def _parity(face: np.ndarray) -> np.ndarray:
-    """int64[F]: 1 where the vertices ascend from some corner around the triangle, else -1."""
+    """int64[F]: 1 for an even permutation of ascending vertices, -1 for an odd one."""
     a, b, c = face.T
     return np.where((a < b) ^ (b < c) ^ (c < a), -1, 1)

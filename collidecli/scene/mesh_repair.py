@@ -1,4 +1,4 @@
-"""Repairs that give a triangle mesh an inside: welding, duplicate triangles, fins, orientation, inside-out bodies.
+"""Repairs that make a triangle mesh closed: welding, removal of duplicate triangles and fins, orientation.
 
 Only comparisons, integers, sums and products are used: the result has the same bits on every x86-64 processor.
 """
@@ -10,31 +10,31 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from collidecli.numerics.matrices import norm
 from collidecli.scene.mesh_bodies import turned_outwards
 from collidecli.scene.mesh_edges import Edges, edges_of, is_balanced, joined_faces
 from collidecli.scene.sorting import distinct
 from collidecli.scene.text_format import plural
-from collidecli.scene.vectors import length_of
 
 WELD = 5e-6
-"""Share of the longest extent within which border vertices are one: what six significant digits in a text file round.
-A rounding of float32, 6e-8, and noise of 1e-9 m on a part of 1 mm are below it."""
+"""Fraction of the longest extent within which border vertices are welded: the rounding of six significant digits in a
+text file. A rounding of float32, 6e-8, and noise of 1e-9 m on a part of 1 mm are below it."""
 FIN_AREA = 0.25
-"""Share of the area that is kept, up to which border triangles are a fin; larger ones are a surface of their own."""
+"""Largest area of fins, as a fraction of the kept area; larger border parts are separate surfaces."""
 PEEL_ROUNDS = 64
-"""A fin is at most so many triangles wide."""
+"""Largest width of a fin in triangles."""
 FLAT = 1e-12
-"""A triangle whose height is below this share of its longest side has no normal to speak of: it is dropped."""
+"""A triangle whose height is below this fraction of its longest side has no accurate normal and is dropped."""
 
 
 @dataclass(frozen=True)
 class MeshRepairs:
-    """What was changed of a mesh at load, as counts.
+    """Counts of the changes of a mesh at load.
 
-    degenerate: triangles without area that were dropped. welded: vertices moved onto another. duplicates: triangles
-    that were there already. opposite: triangles that lay on another one, facing the other way. fins: triangles that
-    stood on a closed surface by an edge. turned: triangles turned over to face as their neighbours do. inside_out:
-    bodies turned over. united: overlapping or touching bodies of which one surface was made.
+    degenerate: triangles without area that were dropped. welded: vertices merged into another. duplicates: repeated
+    triangles. opposite: triangles on another one of opposite orientation. fins: triangles attached to a closed surface
+    by an edge. turned: triangles reversed to agree with their neighbours. inside_out: reversed bodies. united:
+    overlapping or touching bodies that became one surface.
     """
 
     degenerate: int = 0
@@ -55,7 +55,7 @@ class MeshRepairs:
 
     def words(self) -> tuple[str, ...]:
         """One phrase for each kind of repair."""
-        told = {
+        phrases = {
             "degenerate": _told(self.degenerate, "triangle without area", "triangles without area", "left out"),
             "welded": _told(self.welded, "border vertex", "border vertices", "welded to others"),
             "duplicates": _told(self.duplicates, "duplicate triangle", "duplicate triangles", "left out"),
@@ -65,7 +65,7 @@ class MeshRepairs:
             "inside_out": _told(self.inside_out, "inside-out body", "inside-out bodies", "turned over"),
             "united": _told(self.united, "overlapping body", "overlapping bodies", "united"),
         }
-        return tuple(told[name] for name in self.counts())
+        return tuple(phrases[name] for name in self.counts())
 
 
 NO_REPAIRS = MeshRepairs()
@@ -78,7 +78,7 @@ def _told(number: int, one: str, several: str, done: str, more: str = "") -> str
 
 @dataclass(frozen=True)
 class RepairedMesh:
-    """vertex: float64[V, 3] [m]; those of no triangle keep their number. face: int64[F, 3]."""
+    """vertex: float64[V, 3] [m]; vertices without a triangle keep their index. face: int64[F, 3]."""
 
     vertex: np.ndarray
     face: np.ndarray
@@ -86,11 +86,11 @@ class RepairedMesh:
 
 
 def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
-    """A mesh with its repairs. Vertices that are equal are one already.
+    """The repaired mesh, and its repairs. The input has no equal vertices.
 
-    A closed manifold of outward bodies keeps its bits. Border triangles are dropped and vertices welded only where
-    that closes the whole mesh; duplicate triangles are dropped from open meshes too.
-    Degenerate: no triangle with area gives no triangle at all.
+    A closed manifold of outward bodies keeps its bits. Border triangles are dropped and vertices welded only if that
+    closes the whole mesh; duplicate triangles are dropped from open meshes too.
+    Degenerate: the result of a mesh without a triangle with area has no triangles.
     """
     counts = dict.fromkeys((each.name for each in fields(MeshRepairs)), 0)
     kept = has_area(vertex, face)
@@ -109,16 +109,19 @@ def repaired(vertex: np.ndarray, face: np.ndarray) -> RepairedMesh:
 
 
 def has_area(vertex: np.ndarray, face: np.ndarray) -> np.ndarray:
-    """bool[F]: triangles that have a normal."""
+    """bool[F]: triangles with an accurate normal."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    longest = np.max([length_of(side) for side in (q - p, r - q, p - r)], axis=0)
-    area = length_of(np.cross(q - p, r - p))
+    longest = np.max([norm(side) for side in (q - p, r - q, p - r)], axis=0)
+    area = norm(np.cross(q - p, r - p))
     distinct = (face[:, 0] != face[:, 1]) & (face[:, 1] != face[:, 2]) & (face[:, 2] != face[:, 0])
     return distinct & (area > FLAT * longest * longest)
 
 
 def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, dict[str, int]]:
-    """The triangles of the first set of repairs that closes the mesh, and its counts; without one, less duplicates."""
+    """The triangles after the first set of repairs that closes the mesh, and its counts.
+
+    If none closes it, the triangles without duplicates.
+    """
     unique = _without_duplicates(face, edges)
     plain = {"duplicates": len(face) - len(unique)}
     if plain["duplicates"]:
@@ -140,7 +143,7 @@ def _closed(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
 
 
 def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
-    """Triangles of equal vertices in the same cyclic order once, the first of each."""
+    """The triangles without repetitions of the same vertices in the same cyclic order; the first of each remains."""
     # A duplicate shares three edges that have another side in the same direction.
     doubled = edges.count > 2
     doubled |= np.abs(edges.balance) > 1
@@ -161,9 +164,9 @@ def _without_duplicates(face: np.ndarray, edges: Edges) -> np.ndarray:
 
 
 def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndarray, int]:
-    """Triangles with vertices of unbalanced edges that are nearer than WELD as one, and how many vertices moved.
+    """The triangles after welding vertices of unbalanced edges within WELD, and the number of welded vertices.
 
-    The lowest number of those that are joined, directly or in a chain, stands for all.
+    Vertices that are connected directly or by a chain get their lowest index.
     """
     open_side = np.flatnonzero(edges.balance[edges.side_edge] != 0)
     if not len(open_side):
@@ -181,28 +184,28 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
         return face, 0
     links = coo_matrix((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(rim), len(rim)))
     label = connected_components(links, directed=False)[1]
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     number = np.arange(len(vertex))
-    number[rim] = rim[first[place.reshape(-1)]]
+    number[rim] = rim[first[inverse.reshape(-1)]]
     return number[face], int((number[rim] != rim).sum())
 
 
 def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Candidates: as they are; turned over to agree with neighbours; with one of each opposite pair; with none."""
+    """Candidates: the triangles; oriented consistently; with one of each opposite pair; with none; those oriented."""
     edges = edges_of(face)
     yield face, {}
     yield from _agreeing(face, edges, {})
     if not (edges.count > 2).any():
         return
     key = np.sort(face, axis=1, kind="stable")
-    _, first, place = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(face):
         return
     one = face[np.sort(first, kind="stable")]
     counts = {"opposite": len(face) - len(one)}
     yield one, counts
     yield from _agreeing(one, edges_of(one), counts)
-    none = face[np.bincount(place.reshape(-1))[place.reshape(-1)] == 1]
+    none = face[np.bincount(inverse.reshape(-1))[inverse.reshape(-1)] == 1]
     if len(none):
         counts = {"opposite": len(face) - len(none)}
         yield none, counts
@@ -210,9 +213,9 @@ def _turned(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, 
 
 
 def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Triangles turned over so that the two of each edge run along it in opposite directions, the fewer of each part.
+    """Triangles reversed so that the two sides of each edge have opposite directions; the fewest of each part.
 
-    Nothing where an edge has an odd number of sides, or where a part has one side only.
+    Yields nothing if an edge has an odd number of sides, or if a part is not orientable.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -225,7 +228,7 @@ def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterato
     a, b = order[start[pair]], order[start[pair] + 1]
     agree = edges.forward[a] != edges.forward[b]
     count = len(face)
-    # Each triangle stands twice, as it is and turned over: neighbours that agree are joined as they are.
+    # The graph has two nodes for each triangle, unchanged and reversed: neighbours that agree connect unchanged nodes.
     of_a, of_b = a // 3, b // 3
     row = np.concatenate([of_a, of_a + count])
     col = np.concatenate([np.where(agree, of_b, of_b + count), np.where(agree, of_b + count, of_b)])
@@ -234,16 +237,16 @@ def _agreeing(face: np.ndarray, edges: Edges, before: dict[str, int]) -> Iterato
     upright, over = label[:count], label[count:]
     if (upright == over).any():
         return
-    # A part and its mirror image are two components: the one of which more triangles are as they were holds.
-    as_they_were = np.bincount(upright, minlength=int(label.max()) + 1)
-    more, less = as_they_were[upright], as_they_were[over]
+    # A part and its reversal are two components: the one with more unchanged triangles is chosen.
+    unchanged = np.bincount(upright, minlength=int(label.max()) + 1)
+    more, less = unchanged[upright], unchanged[over]
     turned = (less > more) | ((less == more) & (over < upright))
     if turned.any():
         yield np.where(turned[:, None], face[:, ::-1], face), before | {"turned": int(turned.sum())}
 
 
 def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
-    """Candidates without the triangles that have an edge of their own, and then again, down to edges of several."""
+    """Candidates after repeated removal of triangles with a border edge, until no border edge remains."""
     edges = edges_of(face)
     if not ((edges.count > 2) & (edges.count % 2 == 1)).any() and not (edges.count > 3).any():
         return
@@ -264,9 +267,9 @@ def _without_fins(vertex: np.ndarray, face: np.ndarray) -> Iterator[tuple[np.nda
 
 
 def _are_fins(vertex: np.ndarray, face: np.ndarray, edges: Edges, kept: np.ndarray) -> bool:
-    """Whether what is not kept hangs on what is by edges, and is small beside it."""
+    """Whether the removed triangles are connected to the kept ones by edges, and small beside them."""
     p, q, r = (vertex[face[:, k]] for k in range(3))
-    area = length_of(np.cross(q - p, r - p))
+    area = norm(np.cross(q - p, r - p))
     if area[~kept].sum() > FIN_AREA * area[kept].sum():
         return False
     label = joined_faces(face, edges, edges.count > 1)

@@ -1,4 +1,4 @@
-"""Bodies of one closed mesh that overlap or touch, made one surface by the library Manifold."""
+"""Union of overlapping or touching bodies of one closed mesh, by the library Manifold."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from collidecli.scene.mesh_repair import RepairedMesh, has_area
 from collidecli.scene.sorting import distinct, numbered
 
 MERGED = 1e-12
-"""Share of the volume that a union must save, or else join bodies, to be taken."""
+"""Fraction of the volume that a union must remove to be accepted, unless it reduces the number of bodies."""
 
 
 def united(mesh: RepairedMesh) -> RepairedMesh:
-    """A mesh whose overlapping bodies are one surface; it itself where it is open, or none overlap.
+    """The mesh with the union of its overlapping bodies; the argument itself if it is open, or no bodies overlap.
 
-    Bodies are as `bodies_of` has them; a cavity goes with the body that holds it. A group of overlapping solids stays
-    as it is where a surface crosses itself, or Manifold refuses it. Triangles of other bodies come first, as they were;
-    those of each union follow, in the order of their vertices, and so do vertices that a union adds.
+    `bodies_of` defines the bodies; a cavity belongs to its enclosing body. A group of overlapping solids is unchanged
+    if a surface crosses itself, or if Manifold rejects it. Triangles of other bodies come first, unchanged; those of
+    each union follow, in the order of their vertices; new vertices of a union follow the old ones.
     """
     face = mesh.face
     if not len(face):
@@ -62,23 +62,22 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
 
 
 def _boxes_that_meet(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """int64[n, 2]: pairs of bodies whose boxes meet."""
+    """int64[n, 2]: pairs of bodies whose AABBs overlap."""
     order = np.argsort(low[:, 0], kind="stable")
     found = []
-    for place, body in enumerate(order):
-        stop = place + 1 + int(np.searchsorted(low[order[place + 1 :], 0], high[body, 0], side="right"))
-        others = order[place + 1 : stop]
-        meet = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
-        found += [(int(body), int(other)) for other in others[meet]]
+    for index, body in enumerate(order):
+        stop = index + 1 + int(np.searchsorted(low[order[index + 1 :], 0], high[body, 0], side="right"))
+        others = order[index + 1 : stop]
+        overlap = ((low[others] <= high[body]) & (low[body] <= high[others])).all(axis=1)
+        found += [(int(body), int(other)) for other in others[overlap]]
     return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _groups(
     vertex: np.ndarray, face: np.ndarray, label: np.ndarray, count: int
 ) -> tuple[list[list[list[int]]], np.ndarray]:
-    """Solids that cross, touch or hold each other, group by group; and bool[bodies], whose surface is not crossed by
-    itself. A solid is a body and its cavities.
-    """
+    """Groups of solids that cross, touch or contain each other; and bool[bodies], True for a surface without
+    self-intersection. A solid is a body and its cavities."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -97,7 +96,7 @@ def _groups(
         holders = here[(inside[body, here] > 0) & (volume[here] > 0.0)]
         if len(holders):
             owner[body] = holders[np.argmin(volume[holders])]
-    # What is in a cavity is inside its owner's outer body, and outside of the solid.
+    # A point in a cavity is inside the outer body, and outside the solid.
     held = np.zeros((count, count), np.int64)
     np.add.at(held.T, owner, inside.T)
     links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held > 0)])
@@ -112,9 +111,9 @@ def _groups(
 
 
 def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and triangles of the union of solids, each given by its triangles; None where it is none.
+    """Vertices and triangles of the union of solids, each given by its triangles; None for a rejected union.
 
-    The result is sorted, so that it does not depend on the order in which Manifold's threads work.
+    The result is sorted, so that it does not depend on the scheduling of Manifold's threads.
     Source: github.com/elalish/manifold; Smith 2009 for the guarantee that the result is manifold.
     """
     import manifold3d
@@ -148,7 +147,7 @@ def _union(vertex: np.ndarray, solids: list[np.ndarray]) -> tuple[np.ndarray, np
 
 
 def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices by their coordinates, equal ones as one, and triangles by theirs, each from its lowest vertex."""
+    """Distinct vertices sorted by coordinates, and triangles sorted by vertices, each from its lowest vertex."""
     points, number = numbered(vertex + 0.0, axis=0)
     face = number[face]
     turn = np.argmin(face, axis=1)
@@ -160,7 +159,7 @@ def _sorted(vertex: np.ndarray, face: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _with_old_numbers(
     vertex: np.ndarray, old: int, points: np.ndarray, face: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`vertex` with those of `points` behind that are none of its first `old`, and triangles by these numbers."""
+    """`vertex` followed by those of `points` that are not among its first `old`, and triangles of their indices."""
     known = {row.tobytes(): number for number, row in reversed(list(enumerate(vertex[:old])))}
     number = np.array([known.get(row.tobytes(), -1) for row in points], np.int64)
     new = np.flatnonzero(number < 0)

@@ -1,4 +1,4 @@
-"""A contact's parameters from its two surfaces: by combine modes, or as MuJoCo mixes them."""
+"""A contact's parameters from its two surfaces: by combine modes, or by MuJoCo's rule."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from collidecli.scene.material import Materials, PairMaterials
 from collidecli.scene.model import Model
 
 SMALLEST_FRICTION = 1e-5
-"""MuJoCo raises every coefficient of a contact to this (mjMINMU)."""
+"""Lower limit of every coefficient of a contact in MuJoCo (mjMINMU)."""
 SMALLEST_WEIGHT = 1e-15
-"""A solmix below is no weight at all (mjMINVAL)."""
+"""A solmix below this is zero (mjMINVAL)."""
 
 RULE_COLUMNS = {
     "combine": (
@@ -26,32 +26,32 @@ RULE_COLUMNS = {
         "margin1",
     ),
 }  # fmt: skip
-"""The optional columns that each material rule gives."""
+"""The optional columns that each material rule defines."""
 
 BROUGHT_BY = {"friction_scale": "--moment-matching", "contact_id": "--contact-ids"}
-"""Optional columns that are not mixed of two surfaces, and the option that has them written."""
+"""Optional columns that do not follow from two surfaces, and the option that writes them."""
 
 
 def check_column_names(names: Sequence[str]) -> None:
-    """Raises InputError for a name that is no optional column, with those that are."""
+    """Raises InputError for a name that is no optional column; the message lists the known ones."""
     known = [column.name for column in OPTIONAL_COLUMNS if column.name not in BROUGHT_BY]
     for name in names:
         if name in BROUGHT_BY:
-            raise InputError(f"the column '{name}' comes by itself", "--columns", f"use {BROUGHT_BY[name]}")
+            raise InputError(f"another option writes the column '{name}'", "--columns", f"use {BROUGHT_BY[name]}")
         if name not in known:
             raise InputError(f"there is no optional column '{name}'", "--columns", f"known: {', '.join(known)}")
 
 
 def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
-    """The optional columns `names`, each once, in the order that they are written.
+    """The optional columns `names`, each once, in the order of the file.
 
-    Raises InputError for a name that is none, and for one that the scene's material rule does not give.
+    Raises InputError for an unknown name, and for a column that the scene's material rule does not define.
     """
     check_column_names(names)
     for name in names:
         if name not in RULE_COLUMNS[rule]:
             raise InputError(
-                f"the scene's materials do not give a contact's {name}: they mix by the rule '{rule}'",
+                f"the scene's material rule '{rule}' does not define a contact's {name}",
                 "--columns",
                 f"choose among: {', '.join(RULE_COLUMNS[rule])}",
             )
@@ -60,18 +60,18 @@ def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class OptionalColumns:
-    """The optional columns that were asked for, to be put into blocks of contacts."""
+    """The selected optional columns, and their values for blocks of contacts."""
 
     columns: tuple[Column, ...]
     mixing: ContactMixing
 
     @classmethod
     def of(cls, model: Model, names: Sequence[str]) -> OptionalColumns:
-        """Those called `names`. Raises InputError as `chosen_columns` does."""
+        """The columns `names` of a model's contacts. Raises InputError for an unknown or undefined column."""
         return cls(chosen_columns(names, model.material_rule), ContactMixing.of_model(model))
 
     def added(self, block: ContactBlock) -> ContactBlock:
-        """The block with these columns besides its own; itself where there are none."""
+        """The block with these columns added; the block itself if there are none."""
         if not self.columns:
             return block
         found = self.mixing.columns(self.columns, block.columns["shape0"], block.columns["shape1"])
@@ -80,7 +80,7 @@ class OptionalColumns:
 
 @dataclass(frozen=True)
 class ContactMixing:
-    """What every contact of a model has from its two surfaces.
+    """The parameters of a model's contacts from their two surfaces.
 
     rule: of MATERIAL_RULES. materials: of S shapes. margin: float[S] [m].
     forced: int32[K, 2], first < second. forced_margin: float[K] [m], NaN the shapes'. forced_material: of K pairs.
@@ -106,9 +106,9 @@ class ContactMixing:
         )
 
     def columns(self, wanted: Sequence[Column], shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of its own type.
+        """Columns of contacts of shape0 [n] and shape1 [n], each [n] or [n, width] of the column's type.
 
-        Every pair is mixed once, however many contacts it has: a block repeats its pairs cell after cell.
+        Every distinct pair is computed once: a block repeats its pairs cell after cell.
         """
         if not wanted:
             return {}
@@ -117,13 +117,13 @@ class ContactMixing:
         first = np.flatnonzero(new)
         count = len(self.margin)
         keys = shape0[first].astype(np.int64) * count + shape1[first]
-        pairs, place = np.unique(keys, return_inverse=True)
+        pairs, inverse = np.unique(keys, return_inverse=True)
         found = self.of_pairs(pairs // count, pairs % count)
-        row = np.repeat(place, np.diff(np.append(first, len(shape0))))
+        row = np.repeat(inverse, np.diff(np.append(first, len(shape0))))
         return {c.name: found[c.name].astype(c.dtype)[row] for c in wanted}
 
     def of_pairs(self, shape0: np.ndarray, shape1: np.ndarray) -> dict[str, np.ndarray]:
-        """All that the rule gives for pairs of shapes [n], in float64."""
+        """All parameters that the rule defines for pairs of shapes [n], in float64."""
         a, b = np.asarray(shape0, np.int64), np.asarray(shape1, np.int64)
         at = self._forced_row(a, b)
         mix = combined if self.rule == "combine" else mixed_as_mujoco
@@ -138,14 +138,14 @@ class ContactMixing:
             found["friction5"] = np.maximum(found["friction5"], SMALLEST_FRICTION)
             for name, axis in (("friction", 0), ("torsional_friction", 2), ("rolling_friction", 3)):
                 found[name] = found["friction5"][:, axis]
-        # A forced pair's margin is the pair's whole one: half of it is on either side.
+        # A forced pair's margin is the sum for both shapes: half of it for each.
         half = 0.5 * _picked(self.forced_margin.astype(np.float64), at, np.nan)
         for name, shape in (("margin0", a), ("margin1", b)):
             found[name] = np.where(np.isnan(half), self.margin[shape], half)
         return found
 
     def _forced_row(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """int64[n]: the row of each pair among the forced ones, -1 for others."""
+        """int64[n]: row of each pair among the forced pairs, -1 for others."""
         if not len(self.forced):
             return np.full(len(a), -1)
         count = len(self.margin)
@@ -159,17 +159,17 @@ class ContactMixing:
 def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
     """Coefficients of pairs of rows a, b [n] by their combine modes; static friction is at least the dynamic one.
 
-    Of two modes the one later in COMBINE_MODES decides. Torsional and rolling friction follow the mode of friction.
+    Of two modes the later one in COMBINE_MODES applies. Torsional and rolling friction have the mode of friction.
     """
     found = {}
     for names, mode in (
         (("friction", "static_friction", "torsional_friction", "rolling_friction"), materials.friction_combine),
         (("restitution",), materials.restitution_combine),
     ):
-        decides = np.maximum(mode[a], mode[b])
+        later = np.maximum(mode[a], mode[b])
         for name in names:
             x, y = getattr(materials, name)[a], getattr(materials, name)[b]
-            found[name] = np.choose(decides, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
+            found[name] = np.choose(later, (0.5 * (x + y), np.minimum(x, y), x * y, np.maximum(x, y)))
     found["static_friction"] = np.maximum(found["static_friction"], found["friction"])
     return found
 
@@ -177,15 +177,16 @@ def combined(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np
 def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
     """condim, friction5 [n, 5], solref [n, 2], solimp [n, 5] of pairs of rows a, b [n].
 
-    The surface of higher priority decides alone. Of equal ones the contact has the larger condim and coefficients, the
-    solver's parameters weighed by solmix, and the element-wise least solref where either is a negative or zero one.
+    Of different priorities only the surface of the higher one applies. For equal priorities the contact has the larger
+    condim and coefficients, solver parameters weighted by solmix, and the element-wise minimum of solref if the first
+    number of either is negative or zero.
     Source: MuJoCo, mj_contactParam; friction is not yet raised to SMALLEST_FRICTION.
     """
     difference = np.sign(materials.priority[a].astype(np.int64) - materials.priority[b])
     weight_a, weight_b = materials.solmix[a], materials.solmix[b]
     has_a, has_b = weight_a >= SMALLEST_WEIGHT, weight_b >= SMALLEST_WEIGHT
     total = np.where(has_a & has_b, weight_a + weight_b, 1.0)
-    share = np.select([has_a & has_b, has_a, has_b], [weight_a / total, 1.0, 0.0], 0.5)[:, None]
+    fraction = np.select([has_a & has_b, has_a, has_b], [weight_a / total, 1.0, 0.0], 0.5)[:, None]
 
     def decided(x: np.ndarray, y: np.ndarray, together: np.ndarray) -> np.ndarray:
         sign = difference.reshape(-1, *(1,) * (x.ndim - 1))
@@ -193,7 +194,7 @@ def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[
 
     ref_a, ref_b = materials.solref[a], materials.solref[b]
     standard = ((ref_a[:, 0] > 0.0) & (ref_b[:, 0] > 0.0))[:, None]
-    solref = np.where(standard, share * ref_a + (1.0 - share) * ref_b, np.minimum(ref_a, ref_b))
+    solref = np.where(standard, fraction * ref_a + (1.0 - fraction) * ref_b, np.minimum(ref_a, ref_b))
     imp_a, imp_b = materials.solimp[a], materials.solimp[b]
     three = np.stack([materials.friction, materials.torsional_friction, materials.rolling_friction], axis=1)
     condim_a, condim_b = materials.condim[a], materials.condim[b]
@@ -201,13 +202,13 @@ def mixed_as_mujoco(materials: Materials, a: np.ndarray, b: np.ndarray) -> dict[
         "condim": decided(condim_a, condim_b, np.maximum(condim_a, condim_b)),
         "friction5": decided(three[a], three[b], np.maximum(three[a], three[b]))[:, [0, 0, 1, 2, 2]],
         "solref": decided(ref_a, ref_b, solref),
-        "solimp": decided(imp_a, imp_b, share * imp_a + (1.0 - share) * imp_b),
+        "solimp": decided(imp_a, imp_b, fraction * imp_a + (1.0 - fraction) * imp_b),
     }
 
 
 def _picked(values: np.ndarray, at: np.ndarray, nothing: float) -> np.ndarray:
-    """Rows `at` of values [K] or [K, width]; `nothing` where at is -1."""
+    """Rows `at` of values [K] or [K, width]; `nothing` for an `at` of -1."""
     if not len(values):
         return np.full((len(at), *values.shape[1:]), nothing)
-    there = (at >= 0).reshape(-1, *(1,) * (values.ndim - 1))
-    return np.where(there, values[at], nothing)
+    exists = (at >= 0).reshape(-1, *(1,) * (values.ndim - 1))
+    return np.where(exists, values[at], nothing)

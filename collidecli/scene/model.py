@@ -1,4 +1,4 @@
-"""What a model is: shapes, bodies, worlds and who may touch whom, as frozen host arrays."""
+"""The model of a scene: shapes, bodies, worlds and the pair filter, as frozen host arrays."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Bodies:
 
     path: unique within a template.
     template: int32[B]; -1 is in every world.
-    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw; of a template whose worlds stand at
-        different places, in the first of them (`Model.resting_poses` has all).
+    pose: float64[B, 7]; resting pose, body frame in world, x y z qx qy qz qw; for a template of several worlds with
+        different origins, in the first of them (`Model.resting_poses` has all).
     """
 
     path: tuple[str, ...]
@@ -41,17 +41,17 @@ class Bodies:
 
 @dataclass(frozen=True)
 class Shapes:
-    """Collision shapes of every template; a row here is a shape's index everywhere.
+    """Collision shapes of every template; a shape's index is its row here.
 
     path: unique within a template.
     type: int32[S], `ShapeType`. body: int32[S], row of `Bodies` or -1 for the static world.
     template: int32[S]; -1 is in every world.
     pose: float64[S, 7]; shape frame in body frame, xyzw; of a static shape in world, in the first world of its
-        template (`Model.world_shift` takes it to the others).
+        template (`Model.world_shift` transforms it to the others).
     size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m].
-    material: their surfaces. hull: int32[S], which of `Model.hulls` a convex mesh is; -1 for others. mesh,
-        heightfield: the same of `Model.meshes` and `Model.heightfields`. sdf: which of `Model.sdfs` a
-        shape has, of any type; -1 for none.
+    material: of their surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
+        `Model.heightfields` of a shape of that type; -1 for others. sdf: index into `Model.sdfs` of a shape of any
+        type; -1 for none.
     """
 
     path: tuple[str, ...]
@@ -82,15 +82,15 @@ class Shapes:
 
 @dataclass(frozen=True)
 class PairFilter:
-    """Who may touch whom, lowered: all that the engine knows of groups, masks, joints and excludes.
+    """The pairs that may touch, lowered from groups, masks, joints and excludes: the engine's only filter input.
 
-    A pair may touch when it is forced, or when its classes may and it is not excluded.
+    A pair may touch if it is forced, or if the class table allows it and it is not excluded.
 
     shape_class: int32[S]. class_table: bool[C, C], symmetric.
     excluded, forced: int32[K, 2], first < second, lexically sorted, unique.
-    excluded_rule: the rule that excluded each pair. Two shapes of different templates never meet.
-    classes, context: what the schemes know of each class and of the scene, from which a forbidding rule is named;
-        empty when the table was made by other means.
+    excluded_rule: the rule that excluded each pair. Shapes of two different templates never form a pair.
+    classes, context: the schemes' attributes of each class and of the scene, from which `explain` finds the rule that
+        forbids a pair; empty if the table has another origin.
     """
 
     shape_class: np.ndarray
@@ -107,17 +107,17 @@ class Model:
     """A scene in many worlds.
 
     world_template: int32[W], the template of each world.
-    world_pose: float64[W, 7], xyzw: where each world's origin stands in the coordinates that all poses are in, as an
-        environment's root prim does; the identity where nothing is said. Poses are not relative to it.
-    world_path: root prim of the environment that each world is; "" for none.
-    gap_rule: "max" or "sum", how a pair's gap follows from its two shapes' gaps.
-    up_axis: "X", "Y" or "Z", as recorded by the scene. source: file names it came from.
-    forced_gap, forced_margin: float64[M], what a forced pair has in place of its shapes' own; NaN keeps those. A
-        forced pair's margin is the pair's whole margin (both shapes' together).
-    forced_material: what forced pairs have in place of what their surfaces give; of no pair where none has any.
-    material_rule: "combine" or "mujoco", how a contact's parameters follow from its two surfaces.
-    hulls, meshes, heightfields: those of convex meshes, triangle meshes and heightfields, equal ones once. sdfs: the
-        signed distance fields that shapes ask for.
+    world_pose: float64[W, 7], xyzw: pose of each world's origin in world coordinates, such as that of an environment's
+        root prim; the identity by default. Poses of bodies and shapes are not relative to it.
+    world_path: root prim of each world's environment; "" for none.
+    gap_rule: "max" or "sum", the rule for a pair's gap from its two shapes' gaps.
+    up_axis: "X", "Y" or "Z", as recorded by the scene. source: names of the scene's files.
+    forced_gap, forced_margin: float64[M], values of forced pairs that replace their shapes' own; NaN keeps those. A
+        forced pair's margin is the sum for both shapes.
+    forced_material: parameters of forced pairs that replace those of their surfaces; of length 0 if no pair has any.
+    material_rule: "combine" or "mujoco", the rule for a contact's parameters from its two surfaces.
+    hulls, meshes, heightfields: geometry of convex meshes, triangle meshes and heightfields, equal ones once. sdfs:
+        the signed distance fields of shapes.
     """
 
     bodies: Bodies
@@ -150,26 +150,27 @@ class Model:
 
     @cached_property
     def world_shift(self) -> np.ndarray | None:
-        """float64[W, 7]: the motion from the first world of w's template to world w; None where none moves anything."""
+        """float64[W, 7]: transform from the first world of w's template to world w; None if all are the identity."""
         shift = shift_between(self.world_pose, self.world_pose[first_worlds(self.world_template)])
         return None if is_identity(shift).all() else shift
 
     @cached_property
     def convex_surfaces(self) -> tuple[ConvexSurface | None, ...]:
-        """Of each of `meshes` the hull that it is, None where it is open or not convex."""
+        """The hull of each of `meshes` that is closed and convex; None for the others."""
         return tuple(convex_surface(mesh) for mesh in self.meshes)
 
     def resting_poses(self) -> np.ndarray:
-        """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] where it is the same in all.
+        """float64[W, B, 7]: each body's resting pose in each world; [1, B, 7] if it is equal in all worlds.
 
-        A body of another template has some pose there that nothing looks at.
+        The entry of a body in a world of another template is arbitrary and unused.
         """
         return self.moved_with_worlds(self.bodies.pose[None])
 
     def moved_with_worlds(self, poses: np.ndarray) -> np.ndarray:
-        """float64[..., W, B, 7] of poses[..., 1, B, 7] that hold in the first world of each body's template.
+        """float64[..., W, B, 7] from poses[..., 1, B, 7] in the first world of each body's template.
 
-        What a template holds moves with its worlds; a global body stays. As given where all worlds stand alike.
+        Bodies of a template move with its worlds; a global body keeps its pose. The argument itself if all worlds of
+        a template have equal origins.
         """
         if self.world_shift is None:
             return poses
@@ -177,6 +178,6 @@ class Model:
         return np.where((self.bodies.template == GLOBAL_TEMPLATE)[:, None], poses, moved)
 
     def template_shapes(self, template: int) -> np.ndarray:
-        """Rows of the shapes that a world of `template` holds, global ones included, ascending."""
+        """Rows of the shapes of a world of `template`, global ones included, ascending."""
         owner = self.shapes.template
         return np.flatnonzero((owner == template) | (owner == GLOBAL_TEMPLATE)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The words that a run's options take; apart from `options` so that the command line can name them without NumPy."""
+"""The values of a run's options, separate from `run_options` so that the command line lists them without NumPy."""
 
 BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
 PIPELINES = ("standard", "unified")

@@ -1,4 +1,4 @@
-"""Where worlds stand, and what follows for poses that are stored once for all worlds of a template.
+"""Poses and their products, and the transforms between worlds of one template, whose poses are stored once.
 
 Poses are float64[..., 7], x y z qx qy qz qw, of unit quaternions.
 """
@@ -10,17 +10,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.matrices import length
+from collidecli.numerics.matrices import cross, length
 from collidecli.scene.arguments import float_array
 from collidecli.scene.shape_types import POSITION_LIMIT
 
 IDENTITY_POSE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 QUATERNION_TOLERANCE = 1e-3
-"""How far a quaternion's norm may be from 1; within it, it is normalized."""
+"""Largest difference of a quaternion's norm from 1; within it, the quaternion is normalized."""
 
 
 def checked_pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
-    """float64[7], the quaternion normalized; the identity for None. Raises InputError for what is no pose."""
+    """float64[7], with a normalized quaternion; the identity for None. Raises InputError for an invalid pose."""
     if xform is None:
         return np.array(IDENTITY_POSE)
     pose = float_array("a pose", xform, where)
@@ -38,21 +38,21 @@ def checked_pose(xform: Sequence[float] | None, where: str) -> np.ndarray:
 
 
 def compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: b, which is given in a's frame, in the frame that a is given in; shapes are broadcast.
+    """float64[..., 7]: the product a b: b, given in a's frame, in the frame in which a is given; shapes are broadcast.
 
-    An a that only moves along adds its position and changes no bit of the rotation.
+    A translation a adds its position and changes no bit of the rotation.
     """
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     p, q = a[..., 3:], b[..., 3:]
     out[..., :3] = a[..., :3] + _rotate(p, b[..., :3])
     pv, pw, qv, qw = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
-    out[..., 3:6] = pw * qv + qw * pv + _cross(pv, qv)
+    out[..., 3:6] = pw * qv + qw * pv + cross(pv, qv)
     out[..., 6] = pw[..., 0] * qw[..., 0] - (pv * qv).sum(-1)
     return out
 
 
 def inverse(a: np.ndarray) -> np.ndarray:
-    """float64[..., 7]: the pose that takes back what a does."""
+    """float64[..., 7]: inverse transforms."""
     out = np.concatenate([a[..., :3], -a[..., 3:6], a[..., 6:]], axis=-1)
     out[..., :3] = -_rotate(out[..., 3:], a[..., :3])
     return out
@@ -65,33 +65,28 @@ def first_worlds(world_template: np.ndarray) -> np.ndarray:
 
 
 def shift_between(goal: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """float64[n, 7]: the motions that take what stands in worlds of origins `start` to where those of `goal` have it.
+    """float64[n, 7]: transforms of world coordinates from worlds with origins `start` to worlds with origins `goal`.
 
-    The identity, exactly, where the two stand alike.
+    Exactly the identity for equal origins.
     """
     shift = compose(goal, inverse(start))
     same_rotation = np.all(goal[:, 3:] == start[:, 3:], axis=1)
-    # Without a turn the positions' difference is exact where they are; the product of quaternions would round.
+    # For equal rotations the positions' difference is rounded once; the product of quaternions rounds more often.
     shift[same_rotation, :3] = (goal - start)[same_rotation, :3]
     shift[same_rotation, 3:] = IDENTITY_POSE[3:]
     return shift
 
 
 def is_identity(pose: np.ndarray) -> np.ndarray:
-    """bool[...]: which poses move nothing."""
+    """bool[...]: poses that are exactly the identity."""
     return np.all(pose == IDENTITY_POSE, axis=-1)
 
 
 def origins(poses: Sequence[np.ndarray | None]) -> np.ndarray:
-    """float64[n, 7] of poses, None being the identity."""
+    """float64[n, 7] of poses; None is the identity."""
     return np.array([IDENTITY_POSE if pose is None else tuple(pose) for pose in poses], np.float64).reshape(-1, 7)
 
 
 def _rotate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    twice = 2.0 * _cross(q[..., :3], v)
-    return v + q[..., 3:] * twice + _cross(q[..., :3], twice)
-
-
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    pairs = ((1, 2), (2, 0), (0, 1))
-    return np.stack([a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in pairs], axis=-1)
+    twice = 2.0 * cross(q[..., :3], v)
+    return v + q[..., 3:] * twice + cross(q[..., :3], twice)

@@ -1,4 +1,4 @@
-"""Polygons cut into triangles: a fan where that covers the polygon, else ears cut off one by one."""
+"""Triangulation of polygons: a fan if that covers the polygon, else ear clipping."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from collidecli.numerics import elementary
 from collidecli.numerics.matrices import dot, length, matmul, norm, symmetric_eigen
 
 NEAR = 1e-6
-"""Share of a polygon's size. Files have coordinates in float32, so corners on one line are so far off it."""
+"""Fraction of a polygon's size: distance of collinear corners from their line in a file of float32 coordinates."""
 FLAT = 1e-12
-"""Share of the square of a polygon's size below which a triangle has no area: it would be left out of a mesh."""
+"""Fraction of the square of a polygon's size below which a triangle has no area: a mesh would omit it."""
 CORNER_LIMIT = 2000
-"""Corners of a polygon that no fan covers: cutting ears off takes the square of their number: 2000 some seconds."""
+"""Most corners for ear clipping, whose time is quadratic in their number: some seconds for 2000."""
 
 
 def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, where: str) -> np.ndarray:
-    """int64[T, 3]: the triangles of polygons, `count - 2` for each in turn, wound as it is.
+    """int64[T, 3]: the triangles of polygons, `count - 2` for each polygon in turn, in its orientation.
 
     points: float64[n, 3]; counts: int[m], corners of each polygon; indices: int[sum of counts], its points in order.
-    A polygon of fewer than three corners gives none. A fan from the first corner is taken where its triangles cover
-    the polygon, seen along its area vector; so convex polygons are cut as every viewer cuts them, those that are not
-    plane too. Others are cut by ears, so that no edge to a neighbour is lost.
-    Raises InputError, naming `where` and the polygon, for one that crosses itself, and for one of too many corners.
+    A polygon of fewer than three corners has none. A fan from the first corner is used if its triangles cover the
+    polygon, projected along its area vector; so convex polygons, also non-planar ones, have the triangulation of
+    common viewers. Others are triangulated by ear clipping, which keeps every edge to a neighbour.
+    Raises InputError, with `where` and the polygon, for a self-intersecting polygon and for one of too many corners.
     """
     counts, indices = np.asarray(counts, np.int64), np.asarray(indices, np.int64)
     first = np.cumsum(counts) - counts
     triangle_count = np.maximum(counts - 2, 0)
-    place = np.cumsum(triangle_count) - triangle_count
+    offset = np.cumsum(triangle_count) - triangle_count
     triangles = np.empty((int(triangle_count.sum()), 3), np.int64)
     for corner_count in np.unique(counts[counts > 2]).tolist():
         rows = np.flatnonzero(counts == corner_count)
@@ -38,12 +38,12 @@ def triangulated(points: np.ndarray, counts: np.ndarray, indices: np.ndarray, wh
         if corner_count > 3:
             for row in np.flatnonzero(~_is_covered_by_fan(points[corners])).tolist():
                 cut[row] = corners[row][_ears(points[corners[row]], f"{where}, face {rows[row]}")]
-        triangles[place[rows][:, None] + np.arange(corner_count - 2)] = cut
+        triangles[offset[rows][:, None] + np.arange(corner_count - 2)] = cut
     return triangles
 
 
 def area_vectors(polygons: np.ndarray) -> np.ndarray:
-    """float64[m, 3]: twice the area of polygons [m, n, 3] along their normals, whatever their shape.
+    """float64[m, 3]: area vectors of polygons [m, n, 3]: along their normals, with twice the area as length.
 
     Source: Newell's method (Sutherland, Sproull, Schumacker 1974).
     """
@@ -52,7 +52,7 @@ def area_vectors(polygons: np.ndarray) -> np.ndarray:
 
 
 def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
-    """bool[m]: the triangles about the first corner follow each other, with area, and go around it once at most."""
+    """bool[m]: whether the fan's triangles have area and equal orientation, and turn about the first corner once."""
     spokes = polygons[:, 1:] - polygons[:, :1]
     across = np.cross(spokes[:, :-1], spokes[:, 1:])
     normal = across.sum(axis=1)
@@ -66,16 +66,16 @@ def _is_covered_by_fan(polygons: np.ndarray) -> np.ndarray:
 
 
 def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
-    """int64[n - 2, 3]: corners of the triangles of a polygon [n, 3] that is simple, seen along its area vector.
+    """int64[n - 2, 3]: triangles of a polygon [n, 3] whose projection along its area vector is simple.
 
-    A polygon without area gives triangles without area.
-    Source: Meisters 1975: a simple polygon has two ears at least, triangles of three corners in a row that hold no
-    other corner. Here a corner on the rim of a triangle is one that it holds, so that no triangle is flat.
+    A polygon without area has triangles without area.
+    Source: Meisters 1975: a simple polygon has at least two ears, triangles of three consecutive corners that contain
+    no other corner. Here a triangle contains the corners on its boundary, so that no triangle is flat.
     """
     count = len(polygon)
     if count > CORNER_LIMIT:
         what = f"a face that is not convex has {count} corners"
-        raise InputError(what, where, f"cut it: {CORNER_LIMIT} are the most")
+        raise InputError(what, where, f"triangulate it: {CORNER_LIMIT} is the limit")
     flat = _projected(polygon)
     if flat is None:
         return np.stack([np.zeros(count - 2, np.int64), np.arange(1, count - 1), np.arange(2, count)], axis=1)
@@ -86,11 +86,11 @@ def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
             is_ear = _which_are_ears(flat, left)
         if True not in is_ear:
             raise _crosses_itself(where)
-        place = is_ear.index(True)
-        ears.append((left[place - 1], left[place], left[(place + 1) % len(left)]))
-        del left[place], is_ear[place]
-        # Only the two corners beside an ear become ears, or cease to be.
-        for beside in (place - 1, place % len(left)):
+        at = is_ear.index(True)
+        ears.append((left[at - 1], left[at], left[(at + 1) % len(left)]))
+        del left[at], is_ear[at]
+        # Only the two corners beside a clipped ear change.
+        for beside in (at - 1, at % len(left)):
             is_ear[beside] = _is_ear(flat, left, beside % len(left), NEAR)
     if _cross(flat[left[1]] - flat[left[0]], flat[left[2]] - flat[left[0]]) < -NEAR:
         raise _crosses_itself(where)
@@ -99,9 +99,10 @@ def _ears(polygon: np.ndarray, where: str) -> np.ndarray:
 
 
 def _projected(polygon: np.ndarray) -> np.ndarray | None:
-    """float64[n, 2]: corners across the area vector, counterclockwise, their size 1; None where all are in a line.
+    """float64[n, 2]: corners projected along the area vector, counterclockwise, of size 1; None if they are collinear.
 
-    A polygon that is not in a line and has no area vector crosses itself; any plane that it is not a line in does.
+    A polygon that is not collinear and has no area vector crosses itself; then any plane serves in which it is not
+    collinear.
     """
     size = np.ptp(polygon, axis=0).max()
     if size == 0.0:
@@ -121,20 +122,20 @@ def _projected(polygon: np.ndarray) -> np.ndarray | None:
 
 
 def _which_are_ears(flat: np.ndarray, left: list[int]) -> list[bool]:
-    """Of each corner that is left; where there is none, of each without the tolerance."""
+    """Whether each remaining corner is an ear; without the tolerance if none is an ear with it."""
     for near in (NEAR, 0.0):
-        found = [_is_ear(flat, left, place, near) for place in range(len(left))]
+        found = [_is_ear(flat, left, at, near) for at in range(len(left))]
         if True in found:
             break
     return found
 
 
-def _is_ear(flat: np.ndarray, left: list[int], place: int, near: float) -> bool:
-    """Whether the triangle about a corner has area, and no other corner is in it, or nearer to it than `near`."""
-    a, b, c = (flat[left[k % len(left)]] for k in (place - 1, place, place + 1))
+def _is_ear(flat: np.ndarray, left: list[int], at: int, near: float) -> bool:
+    """Whether the triangle at a corner has area, and no other corner is in it, or nearer to it than `near`."""
+    a, b, c = (flat[left[k % len(left)]] for k in (at - 1, at, at + 1))
     if _cross(b - a, c - a) <= max(near, FLAT):
         return False
-    others = flat[np.array(left)]  # its own corners are in a corner's place, so they are none in it
+    others = flat[np.array(left)]  # its own corners are excluded below, as equal to a corner
     outside = np.zeros(len(others), bool)
     for start, end in ((a, b), (b, c), (c, a)):
         side = end - start
@@ -148,4 +149,4 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _crosses_itself(where: str) -> InputError:
-    return InputError("a face of the mesh crosses itself", where, "cut it into triangles, or correct the mesh")
+    return InputError("a face of the mesh crosses itself", where, "triangulate it, or correct the mesh")

@@ -1,4 +1,4 @@
-"""What a run can be asked for, apart from its files."""
+"""Options of a run, apart from its files."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ REDUCTION_DEFAULTS = {
     "moment_matching": False,
     "anchor_contact": False,
 }
-"""Fields of ContactOptions that mean something with reduce_contacts alone, and what they are when they say nothing."""
+"""Fields of ContactOptions that apply only with reduce_contacts, and their defaults."""
 DEFAULT_CACHE_LIMIT = 1 << 30
 
 
 @dataclass(frozen=True)
 class ContactOptions:
-    """Every option that can change the contact set.
+    """The options that can change the contact set.
 
-    gap, margin: in place of what the scene says for every shape [m]; None keeps that. gap_rule: likewise.
-    max_contacts_per_pair: the deepest that are kept, after any reduction; 0 keeps all.
-    reduce_contacts: whether pairs of many contacts keep those that matter; the others of its names say how.
-    reduce_pairs: of "meshes", hulls included, or "all". betas: weights of depth against place, a kept set each.
-    normal_matching: turn what stays so that its force is along that of all. anchor_contact: add a contact that stands
-    for all of a pair's. moment_matching: the same, and a column that scales friction.
-    sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]; 0 leaves them where
-    they are found. contact_ids: a column of ids that persist, which sticky_contacts brings too.
+    gap, margin: replace the scene's values of every shape [m]; None keeps those. gap_rule: replaces the scene's rule;
+    None keeps it. max_contacts_per_pair: number of deepest contacts kept after the reduction; 0 keeps all.
+    reduce_contacts: keep a subset of each pair's contacts; the options below configure it.
+    reduce_pairs: pairs of "meshes", hulls included, or "all". betas: weights of depth against position, one kept set
+    for each. normal_matching: rotate the kept normals so that their net force has the direction of all contacts'.
+    anchor_contact: add a contact that represents all contacts of a pair. moment_matching: add the anchor contact, and
+    a column that scales friction.
+    sticky_contacts: a contact keeps its points of the frame before if they moved no farther than this [m]; 0 disables.
+    contact_ids: a column of ids that persist over frames; sticky_contacts writes it too.
     """
 
     narrow_phase: str = "gjk"
@@ -63,7 +64,7 @@ class ContactOptions:
     contact_ids: bool = False
 
     def checked(self) -> ContactOptions:
-        """These options. Raises InputError for one that is none of its choices, no length or no count."""
+        """These options. Raises InputError for an unknown choice, an invalid length or an invalid count."""
         _check_choice("narrow_phase", self.narrow_phase, NARROW_PHASES)
         if self.gap_rule is not None:
             _check_choice("gap_rule", self.gap_rule, GAP_RULES)
@@ -81,33 +82,33 @@ class ContactOptions:
             raise InputError(f"betas are {self.betas}", "options", f"give 1 to {MOST_BETAS} finite numbers")
         if self.reduce_contacts:
             return
-        for name, idle in REDUCTION_DEFAULTS.items():
-            if getattr(self, name) != idle:
+        for name, default in REDUCTION_DEFAULTS.items():
+            if getattr(self, name) != default:
                 raise InputError(
-                    f"{name} says how contacts are reduced, and they are not",
+                    f"{name} applies to the reduction of contacts, which is off",
                     "options",
                     "give --reduce-contacts (in Python reduce_contacts=True) too",
                 )
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The optional columns that these options bring."""
+        """The optional columns that these options add."""
         scale = (FRICTION_SCALE,) if self.moment_matching else ()
-        return (*scale, CONTACT_ID) if self.follows else scale
+        return (*scale, CONTACT_ID) if self.tracks_contacts else scale
 
     @property
-    def follows(self) -> bool:
-        """Whether contacts are followed from frame to frame."""
+    def tracks_contacts(self) -> bool:
+        """Whether contacts are tracked from frame to frame."""
         return self.contact_ids or self.sticky_contacts > 0.0
 
     def apply(self, model: Model) -> Model:
-        """The model with gap, margin and gap rule in place of its own."""
+        """The model with these options' gap, margin and gap rule."""
         shapes = model.shapes
         if self.gap is not None:
             shapes = replace(shapes, gap=np.full(len(shapes), self.gap))
         if self.margin is not None:
             shapes = replace(shapes, margin=np.full(len(shapes), self.margin))
-        # A forced pair's own gap and margin are as authored too: the override is for every pair.
+        # The override applies to forced pairs too: their own gap and margin are authored values.
         nothing = np.full(len(model.pair_filter.forced), np.nan)
         return replace(
             model,
@@ -120,11 +121,11 @@ class ContactOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """Options that change how a run is done and never what it finds.
+    """Options of the execution, which never change the contacts.
 
-    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of what
-    is free. chunk_cells: cells in a chunk; 0 lets the engine choose. cache_dir: where signed distance fields and
-    convex parts are kept between runs; "" is the platform's place. cache_limit: bytes of all of them; 0 keeps none.
+    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of the
+    free memory. chunk_cells: cells of a chunk; 0 is the engine's choice. cache_dir: folder of the signed distance
+    fields and convex parts that are kept between runs; "" is the platform's. cache_limit: its bytes; 0 keeps none.
     """
 
     pipeline: str = "unified"
@@ -137,7 +138,7 @@ class EngineOptions:
     cache_limit: int = DEFAULT_CACHE_LIMIT
 
     def checked(self) -> EngineOptions:
-        """These options. Raises InputError for one that is not what it may be, and for two that contradict."""
+        """These options. Raises InputError for an invalid value and for two options that contradict each other."""
         _check_choice("pipeline", self.pipeline, PIPELINES)
         _check_choice("broad_phase", self.broad_phase, BROAD_PHASES)
         for name in ("threads", "memory_limit", "chunk_cells", "cache_limit"):
@@ -152,13 +153,13 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class SceneOptions:
-    """How scene files are read.
+    """Options of the scene importers.
 
-    variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are worlds of
-    their own; "" is the door's default, "none" takes the stage as one world. asset_map: each `OLD=NEW`, the start of
-    an asset's path and what to look under instead. disabled_pairs: an SRDF file whose `disable_collisions` hold.
-    motion_layer: a USD layer that the scene is composed with; set where a recording is one. strict_meshes: a triangle
-    mesh that would be repaired is refused.
+    variants: USD variant selections, each `prim:set=value`. environments: pattern of the USD prims that are separate
+    worlds; "" is the importer's default, "none" reads the stage as one world. asset_map: each `OLD=NEW`, the start of
+    an asset's path and its replacement. disabled_pairs: an SRDF file whose `disable_collisions` apply.
+    motion_layer: a USD layer composed with the scene, where the recording is one. strict_meshes: refuse a triangle
+    mesh that needs repairs.
     """
 
     variants: tuple[str, ...] = ()
@@ -171,12 +172,12 @@ class SceneOptions:
 
 @dataclass(frozen=True)
 class RecordingOptions:
-    """What a recording does not say of itself; empty where it does.
+    """Properties of a recording that its file lacks; empty where the file has them.
 
-    demos: names of the demonstrations to take, in order, a world each; () is all. joint_names: of the columns of joint
-    positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name of the
-    state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""), "cut" to
-    the shortest, or "hold" their last pose until the longest ends.
+    demos: names of the demonstrations to read, in order, one world each; () is all. joint_names: of the columns of
+    joint positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name
+    of the state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""),
+    "cut" to the shortest, or "hold" their last pose until the end of the longest.
     """
 
     demos: tuple[str, ...] = ()
@@ -189,16 +190,16 @@ class RecordingOptions:
 
 
 def recorded_option(config: Mapping[str, object], name: str) -> object:
-    """An option of a run as its contact set has it, in JSON's types: one that is not there had its default.
+    """An option of a run from its contact set's configuration, in JSON's types; the default if it is missing.
 
-    What is no option of this version is None where it is not there.
+    None for a missing option that this version does not have.
     """
     value = config.get(name, _DEFAULTS.get(name))
     return list(value) if isinstance(value, tuple) else value
 
 
 def changed_options(config: Mapping[str, object]) -> dict[str, object]:
-    """Options of a run, as its contact set has them, that were not at their defaults."""
+    """The options of a run, from its contact set's configuration, that differ from their defaults."""
     return {name: value for name, value in config.items() if recorded_option(config, name) != recorded_option({}, name)}
 
 
@@ -216,4 +217,4 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 def _check_count(name: str, value: int) -> None:
     if not hasattr(value, "__index__") or isinstance(value, bool) or value < 0:
-        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero leaves it open")
+        raise InputError(f"{name} is {value!r}", "options", "give an integer of at least zero; zero sets no limit")

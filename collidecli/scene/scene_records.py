@@ -1,4 +1,4 @@
-"""What a builder holds before it is finalized: one record for each thing that was added."""
+"""Records of a builder before it is finalized: one for each added element."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 
 @dataclass
 class BodyRecord:
-    """key None: named at finalize. pose: float64[7], body frame in world, xyzw."""
+    """A body. key: None is named at finalize. pose: float64[7], body frame in world, xyzw."""
 
     key: str | None
     template: int
@@ -28,7 +28,7 @@ class BodyRecord:
 
 @dataclass
 class ShapeRecord:
-    """key None: named at finalize. scope: the scene whose UsdPhysics groups it names. gap: resolved at finalize."""
+    """A shape. key: None is named at finalize. scope: scene of its UsdPhysics groups. Its gap is set at finalize."""
 
     key: str | None
     template: int
@@ -47,7 +47,7 @@ class ShapeRecord:
 
 @dataclass(frozen=True)
 class JointRecord:
-    """Bodies, either of which may be -1, the static world; only joints that filter are kept."""
+    """A joint that filters its two bodies; either may be -1, the static world. Joints that filter nothing have none."""
 
     parent: int
     child: int
@@ -55,7 +55,7 @@ class JointRecord:
 
 @dataclass(frozen=True)
 class PairRecord:
-    """Two shapes that never touch, and why."""
+    """A filtered pair of shapes, and the reason."""
 
     a: int
     b: int
@@ -64,7 +64,7 @@ class PairRecord:
 
 @dataclass(frozen=True)
 class ForcedRecord:
-    """Two shapes that no rule keeps apart. gap, margin, material: in place of its shapes' own; NaN or None keeps."""
+    """A forced pair of shapes. gap, margin, material: replace its shapes' own; NaN or None keeps those."""
 
     a: int
     b: int
@@ -75,7 +75,7 @@ class ForcedRecord:
 
 @dataclass(frozen=True)
 class WorldOrigin:
-    """Where a world stands. path: root prim of the environment that it is; "" for none. pose: float64[7], None none."""
+    """Origin of a world. path: root prim of its environment, "" for none. pose: float64[7], or None, the identity."""
 
     path: str = ""
     pose: np.ndarray | None = None
@@ -83,7 +83,7 @@ class WorldOrigin:
 
 @dataclass
 class SceneRecords:
-    """Everything added, in order; indices are places in these lists.
+    """All added elements, in order; an index is a position in its list.
 
     articulations: bodies of each articulation whose self-collision is off.
     usd_filtered: pairs of UsdPhysics groups that do not collide.
@@ -98,11 +98,11 @@ class SceneRecords:
     usd_filtered: list[tuple[UsdGroup, UsdGroup]] = field(default_factory=list)
 
     def lengths(self) -> tuple[int, ...]:
-        """How much there is of everything: it changes with every addition."""
+        """The lengths of all lists: they change with every addition."""
         return tuple(len(held) for held in vars(self).values())
 
     def add_copy(self, other: SceneRecords, template: int, default_gap: float) -> None:
-        """Appends all of another builder's records as `template`; its UsdPhysics groups keep a scope of their own.
+        """Appends all of another builder's records as `template`; its UsdPhysics groups get their own scope.
 
         default_gap: of the other builder [m].
         """
@@ -122,6 +122,6 @@ class SceneRecords:
         self.usd_filtered += [((scope, a), (scope, b)) for (_, a), (_, b) in other.usd_filtered]
 
 
-def may_meet(template_a: int, template_b: int) -> bool:
-    """Whether two templates are ever in one world together."""
+def may_share_world(template_a: int, template_b: int) -> bool:
+    """Whether a world exists that contains shapes of both templates."""
     return template_a == template_b or GLOBAL_TEMPLATE in (template_a, template_b)

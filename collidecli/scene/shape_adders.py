@@ -1,4 +1,4 @@
-"""One method a shape type, in front of `add_shape`."""
+"""Methods of the builder that add a shape, one for each shape type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import FLAG, check_kind, place_named
+from collidecli.scene.arguments import FLAG, check_kind, location_of
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.model import STATIC_BODY
@@ -24,14 +24,14 @@ Z_TO_UP = {
     "Y": (-HALF_SQRT, 0.0, 0.0, HALF_SQRT),
     "Z": (0.0, 0.0, 0.0, 1.0),
 }
-"""The rotation, xyzw, that takes +z to each up axis."""
+"""The rotation, xyzw, from +z to each up axis."""
 
 Xform = Sequence[float] | None
 Cfg = ShapeConfig | None
 
 
 class ShapeAdders:
-    """The shape types by name. `body` -1 is the static world; sizes in metres, see `ShapeType`; all return an index.
+    """Methods that add a shape and return its index. `body` -1 is the static world; sizes in metres, see `ShapeType`.
 
     xform: shape frame in body frame, x y z, qx qy qz qw; None is the identity. cfg None: the builder's default.
     """
@@ -69,21 +69,21 @@ class ShapeAdders:
         raise NotImplementedError
 
     def add_shape_plane(self, body: int, xform: Xform = None, cfg: Cfg = None, key: str | None = None) -> int:
-        """Adds the infinite plane z = 0 of the shape's frame, its normal +z, solid below; returns its index."""
+        """Adds the infinite plane z = 0 of the shape's frame, with normal +z, solid below; returns its index."""
         return self.add_shape(body, ShapeType.PLANE, (), xform, cfg, key)
 
     def add_ground_plane(self, height: float = 0.0, cfg: Cfg = None, key: str | None = "ground_plane") -> int:
         """Adds a static plane at `height` [m] along the up axis, solid below; returns its index."""
         if self.up_axis not in tuple(Z_TO_UP):
-            where = place_named("shape", key, self.shape_count)
+            where = location_of("shape", key, self.shape_count)
             raise InputError(f"the builder's up_axis is {self.up_axis!r}", where, "set it to 'X', 'Y' or 'Z'")
-        place = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
-        return self.add_shape_plane(STATIC_BODY, (*place, *Z_TO_UP[self.up_axis]), cfg, key)
+        position = [height if axis == self.up_axis else 0.0 for axis in "XYZ"]
+        return self.add_shape_plane(STATIC_BODY, (*position, *Z_TO_UP[self.up_axis]), cfg, key)
 
     def add_shape_sphere(
         self, body: int, xform: Xform = None, radius: float = 1.0, cfg: Cfg = None, key: str | None = None
     ) -> int:
-        """Adds a sphere [m]; returns its index."""
+        """Adds a sphere; returns its index. radius [m]."""
         return self.add_shape(body, ShapeType.SPHERE, (radius,), xform, cfg, key)
 
     def add_shape_capsule(
@@ -108,7 +108,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """Adds a box; returns its index. hx, hy, hz: half of its extents along x, y, z [m]."""
+        """Adds a box; returns its index. hx, hy, hz: half extents along x, y, z [m]."""
         return self.add_shape(body, ShapeType.BOX, (hx, hy, hz), xform, cfg, key)
 
     def add_shape_cylinder(
@@ -145,7 +145,7 @@ class ShapeAdders:
         cfg: Cfg = None,
         key: str | None = None,
     ) -> int:
-        """Adds an ellipsoid; returns its index. rx, ry, rz: its semi-axes along x, y, z [m]."""
+        """Adds an ellipsoid; returns its index. rx, ry, rz: semi-axes along x, y, z [m]."""
         return self.add_shape(body, ShapeType.ELLIPSOID, (rx, ry, rz), xform, cfg, key)
 
     def add_shape_convex_hull(
@@ -158,10 +158,10 @@ class ShapeAdders:
     ) -> int:
         """Adds the convex hull of vertices [n, 3], in the shape's frame [m]; returns its index.
 
-        vertices: or what `convex_hull` made of them, for shapes that have one hull in common.
-        Raises InputError for vertices that are not finite, or without volume.
+        vertices: or a result of `convex_hull`, which several shapes may share.
+        Raises InputError for vertices that are not finite, and for a hull without volume.
         """
-        where = place_named("shape", key, self.shape_count)
+        where = location_of("shape", key, self.shape_count)
         hull = vertices if isinstance(vertices, ConvexHull) else convex_hull(vertices, where)
         pose = checked_pose(xform, where)
         pose = compose(pose, np.array([*hull.center, 0.0, 0.0, 0.0, 1.0]))
@@ -179,16 +179,18 @@ class ShapeAdders:
     ) -> int:
         """Adds a triangle mesh of vertices [n, 3], in the shape's frame [m], and triangles [m, 3]; returns its index.
 
-        vertices: or what `triangle_mesh` made of them, for shapes that have one mesh in common; then without faces.
-        Triangles are counterclockwise from outside. What is repaired of the mesh is warned of, see `triangle_mesh`; so
-        is an open mesh that is to have a signed distance field, which takes it as solid. two_sided: of an open mesh;
-        False gives it a front, and what is behind it is pushed there; a TriangleMesh has its own. Raises InputError for
-        what is no mesh, see `triangle_mesh`.
+        vertices: or a result of `triangle_mesh`, which several shapes may share; then without faces. Triangles are
+        counterclockwise from outside. two_sided: of an open mesh; False makes it one-sided: a shape behind it is
+        pushed to its front; a TriangleMesh has its own value.
+        Warns of repairs of the mesh, see `triangle_mesh`, and of an open mesh with a signed distance field, which
+        treats it as solid. Raises InputError for an invalid mesh, see `triangle_mesh`.
         """
-        where = place_named("shape", key, self.shape_count)
+        where = location_of("shape", key, self.shape_count)
         if isinstance(vertices, TriangleMesh) != (faces is None):
             raise InputError(
-                "the mesh is given half or twice", where, "give vertices and faces, or a TriangleMesh alone"
+                "faces are missing, or given beside a TriangleMesh",
+                where,
+                "give vertices and faces, or a TriangleMesh alone",
             )
         cfg = self.default_shape_cfg if cfg is None else cfg
         check_kind("cfg", cfg, ShapeConfig, where)
@@ -199,7 +201,7 @@ class ShapeAdders:
         if mesh.repairs and mesh is not vertices:
             warnings.warn(f"{where}: {'; '.join(mesh.repairs.words())}", stacklevel=2)
         if mesh is not vertices and sdf_options(cfg).wanted and not mesh.is_closed:
-            warnings.warn(f"{where}: an open mesh, which its signed distance field takes as solid", stacklevel=2)
+            warnings.warn(f"{where}: an open mesh, which its signed distance field treats as solid", stacklevel=2)
         pose = compose(checked_pose(xform, where), np.array([*mesh.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.MESH, mesh.half_extents, pose, cfg, key, mesh=mesh)
 
@@ -216,11 +218,12 @@ class ShapeAdders:
     ) -> int:
         """Adds the solid below heights[rows, cols] over the rectangle from (-hx, -hy) to (hx, hy) [m].
 
-        Rows run along +y, columns along +x; z of the shape's frame is that of the heights. The solid goes on `base` [m]
-        below the lowest. heights: float32 is held without a copy, see `heightfield`; or what `heightfield` made, for
-        shapes that have one in common, whose sizes then count. Raises InputError for what is no heightfield.
+        Rows run along +y, columns along +x; heights are along z of the shape's frame. The solid extends to `base` [m]
+        below the lowest height. heights: float32 is referenced without a copy, see `heightfield`; or a result of
+        `heightfield`, which several shapes may share and whose sizes replace hx, hy and base. Returns the shape's
+        index. Raises InputError for an invalid heightfield.
         """
-        where = place_named("shape", key, self.shape_count)
+        where = location_of("shape", key, self.shape_count)
         held = heights if isinstance(heights, Heightfield) else heightfield(heights, hx, hy, base, where)
         pose = compose(checked_pose(xform, where), np.array([0.0, 0.0, held.center, 0.0, 0.0, 0.0, 1.0]))
         return self._add_shape(body, ShapeType.HEIGHTFIELD, held.half_extents, pose, cfg, key, heightfield=held)

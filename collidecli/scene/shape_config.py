@@ -1,4 +1,4 @@
-"""What a shape says of itself besides its geometry: filter attributes, margin, gap, material."""
+"""Configuration of a shape besides its geometry: filter attributes, margin, gap, material, signed distance field."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ STATIC_GROUP = 1 << 63
 class ShapeConfig:
     """A shape's filter attributes and contact parameters.
 
-    A filter scheme rules a pair when both shapes have its attribute; every scheme that rules must allow the pair.
+    A filter scheme applies to a pair if both shapes have its attribute; every scheme that applies must allow the pair.
 
-    collision_group: signed group; 0 touches nothing.
-    collision_filter_parent: False lets the shape touch bodies that a joint joins to its own.
-    has_shape_collision: False touches no shape. has_particle_collision: False touches no particle.
+    collision_group: signed group; 0 collides with nothing.
+    collision_filter_parent: False exempts the shape from the filter of joints of its body.
+    has_shape_collision: False excludes every shape. has_particle_collision: False excludes every particle.
     margin: inflation of the surface [m]; None is 0.
-    gap: how far ahead contacts are reported [m]; None is the builder's `default_gap`.
-    material: the surface. friction: dynamic friction coefficient in place of the material's; None keeps that.
+    gap: largest distance at which contacts are reported [m]; None is the builder's `default_gap`.
+    material: of the surface. friction: dynamic friction coefficient that replaces the material's; None keeps that.
     mask_either: (contype, conaffinity); one of the two directions must match.
-    mask_both: (group, mask); both directions must match. None in place of the group is bit 0, or bit 63 for a static
-        shape; None in place of the mask is every bit.
-    usd_groups: names of the UsdPhysics collision groups that hold the shape; None or empty touches every group.
-    disabled_rule: when not None, the shape touches no shape, and this says why.
-    sdf_max_resolution: voxels along the longest side of the shape's box, a multiple of 8; sdf_target_voxel_size: of a
-        voxel [m], in its place. Either gives the shape a signed distance field, see docs/sdf.md.
+    mask_both: (group, mask); both directions must match. A group of None is bit 0, or bit 63 for a static shape; a
+        mask of None is every bit.
+    usd_groups: names of the UsdPhysics collision groups of the shape; None or empty collides with every group.
+    disabled_rule: not None excludes every shape; the text is the reason.
+    sdf_max_resolution: voxels along the longest side of the shape's box, a multiple of 8. sdf_target_voxel_size: side
+        of a voxel [m], an alternative. Either gives the shape a signed distance field, see docs/sdf.md.
     sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer) [m].
     edge_sdf_iter: steps of the search for the least distance along an edge.
-    Masks are 64 bits; a negative number stands for its two's complement.
+    Masks have 64 bits; a negative number is its two's complement.
     """
 
     collision_group: int = 1
@@ -63,14 +63,14 @@ class ShapeConfig:
     edge_sdf_iter: int = DEFAULT_ITERATIONS
 
     def changed(self, **values: Any) -> ShapeConfig:
-        """A copy that has other values, as `dataclasses.replace` makes it, in a third of its time."""
+        """A copy with other values, as `dataclasses.replace` makes it, in a third of its time."""
         return ShapeConfig(**(vars(self) | values))
 
 
 def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> None:
-    """Raises InputError, naming `where`, for a group or mask that is no integer, or a length that is not >= 0.
+    """Raises InputError, with `where`, for a group or mask that is no integer, or a length that is not >= 0.
 
-    sound: by id the materials, which are frozen, that were found sound before: shapes that share one need one check.
+    sound: by id the materials, which are frozen, that passed an earlier check: shapes that share one need one check.
     """
     if not is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
         raise InputError(f"collision_group is {cfg.collision_group!r}", where, "give an integer of at most 64 bits")
@@ -97,7 +97,7 @@ def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> No
 
 
 def sdf_options(cfg: ShapeConfig) -> SdfOptions:
-    """What a config says of a signed distance field."""
+    """The options of a configuration's signed distance field."""
     return SdfOptions(cfg.sdf_max_resolution, cfg.sdf_target_voxel_size, cfg.sdf_narrow_band_range, cfg.edge_sdf_iter)
 
 
@@ -112,17 +112,17 @@ def check_length(name: str, value: float, where: str) -> None:
 
 
 def resolved_material(cfg: ShapeConfig) -> Material:
-    """The surface, with the config's own friction in it."""
+    """The material, with the configuration's own friction."""
     return cfg.material if cfg.friction is None else replace(cfg.material, friction=cfg.friction)
 
 
 def mask_bits(value: int) -> int:
-    """The 64 bits of a mask, as an integer that is not negative."""
+    """The 64 bits of a mask, as a non-negative integer."""
     return int(value) & ALL_BITS
 
 
 def resolved_mask_both(cfg: ShapeConfig, static: bool) -> tuple[int, int] | None:
-    """(group, mask) of 64 bits each, defaults filled in; None where the shape has no such masks."""
+    """(group, mask) of 64 bits each, with defaults inserted; None for a shape without such masks."""
     if cfg.mask_both is None:
         return None
     group, mask = cfg.mask_both

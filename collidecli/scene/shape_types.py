@@ -1,4 +1,4 @@
-"""The shape types, in the order that names every pair of them, and what their sizes mean."""
+"""The shape types, in the order that defines their pairs, and the meaning of their sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.scene.arguments import float_array
 
 
 class ShapeType(IntEnum):
-    """Type of a shape. Its local frame has the axis of symmetry along z and the origin in the middle.
+    """Type of a shape. The origin of its local frame is the centre, the axis of symmetry is along z.
 
     `size` is three numbers in metres; those that a type does not use are 0:
 
@@ -23,8 +23,8 @@ class ShapeType(IntEnum):
     - cylinder: radius, half height
     - cone: base radius, half height; base at z = -half height, apex at z = +half height
     - ellipsoid: semi-axes along x, y, z
-    - convex_mesh, mesh, heightfield: half extents of the box around it, whose centre is the origin; they follow from
-      its vertices
+    - convex_mesh, mesh, heightfield: half extents of the bounding box, whose centre is the origin; derived from the
+      vertices
     """
 
     PLANE = 0
@@ -44,7 +44,7 @@ class ShapeType(IntEnum):
 
 
 LENGTH_LIMIT = 1.0e9
-"""Largest size, margin and gap [m]. Their squares, and those of positions, must stay within float32's range."""
+"""Largest size, margin and gap [m]. Their squares, and those of positions, must be within float32's range."""
 POSITION_LIMIT = 1.0e12
 """Largest coordinate of a pose [m]; see LENGTH_LIMIT."""
 
@@ -63,20 +63,20 @@ SIZE_COUNT = {
 
 
 def checked_size(shape_type: ShapeType, size: Sequence[float] | np.ndarray, where: str) -> np.ndarray:
-    """`size` as float64[3], refused where a number is missing, one too many, not finite, zero or negative.
+    """`size` as float64[3]. Raises InputError for a wrong count and for sizes that are not finite and positive.
 
-    A capsule's half length may be zero: it is then a sphere.
+    A capsule's half length may be zero: the capsule is then a sphere.
     """
     given = float_array("size", size, where)
     count = SIZE_COUNT[shape_type]
     if given.shape != (count,):
         shown = f"{len(given)} sizes" if given.ndim == 1 else f"sizes of shape {given.shape}"
-        raise InputError(f"{shape_type.label} is given {shown}", where, f"give {count}, in metres")
+        raise InputError(f"{shape_type.label} has {shown}", where, f"give {count}, in metres")
     full = np.zeros(3)
     full[:count] = given
     numbers = given.tolist()
     may_be_zero = 1 if shape_type == ShapeType.CAPSULE else -1
-    if not all(0.0 < x <= LENGTH_LIMIT or (x == 0.0 and place == may_be_zero) for place, x in enumerate(numbers)):
+    if not all(0.0 < x <= LENGTH_LIMIT or (x == 0.0 and index == may_be_zero) for index, x in enumerate(numbers)):
         shown = ", ".join(f"{x:g}" for x in numbers)
         limits = f"every size must be greater than zero and at most {LENGTH_LIMIT:g} m"
         raise InputError(f"{shape_type.label} has size ({shown})", where, limits)

@@ -1,4 +1,4 @@
-"""The signed distance field of a shape: what is asked for, and of which surface."""
+"""Specification of a shape's signed distance field: options and surface."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ DEFAULT_ITERATIONS = 10
 MOST_ITERATIONS = 1000
 RESOLUTION_STEP = 8
 MOST_RESOLUTION = 8192
-"""Voxels along the longest side: the values are float32, and a voxel is then a thousand times their rounding."""
+"""Most voxels along the longest side: a voxel is then a thousand times the rounding of the float32 values."""
 
 
 @dataclass(frozen=True)
 class SdfOptions:
-    """How a shape's signed distance field is to be made and used.
+    """Options of a shape's signed distance field.
 
-    max_resolution: voxels along the longest side of the shape's box, a multiple of 8. target_voxel_size: of a voxel
-    [m], in place of it. narrow_band_range: distances between which voxels are kept (inner below 0, outer above) [m].
-    edge_iterations: steps of the search for the least distance along an edge.
+    max_resolution: voxels along the longest side of the shape's box, a multiple of 8. target_voxel_size: side of a
+    voxel [m], an alternative. narrow_band_range: distances between which voxels are kept (inner below 0, outer above)
+    [m]. edge_iterations: steps of the search for the least distance along an edge.
     """
 
     max_resolution: int | None = None
@@ -46,9 +46,9 @@ class SdfOptions:
 
 @dataclass(frozen=True, eq=False)
 class SdfShape:
-    """A surface and the field that is asked of it.
+    """A surface and the parameters of its field.
 
-    type, size: as of the shape. surface: of a convex mesh or a mesh, its triangles. voxel: side of a voxel [m].
+    type, size: of the shape. surface: triangles of a convex mesh or a mesh. voxel: side of a voxel [m].
     band: inner and outer [m].
     """
 
@@ -61,7 +61,7 @@ class SdfShape:
 
     @cached_property
     def field_key(self) -> str:
-        """Equal for equal fields, whatever uses them: a hash of the surface and of what decides the voxels."""
+        """Equal for equal fields: a hash of the surface and of the parameters of the voxels."""
         digest = hashlib.sha256(struct.pack("<i", int(self.type)))
         digest.update(np.ascontiguousarray(self.size, "<f8").tobytes())
         digest.update(struct.pack("<3d", self.voxel, *self.band))
@@ -73,12 +73,12 @@ class SdfShape:
 
     @property
     def key(self) -> bytes:
-        """Equal for shapes that are one in all respects."""
+        """Equal for equal fields with equal edge iterations."""
         return f"{self.field_key} {self.edge_iterations}".encode()
 
 
 def checked_options(options: SdfOptions, where: str) -> SdfOptions:
-    """These options. Raises InputError, naming `where`, for a number that is none of its kind or out of range."""
+    """These options. Raises InputError, with `where`, for a value of a wrong type or out of range."""
     resolution, voxel = options.max_resolution, options.target_voxel_size
     if resolution is not None and not (
         is_integer(resolution) and 0 < resolution <= MOST_RESOLUTION and resolution % RESOLUTION_STEP == 0
@@ -109,10 +109,10 @@ def sdf_shape(
     mesh: TriangleMesh | None,
     where: str,
 ) -> SdfShape | None:
-    """The field that a shape asks for; None for one that asks for none.
+    """The specification of a shape's field; None if the options request none.
 
-    Raises InputError, naming `where`, for options that are not sound, a plane, which is a field by itself, voxels that
-    are too small for the shape, and a closed mesh that is clockwise from outside.
+    Raises InputError, with `where`, for invalid options, a plane or heightfield, whose contacts are exact without a
+    field, voxels that are too small for the shape, and a closed mesh that is clockwise from outside.
     """
     options = checked_options(options, where)
     if not options.wanted:
@@ -121,8 +121,8 @@ def sdf_shape(
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
     if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
-        what = "its closed surface is clockwise from outside, of which a signed distance field has no inside"
-        raise InputError(what, where, "turn its triangles round, or leave its field out")
+        what = "its closed surface is clockwise from outside, so that its signed distance field has no inside"
+        raise InputError(what, where, "reverse its triangles, or leave its field out")
     surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
     longest = 2.0 * float(box_of(shape_type, size).max())
     voxel = options.target_voxel_size

@@ -1,4 +1,4 @@
-"""How far points are from triangles, exactly, and whether they are inside: float64 NumPy, trees of SciPy."""
+"""Exact distances of points from triangles, and winding numbers: float64 NumPy and SciPy's KDTree."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collidecli.numerics import elementary
 from collidecli.numerics.matrices import dot, norm
 
 _CHUNK = 1 << 20
-"""Pairs of a point and a triangle that are worked on at once."""
+"""Pairs of a point and a triangle in one vectorized step."""
 
 
 def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     """float64[n]: distance of points [n, 3] from the nearest of triangles [t, 3, 3], all with area.
 
-    The triangles go by size, the largest first: those of one octave that may be nearer than the nearest so far have
-    their middles within that distance and their own radius.
+    The triangles are processed by octaves of their radius, the largest first: a triangle of an octave can be nearer
+    than the nearest so far only if its centroid is within the sum of that distance and its radius.
     """
     from scipy.spatial import KDTree
 
@@ -26,7 +26,7 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     for each in np.unique(octave)[::-1]:
         rows = np.flatnonzero(octave == each)
         tree = KDTree(middle[rows])
-        # The middle is on its triangle: no triangle of this octave is needed to be sure of so much.
+        # The centroid is on its triangle, so its distance is an upper bound.
         best = np.minimum(best, tree.query(points)[0])
         near = tree.query_ball_point(points, best + radius[rows].max(), return_length=True)
         ends = np.cumsum(near)
@@ -44,7 +44,7 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 
 
 def winding_number(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """float64[n]: how often triangles [t, 3, 3] go around points [n, 3]: of a closed mesh 1 inside, 0 outside.
+    """float64[n]: winding numbers of triangles [t, 3, 3] about points [n, 3]; of a closed mesh 1 inside, 0 outside.
 
     Source: van Oosterom, Strackee 1983, a triangle's solid angle; Jacobson, Kavan, Sorkine 2013 for open meshes.
     """
@@ -71,7 +71,7 @@ def _distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     for k in range(3):
         start, side = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
         inside &= dot(np.cross(side, foot - start), normal) >= 0.0
-        share = dot(points - start, side) / dot(side, side)
-        nearest = start + np.clip(share, 0.0, 1.0)[:, None] * side
+        t = dot(points - start, side) / dot(side, side)
+        nearest = start + np.clip(t, 0.0, 1.0)[:, None] * side
         rim = np.minimum(rim, norm(points - nearest))
     return np.where(inside, np.abs(height), rim)

@@ -1,30 +1,40 @@
-"""Counts and sizes in words, the same in messages and in tables."""
+"""Text of counts, sizes and lists of names, for messages and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+NAMES_SHOWN = 12
+
 
 def count(number: int) -> str:
-    """With a thin grouping that copies well: 12 345 678."""
+    """A number with its digits in groups of three: 12 345 678."""
     return f"{number:,}".replace(",", " ")
 
 
 def plural(number: int, noun: str, several: str = "") -> str:
-    """A number and its noun, in the plural where it is not one. several: that plural, if it does not just add an s."""
+    """A number and its noun, in the plural unless the number is 1. several: the plural, if it is not the noun and s."""
     return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
 
 
 def numbered(number: int, noun: str) -> str:
-    """So many things that are counted from 0: `frames 0 to 9`, `only world 0`, `no frames`."""
+    """The range of `number` indices from 0: `frames 0 to 9`, `only world 0`, `no frames`."""
     if number < 2:
         return f"only {noun} 0" if number else f"no {noun}s"
     return f"{noun}s 0 to {number - 1}"
 
 
 def memory(size: int) -> str:
-    """A size in bytes, with the unit that suits it."""
+    """A size in bytes, with its unit."""
     value = float(size)
     for unit in ("B", "KiB", "MiB"):
         if value < 999.5:
             return f"{value:.3g} {unit}" if unit != "B" else f"{size} B"
         value /= 1024.0
     return f"{value:.3g} GiB" if value < 999.5 else f"{count(round(value))} GiB"
+
+
+def some_names(names: Sequence[str]) -> str:
+    """Up to `NAMES_SHOWN` names in quotes, and the number of the others."""
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN])
+    return shown + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

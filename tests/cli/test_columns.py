@@ -59,7 +59,7 @@ def test_columns_are_written_checked_and_shown(here, collide):
         column[0] = 0.5
     answer = collide("check", "scene.contacts.h5")
     assert answer.code == 1
-    assert "friction is not what the pair's two surfaces give" in answer.out
+    assert "friction does not follow from the pair's two surfaces" in answer.out
 
 
 def test_without_the_option_nothing_changes(here, collide):
@@ -104,7 +104,7 @@ def test_unknown_names_are_refused_with_those_that_are_known(here, collide, name
 def test_columns_that_the_scene_does_not_give_are_refused(here, collide):
     answer = collide(*RUN, "--columns", "restitution")
     assert answer.code == 2
-    assert "the scene's materials do not give a contact's restitution" in answer.err
+    assert "does not define a contact's restitution" in answer.err
     assert not (here / "scene.contacts.h5").exists()
 
 

@@ -54,7 +54,7 @@ def test_choices(out, collide):
         (("--to", "csv", "-o", "a.parquet"), 3, "ends with .csv"),
         (("--to", "npz", "--world", "1"), 2, "world 1 is not there"),
         (("--to", "npz", "--frames", "20"), 2, "'20' picks no frames of 20"),
-        (("--to", "npz", "--include", "b?d"), 2, "--include: 'b?d' meets no shape of out.h5"),
+        (("--to", "npz", "--include", "b?d"), 2, "--include: 'b?d' matches no shape of out.h5"),
         (("--to", "csv", "--scene", "scene.xml"), 2, "csv needs no scene"),
         (("--to", "mujoco"), 2, "give the scene of the run with --scene"),
         (("--to", "mujoco", "--scene", "other.xml"), 2, "not the scene of out.h5"),

@@ -12,7 +12,7 @@ from collidecli.importers.mujoco.articulations import MujocoArticulations
 from collidecli.importers.mujoco.forward import ForwardKinematics
 from collidecli.numerics.matrices import norm
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
-from collidecli.scene.kinematics import BadPlace
+from collidecli.scene.kinematics import BadRow
 from collidecli.storage.trajectories.bodies import QUATERNION_TOLERANCE, bad_poses, pose_fault
 
 _BLOCK = 2048
@@ -58,7 +58,7 @@ class MujocoKinematics:
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
-    def first_bad_coordinate(self, qpos: np.ndarray) -> BadPlace | None:
+    def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else None."""
         finite = np.isfinite(qpos)
         bad = ~finite.all(axis=1)
@@ -77,7 +77,7 @@ class MujocoKinematics:
                 return row, body, f"the joint's quaternion has norm {each[row]:.6g}"
         raise AssertionError("a bad row has a bad coordinate")
 
-    def first_bad_mocap(self, mocap: np.ndarray) -> BadPlace | None:
+    def first_bad_mocap(self, mocap: np.ndarray) -> BadRow | None:
         """Row of mocap[n, nmocap, 7], body, and what is wrong, for the first row with an invalid pose; else None."""
         bad = bad_poses(mocap)
         if not bad.any():

@@ -23,11 +23,11 @@ from collidecli.scene.kinematics import (
     JointColumns,
     coordinate_names,
     last_element,
-    some_names,
 )
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.bodies import BodyMatch
 

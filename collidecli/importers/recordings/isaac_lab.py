@@ -28,10 +28,10 @@ from collidecli.scene.kinematics import (
     JointColumns,
     coordinate_names,
     find_articulation,
-    some_names,
 )
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.run_options import RecordingOptions
+from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_input import text_of
 from collidecli.storage.process_activity import structure, structure_step
 

@@ -57,7 +57,7 @@ class TouchList:
 
     def _add(self, found: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]) -> None:
         key = found.key[rows[:1]]
-        world, (one, other) = int(keys.world(key)[0]), (int(side[0]) for side in keys.things(key))
+        world, (one, other) = int(keys.world(key)[0]), (int(side[0]) for side in keys.items(key))
         columns = (found.first, found.last, found.deepest, found.distance)
         touches = tuple(Touch(*numbers) for numbers in zip(*(column[rows].tolist() for column in columns), strict=True))
         least = min(touch.distance for touch in touches)

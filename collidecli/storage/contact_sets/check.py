@@ -1,4 +1,4 @@
-"""Is a contact set well formed, complete and unchanged: every rule of docs/file-formats.md that a file can break."""
+"""Validation of a contact set: format, completeness, content hash, and every other rule of docs/file-formats.md."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from collidecli.storage.process_activity import structure
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Finding]:
-    """Everything found wrong with the contact set at `path`; empty when it is good.
+    """All rules that the contact set at `path` breaks; empty for a valid file.
 
-    Reads the file in blocks, in bounded memory. Later rules are left out where earlier ones show that they would make
-    no sense: rows are examined only where the tables hold. Raises InputError only where there is no such file.
+    Reads the file in blocks, in bounded memory. Rules that presuppose a broken one are skipped: rows are checked only
+    if the tables are valid. Raises InputError only if the file does not exist.
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
@@ -57,7 +57,7 @@ def _header_findings(file: h5py.File, name: str) -> list[Finding]:
 
 
 def _type_findings(file: h5py.File, name: str) -> list[Finding]:
-    """Datasets that are missing or have another type or shape than the format says."""
+    """Datasets that are missing or differ from the format in type or shape."""
     findings = []
     lengths: dict[str, int] = {}
     model = file.get("/model")
@@ -74,24 +74,24 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
         types = (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)
         expected.append((schema.column_path(column), types, schema.row_shape(column), "contacts"))
     for path, types, row_shape, extent in expected:
-        place = f"{name}: {path}"
+        where = f"{name}: {path}"
         dataset = file.get(path)
         if not isinstance(dataset, h5py.Dataset):
-            findings.append(Finding(place, "the dataset is missing"))
+            findings.append(Finding(where, "the dataset is missing"))
             continue
         found = None if h5py.check_string_dtype(dataset.dtype) else dataset.dtype.newbyteorder("=")
         if found not in types:
             wanted = " or ".join("string" if one is None else str(one) for one in types)
-            findings.append(Finding(place, f"the type is {'string' if found is None else found}, not {wanted}"))
+            findings.append(Finding(where, f"the type is {'string' if found is None else found}, not {wanted}"))
         if dataset.ndim != 1 + len(row_shape) or dataset.shape[1:] != row_shape:
-            findings.append(Finding(place, f"the shape is {dataset.shape}, not {('n', *row_shape)}"))
+            findings.append(Finding(where, f"the shape is {dataset.shape}, not {('n', *row_shape)}"))
         elif dataset.shape[0] != lengths.setdefault(extent, dataset.shape[0]):
-            findings.append(Finding(place, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}"))
+            findings.append(Finding(where, f"it has {dataset.shape[0]} rows for {lengths[extent]} {extent}"))
     return findings
 
 
 def _content_findings(file: h5py.File, name: str) -> list[Finding]:
-    """Whether the content hash still holds. Raises InputError for data that cannot be read, as by its checksum."""
+    """A wrong content hash. Raises InputError for unreadable data, such as data with a wrong checksum."""
     digests = [_digest(dataset, name) for dataset in _hashed_datasets(file)]
     lines = [(digest.path, digest.line()) for digest in digests]
     if content_hash(lines) != file.attrs["content_sha256"]:
@@ -114,7 +114,7 @@ def _digest(dataset: h5py.Dataset, name: str) -> DatasetDigest:
     path = str(dataset.name)
     is_string = h5py.check_string_dtype(dataset.dtype) is not None
     if dataset.ndim == 0 or dataset.dtype.kind not in "iufO" or (dataset.dtype.kind == "O" and not is_string):
-        raise InputError(f"the dataset {dataset.dtype}{dataset.shape} has no place in a contact set", f"{name}: {path}")
+        raise InputError(f"the dataset {dataset.dtype}{dataset.shape} is not part of the format", f"{name}: {path}")
     digest = DatasetDigest(path, None if is_string else dataset.dtype, dataset.shape[1:])
     for start in range(0, dataset.shape[0], BLOCK_ROWS):
         rows = slice(start, min(start + BLOCK_ROWS, dataset.shape[0]))

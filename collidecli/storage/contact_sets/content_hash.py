@@ -1,4 +1,4 @@
-"""The content hash of an HDF5 file: equal where the datasets are, however they are compressed and chunked.
+"""The content hash of an HDF5 file: equal for equal datasets, independent of compression and chunks.
 
 Definition, version 1. For each dataset outside `/timing`, in ascending order of its path's UTF-8 bytes, one line
 
@@ -26,7 +26,7 @@ EXCLUDED_GROUP = "/timing"
 
 
 def little_endian(values: np.ndarray) -> np.ndarray:
-    """`values` contiguous and little-endian; not copied where it is both already."""
+    """`values` contiguous and little-endian; without a copy if they are."""
     return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
 
 
@@ -44,7 +44,7 @@ class DatasetDigest:
         self._sha = hashlib.sha256()
 
     def update(self, rows: np.ndarray) -> None:
-        """Takes the next rows; `rows` has shape [n, *row_shape]."""
+        """Adds the next rows; `rows` has shape [n, *row_shape]."""
         self._rows += len(rows)
         self._sha.update(little_endian(rows).reshape(-1).view(np.uint8).data)
 

@@ -1,4 +1,4 @@
-"""The tables of a contact set that hold its surfaces: what they are for each material rule, written and read."""
+"""The material tables of a contact set, for each material rule: conversion from and to `Materials`."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def _shape_tables(names: Iterable[str]) -> tuple[Table, ...]:
 
 
 MATERIAL_TABLES = {rule: _shape_tables(names) for rule, names in RULE_FIELDS.items()}
-"""Tables of the surfaces, by material rule: what enters a contact's parameters."""
+"""Tables of materials by material rule: the fields that determine a contact's parameters."""
 PENALTY_TABLES = _shape_tables(PENALTY_PARAMETERS)
-"""There where any shape states one of them; NaN where it states none."""
+"""Present if any shape specifies one of them; NaN for unspecified values."""
 PAIR_TABLES = (
     _table(PAIR_GROUP, "condim", "forced pairs"),
     *(_table(PAIR_GROUP, name, "forced pairs", width) for name, width in PAIR_WIDTHS.items()),
 )
-"""There where any forced pair has parameters of its own; 0 and NaN: the pair has its surfaces' own."""
+"""Present if any forced pair has own parameters; 0 and NaN: the pair has those of its surfaces."""
 
 
 def material_values(model: Model) -> dict[str, tuple[Table, np.ndarray | Sequence[str]]]:
-    """Every table of a model's surfaces, by path, with its values."""
+    """The material tables of a model and their values, by path."""
     material, pairs = model.shapes.material, model.forced_material
     found: dict[str, tuple[Table, np.ndarray | Sequence[str]]] = {}
     tables = MATERIAL_TABLES[model.material_rule]
@@ -67,7 +67,7 @@ def material_values(model: Model) -> dict[str, tuple[Table, np.ndarray | Sequenc
 
 
 def tables_of(rule: str, is_there: Callable[[str], bool]) -> tuple[Table, ...]:
-    """The tables that a file of material rule `rule` must have; "" is a file of version 1.0, which has none."""
+    """The required tables of a file of material rule `rule`; "" is a file of version 1.0, which has none."""
     tables = MATERIAL_TABLES.get(rule, ())
     for optional in (PENALTY_TABLES, PAIR_TABLES):
         if rule and any(is_there(table.path) for table in optional):
@@ -76,9 +76,9 @@ def tables_of(rule: str, is_there: Callable[[str], bool]) -> tuple[Table, ...]:
 
 
 def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
-    """The surfaces of a file's tables, by path; what the file's rule does not know is that of `Material()`.
+    """The materials of a file's tables, given by path; fields outside the file's rule have the values of `Material()`.
 
-    A combine mode that is not known becomes -1.
+    An unknown combine mode is -1.
     """
     columns = dict(vars(Materials.of([Material()] * shape_count)))
     for path, values in tables.items():
@@ -89,7 +89,7 @@ def read_materials(shape_count: int, tables: dict[str, Any]) -> Materials:
 
 
 def read_pair_materials(pair_count: int, tables: dict[str, Any]) -> PairMaterials:
-    """What forced pairs have of their own, of a file's tables by path."""
+    """The own parameters of forced pairs from a file's tables, given by path."""
     columns = dict(vars(PairMaterials.of([None] * pair_count)))
     return PairMaterials(**{name: tables.get(f"{PAIR_GROUP}/{name}", values) for name, values in columns.items()})
 

@@ -1,4 +1,4 @@
-"""Writes a contact set whose tables are those of another: what is stored is stored again, to the bit."""
+"""Writer of a contact set with the tables of another contact set, unchanged to the bit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from collidecli.storage.h5_objects import NewObjects
 
 @dataclass(frozen=True)
 class MergedHeader:
-    """Everything but contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
+    """Everything except contacts. version: of the format. attributes: of the root, by schema.SOURCE_ATTRIBUTES.
 
-    tables: of /model and /time. rules: attributes of /model. columns: with the type of each. timing: of /timing, arrays
-    and lists of strings as datasets, mappings as groups, the rest as attributes.
+    tables: of /model and /time. rules: attributes of /model. columns: each with its type. timing: of /timing; arrays
+    and lists of strings become datasets, mappings groups, other values attributes.
     """
 
     version: tuple[int, int]
@@ -40,9 +40,9 @@ class MergedHeader:
 def write_merged(
     path: str | os.PathLike[str], header: MergedHeader, blocks: Iterable[ContactBlock], compression: str, force: bool
 ) -> str:
-    """The content hash of the set that is then at `path`. A block of contacts is in memory at a time.
+    """Writes the set to `path` and returns its content hash. One block of contacts at a time is in memory.
 
-    Raises OutputError where it cannot be written, and what reading the blocks raises; nothing is then left.
+    Raises OutputError if it cannot be written, and the exceptions of `blocks`; then no file remains.
     """
     with AtomicOutput(path, force) as output:
         file = h5py.File(output, "w")
@@ -54,7 +54,7 @@ def write_merged(
             objects.attribute("/", "complete", np.int32(1))
             file.close()
         except BaseException:
-            with contextlib.suppress(*DAMAGE):  # the file is thrown away
+            with contextlib.suppress(*DAMAGE):  # the file is discarded
                 file.close()
             raise
         output.commit()
@@ -88,7 +88,7 @@ def _write(
 
 
 def _write_header(objects: NewObjects, header: MergedHeader) -> list[tuple[str, bytes]]:
-    """Lines of the content hash, of the tables."""
+    """Writes the tables and attributes; returns the tables' lines of the content hash."""
     objects.attribute("/", "format", schema.FORMAT)
     objects.attribute("/", "format_version", np.array(header.version, np.int32))
     objects.attribute("/", "creator", schema.creator())

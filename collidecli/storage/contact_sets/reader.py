@@ -1,4 +1,4 @@
-"""Reads contact sets, format `collide-contacts` 1.x (docs/file-formats.md)."""
+"""Reader of contact sets, format `collide-contacts` 1.x (docs/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Opened = TypeVar("Opened", bound="ContactSet")
 
 BLOCK_ROWS = 262144
 MOST_CHUNK_BYTES = 64 << 20
-"""This program writes chunks of a few MiB."""
+"""Largest chunk that is read; this program writes chunks of a few MiB."""
 
 
 @dataclass(frozen=True)
 class ShapeTable:
-    """The shapes of a contact set; shape0 and shape1 are rows of it.
+    """The table of shapes of a contact set; shape0 and shape1 are its rows.
 
     path, type: str. body: int32[S], -1 static. template: int32[S], -1 in every world. margin, gap: float32[S] [m].
     """
@@ -50,9 +50,9 @@ class ShapeTable:
 
 @dataclass(frozen=True)
 class ForcedPairs:
-    """Pairs with a margin or gap of their own. shape0, shape1: int32[K]. margin, gap: float32[K] [m], NaN the shapes'.
+    """Forced pairs. shape0, shape1: int32[K]. margin, gap: float32[K] [m], own values; NaN keeps the shapes'.
 
-    A forced pair's margin is the pair's whole margin.
+    A forced pair's margin is the sum for both shapes.
     """
 
     shape0: np.ndarray
@@ -65,18 +65,18 @@ class ForcedPairs:
 
 
 class ContactSet:
-    """A finished contact set, open for reading; a context manager. Tables are in memory, columns stay in the file.
+    """A complete contact set, open for reading; a context manager. Tables are in memory, columns are in the file.
 
-    scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options that made it.
+    scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options of the run.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
-    materials: the surfaces, None in a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
-        "mujoco" or, in a file of version 1.0, "".
+    materials: of the shapes, None for a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
+        "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
     column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
     """
 
     def __init__(self, file: h5py.File, path: str) -> None:
-        """Takes over `file`; `open` is the usual way."""
+        """Wraps an open file and owns it; use `open`."""
         self.path = path
         self._file = file
         self.version = require_version(file, path)
@@ -107,7 +107,7 @@ class ContactSet:
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:
-        """Raises InputError for a file that is not a finished contact set of a version known here."""
+        """Opens a file. Raises InputError for a file that is no complete contact set of a supported version."""
         file = open_h5(path)
         try:
             with structure():
@@ -142,7 +142,7 @@ class ContactSet:
         return dataset
 
     def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
-        """Each table by its path. Raises InputError for two of one extent that have different numbers of rows."""
+        """Each table by its path. Raises InputError for tables of one extent with different numbers of rows."""
         found = {table.path: self._table(table) for table in tables}
         first = {table.extent: table.path for table in reversed(tables)}
         for table in tables:
@@ -174,7 +174,7 @@ class ContactSet:
         rule = str(self._file["/model"].attrs.get("material_rule", ""))
         if rule and rule not in MATERIAL_RULES:
             known = ", ".join(MATERIAL_RULES)
-            raise InputError(f"material_rule is '{rule}'", f"{self.path}: /model", f"rules known here: {known}")
+            raise InputError(f"material_rule is '{rule}'", f"{self.path}: /model", f"known rules: {known}")
         return rule
 
     def _materials(self) -> tuple[Materials | None, PairMaterials]:
@@ -212,12 +212,12 @@ class ContactSet:
 
     @property
     def file(self) -> h5py.File:
-        """The open file, for those who read what this class has no name for."""
+        """The open file, for data that has no attribute here."""
         return self._file
 
     @property
     def frame_count(self) -> int:
-        """F, frames of the recording that were run."""
+        """F, the frames of the run."""
         return len(self.time)
 
     @property
@@ -227,7 +227,7 @@ class ContactSet:
 
     @property
     def cell_count(self) -> int:
-        """Cell c is frame c // world_count of world c % world_count."""
+        """Number of cells; cell c is frame c // world_count of world c % world_count."""
         return self.frame_count * self.world_count
 
     @property
@@ -247,7 +247,7 @@ class ContactSet:
             raise read_error(self.path, dataset, rows, error) from error
 
     def chunks(self, name: str) -> ChunkRows:
-        """A dataset of /rigid_contacts, chunk by chunk. Raises InputError for one that is not there."""
+        """The chunked rows of a dataset of /rigid_contacts. Raises InputError for a missing one."""
         known = (*self.column_names, "cell_start")
         if self._file and name not in known:
             raise InputError(f"there is no column '{name}'", self.path, f"it has {', '.join(known)}")
@@ -256,18 +256,18 @@ class ContactSet:
         return self._chunks[name]
 
     def column(self, name: str, rows: slice = slice(None)) -> np.ndarray:
-        """Rows of one column, [n] or [n, width]. Raises InputError for one that is not there or fails its checksum."""
+        """Rows of one column, [n] or [n, width]. Raises InputError for a missing column or a wrong checksum."""
         try:
             return self.chunks(name).read(rows)
         except OSError as error:
             raise read_error(self.path, self._dataset(f"{schema.RIGID_GROUP}/{name}"), rows, error) from error
 
     def cell_start(self, cells: slice = slice(None)) -> np.ndarray:
-        """int64: first row of each cell; one entry more than there are cells."""
+        """int64: first row of each cell; the last entry is the end of the last cell."""
         return self.column("cell_start", cells).astype(np.int64, copy=False)
 
     def cell(self, frame: int, world: int = 0) -> ContactBlock:
-        """The contacts of one cell. Raises InputError for a frame or world that is not there."""
+        """The contacts of one cell. Raises InputError for a frame or world out of range."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             raise InputError(
                 f"frame {frame}, world {world} is not there",
@@ -278,15 +278,15 @@ class ContactSet:
         return self.cells(cell, cell + 1)
 
     def row_starts(self, first: int, last: int) -> np.ndarray:
-        """int64: first rows of cells first to last - 1, and of the one behind. Raises InputError where they fall."""
+        """int64: first rows of cells first to last. Raises InputError if they are not ascending or out of range."""
         start = self.cell_start(slice(first, last + 1))
         if start[0] < 0 or start[-1] > self.contact_count or (np.diff(start) < 0).any():
             where = f"{self.path}: {schema.CELL_START}, entries {first} to {last}"
-            raise InputError("does not rise from 0 to the number of contacts", where, "make the contact set again")
+            raise InputError("is not ascending from 0 to the number of contacts", where, "make the contact set again")
         return start
 
     def cells(self, first: int, last: int, names: tuple[str, ...] | None = None) -> ContactBlock:
-        """The contacts of cells first to last - 1. names: the columns wanted; all where None."""
+        """The contacts of cells first to last - 1. names: the columns to read; None is all."""
         start = self.row_starts(first, last)
         rows = slice(int(start[0]), int(start[-1]))
         columns = {name: self.column(name, rows) for name in (self.column_names if names is None else names)}
@@ -295,9 +295,9 @@ class ContactSet:
     def blocks(
         self, max_rows: int = BLOCK_ROWS, names: tuple[str, ...] | None = None, first: int = 0, last: int | None = None
     ) -> Iterator[ContactBlock]:
-        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell that has more.
+        """Cells in order, in blocks of whole cells with at most `max_rows` contacts, or one cell with more.
 
-        names: the columns wanted; all where None. first, last: which cells, the last excluded; all where not given.
+        names: the columns to read; None is all. first, last: range of cells, the last excluded; all by default.
         """
         window = max(1, max_rows)
         end = self.cell_count if last is None else min(last, self.cell_count)
@@ -309,7 +309,7 @@ class ContactSet:
             first = following
 
     def close(self) -> None:
-        """Closes the file; tables stay readable, columns do not."""
+        """Closes the file; tables remain readable, columns do not."""
         self._file.close()
 
     def __enter__(self: Opened) -> Opened:
@@ -322,19 +322,19 @@ class ContactSet:
 
 
 def _is_kind(found: np.dtype, wanted: np.dtype | None) -> bool:
-    """Whether every value of one type is one of the other's too; None is strings."""
+    """Whether every value of type `found` is a value of type `wanted`; None is strings."""
     if wanted is None:
         return h5py.check_string_dtype(found) is not None
     return found.kind in "iuf" and np.can_cast(found, wanted, "safe")
 
 
 def is_complete(file: h5py.File) -> bool:
-    """Whether the writer of an open contact set came to its end."""
+    """Whether the writer of an open contact set finished it."""
     return bool(np.array_equal(file.attrs.get("complete", 0), 1))
 
 
 def _refuse_large_chunks(file: h5py.File, path: str) -> None:
-    """A chunk is unpacked whole for every block of rows that is read of it."""
+    """Raises InputError for large chunks: a read of any of its rows unpacks a whole chunk."""
 
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
         if isinstance(item, h5py.Dataset) and item.chunks is not None:
@@ -347,7 +347,7 @@ def _refuse_large_chunks(file: h5py.File, path: str) -> None:
 
 
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
-    """The file's (major, minor). Raises InputError for another format, a major version not known here, huge chunks."""
+    """The file's (major, minor). Raises InputError for another format, an unsupported major version, huge chunks."""
     known = f"this program reads {schema.FORMAT} {schema.VERSION[0]}.x"
     found = file.attrs.get("format")
     if found is None:
@@ -364,7 +364,7 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
 
 
 def read_error(path: str, dataset: h5py.Dataset, rows: slice, error: OSError) -> InputError:
-    """What a failed read of `dataset` means to a person."""
+    """The error for a failed read of `dataset`."""
     text = str(error)
     if "filter returned failure" in text:
         what = "a chunk is damaged: its checksum does not match"

@@ -1,4 +1,4 @@
-"""The rules that the tables and rows of a contact set obey."""
+"""The rules for the tables and rows of a contact set, and checks of the rows that other tables index."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.scene.contacts import CONTACT_ID, FRICTION_SCALE, KIND_PATCH, OPTIONAL_COLUMNS, ContactBlock
 from collidecli.scene.material import CONTACT_DIMENSIONS, Materials, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
@@ -22,12 +23,12 @@ SHAPE_TYPES = (
 _UNIT_32 = float(np.finfo(np.float32).eps) / 2
 _UNIT_64 = float(np.finfo(np.float64).eps) / 2
 _NORMAL_TOLERANCE = 8 * _UNIT_32
-"""Rounding each component moves n.n by at most 2 units; the rest is room for a normal made in float32."""
+"""Rounding of the components changes n.n by at most 2 units; the rest is slack for a normal computed in float32."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One rule that a file breaks: where first, and what."""
+    """One rule that a file breaks: its first location, and the rule."""
 
     where: str
     what: str
@@ -37,7 +38,7 @@ class Finding:
 
 
 def table_findings(contacts: ContactSet) -> list[Finding]:
-    """What is wrong with the tables and with cell_start."""
+    """The rules that the tables and cell_start break."""
     shapes, time = contacts.shapes, contacts.time
     lowest_template = -1
     highest_template = max(int(contacts.world_template.max(initial=-1)), -1)
@@ -66,7 +67,7 @@ def table_findings(contacts: ContactSet) -> list[Finding]:
 
 
 def _material_rules(materials: Materials, pairs: PairMaterials) -> list[tuple[str, str, np.ndarray]]:
-    """NaN stands for what is not stated, in penalty parameters and in what pairs have of their own."""
+    """Rules for materials. NaN is an unspecified value of penalty parameters and of pairs' own parameters."""
     rules = []
     for name, values in vars(materials).items():
         path = f"/model/shape/{name}"
@@ -91,24 +92,24 @@ def _times(broken: np.ndarray) -> str:
 
 
 def _cell_start_findings(contacts: ContactSet) -> list[Finding]:
-    place = f"{contacts.path}: {schema.CELL_START}"
+    where = f"{contacts.path}: {schema.CELL_START}"
     previous = 0
     for first in range(0, contacts.cell_count + 1, BLOCK_ROWS):
         start = contacts.cell_start(slice(first, min(first + BLOCK_ROWS, contacts.cell_count + 1)))
         if first == 0 and start[0] != 0:
-            return [Finding(place, f"begins with {start[0]}, not 0")]
+            return [Finding(where, f"begins with {start[0]}, not 0")]
         falls = np.diff(start, prepend=previous) < 0
         if falls.any():
-            return [Finding(f"{place}, entry {first + int(np.argmax(falls))}", "is less than the one before it")]
+            return [Finding(f"{where}, entry {first + int(np.argmax(falls))}", "is less than the one before it")]
         previous = int(start[-1])
     if previous != contacts.contact_count:
-        return [Finding(place, f"ends with {previous}, not the number of contacts, {contacts.contact_count}")]
+        return [Finding(where, f"ends with {previous}, not the number of contacts, {contacts.contact_count}")]
     return []
 
 
 def row_findings(contacts: ContactSet) -> list[Finding]:
-    """What is wrong with the rows: per rule the first place and how many rows. Reads in blocks of whole cells."""
-    first_place: dict[str, str] = {}
+    """The rules that rows break, each with its first row and the count. Reads in blocks of whole cells."""
+    first_row: dict[str, str] = {}
     counts: dict[str, int] = {}
     pair_margin, pair_gap = pair_values(contacts)
     mixing = _mixing(contacts)
@@ -122,16 +123,16 @@ def row_findings(contacts: ContactSet) -> list[Finding]:
                 row = int(np.argmax(broken))
                 frame, world = divmod(int(cell[row]), contacts.world_count)
                 pair = f"shapes {block.columns['shape0'][row]} and {block.columns['shape1'][row]}"
-                first_place.setdefault(what, f"{contacts.path}: frame {frame}, world {world}, {pair}")
+                first_row.setdefault(what, f"{contacts.path}: frame {frame}, world {world}, {pair}")
                 counts[what] = counts.get(what, 0) + int(broken.sum())
     return [
-        Finding(place, what + (f" ({counts[what]} contacts)" if counts[what] > 1 else ""))
-        for what, place in first_place.items()
+        Finding(where, what + (f" ({counts[what]} contacts)" if counts[what] > 1 else ""))
+        for what, where in first_row.items()
     ]
 
 
 def _mixing(contacts: ContactSet) -> ContactMixing | None:
-    """How the file's own tables mix; None where it has no tables of surfaces."""
+    """The contact parameters of the file's tables; None for a file without material tables."""
     if contacts.materials is None:
         return None
     shapes, forced = contacts.shapes, contacts.forced
@@ -144,7 +145,7 @@ def _mixing(contacts: ContactSet) -> ContactMixing | None:
 def _mixing_rules(
     contacts: ContactSet, block: ContactBlock, mixing: ContactMixing | None
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Optional columns against the tables that they follow from, to the bit: both are mixed alike, in float64."""
+    """Optional columns against the tables that determine them, to the bit: both are computed in float64."""
     if mixing is None or not contacts.optional_columns:
         return
     shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
@@ -154,14 +155,14 @@ def _mixing_rules(
     wanted = [column for column in OPTIONAL_COLUMNS if column.name in names]
     for name, expected in mixing.columns(wanted, shape0, shape1).items():
         broken = (block.columns[name] != expected).reshape(block.contact_count, -1).any(axis=1)
-        yield f"{name} is not what the pair's two surfaces give", broken
+        yield f"{name} does not follow from the pair's two surfaces", broken
 
 
 PairValue = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
-    """The margin and the gap of pairs of shapes: their own together, unless the pair is forced and has one."""
+    """The margin and the gap of pairs of shapes: combined from the shapes, or the own value of a forced pair."""
     shapes, forced = contacts.shapes, contacts.forced
     keys = forced.shape0.astype(np.int64) * len(shapes) + forced.shape1
     order = np.argsort(keys)
@@ -185,7 +186,7 @@ def pair_values(contacts: ContactSet) -> tuple[PairValue, PairValue]:
 def _row_rules(
     contacts: ContactSet, block: ContactBlock, cell: np.ndarray, pair_margin: PairValue, pair_gap: PairValue
 ) -> Iterator[tuple[str, Any]]:
-    """Each rule's words and the rows that break it; stops after shapes out of range, which the rest looks up."""
+    """Each rule's text and the rows that break it; stops after shapes out of range, as later rules index by shape."""
     columns = block.columns
     shape0, shape1 = columns["shape0"], columns["shape1"]
     outside = _outside(shape0, 0, len(contacts.shapes)) | _outside(shape1, 0, len(contacts.shapes))
@@ -222,13 +223,13 @@ def _row_rules(
     margin = pair_margin(shape0, shape1)
     yield "dot(point1 - point0, normal) is not distance + margin0 + margin1", _equation_broken(columns, normal, margin)
     distance, gap = columns["distance"].astype(np.float64), pair_gap(shape0, shape1)
-    # distance and gap were rounded to float32 after they were compared
-    room = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
-    yield "the distance is not less than the pair's gap", distance > gap + room
+    # The engine compares distance and gap before they are rounded to float32.
+    slack = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
+    yield "the distance is not less than the pair's gap", distance > gap + slack
 
 
 def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Rows whose value another row of the cell, earlier in order, has too."""
+    """Rows whose value an earlier row of the cell has too."""
     order = np.lexsort((values, cell))
     broken = np.zeros(len(cell), bool)
     broken[order[1:]] = (np.diff(cell[order]) == 0) & (np.diff(values[order]) == 0)
@@ -236,7 +237,7 @@ def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _out_of_order(cell: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Rows that do not come after the row before them. Blocks hold whole cells, so none is missed between blocks."""
+    """Rows that do not sort after the previous row. Blocks contain whole cells, so none is missed between blocks."""
     broken = np.zeros(len(cell), bool)
     undecided = np.ones(max(0, len(cell) - 1), bool)
     for key in (cell, *(columns[name] for name in ("shape0", "shape1", "feature0", "feature1"))):
@@ -247,12 +248,12 @@ def _out_of_order(cell: np.ndarray, columns: dict[str, np.ndarray]) -> np.ndarra
 
 
 def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin: np.ndarray) -> np.ndarray:
-    """Rows where the equation fails by more than rounding can explain.
+    """Rows where the residual of the equation exceeds rounding.
 
-    Each witness coordinate was rounded once to the column's type: unit * |n| . (|p0| + |p1|). Normal, distance and
-    margins were rounded once to float32, in proportion to the separation. Float64 was used before, on coordinates as
-    large as the points and their offsets; it gets 64 units. The first two have a factor 4 for a separation made in
-    other steps.
+    Each witness coordinate is rounded once to the column's type: unit * |n| . (|p0| + |p1|). Normal, distance and
+    margins are rounded once to float32, in proportion to the separation. The computation before is in float64, on
+    coordinates as large as the points and their offsets; its allowance is 64 units. The first two terms have a factor
+    4 for a separation that other operations computed.
     """
     point0, point1 = columns["point0"].astype(np.float64), columns["point1"].astype(np.float64)
     distance = columns["distance"].astype(np.float64)
@@ -263,3 +264,24 @@ def _equation_broken(columns: dict[str, np.ndarray], normal: np.ndarray, margin:
     in_separation = _UNIT_32 * (np.abs(separation * normal).sum(axis=1) + np.abs(distance) + np.abs(margin))
     scale = sum(np.abs(columns[name]).max(axis=1, initial=0.0) for name in ("point0", "point1", "offset0", "offset1"))
     return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale
+
+
+def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
+    """Raises InputError for a shape0 or shape1 of a block that is no row of /model/shape."""
+    count = len(contacts.shapes)
+    for name in ("shape0", "shape1"):
+        rows = block.columns[name]
+        if len(rows) and not (rows.min() >= 0 and rows.max() < count):
+            row = int(np.argmax((rows < 0) | (rows >= count)))
+            last = block.first_cell + len(block.cell_counts) - 1
+            where = f"{contacts.path}: /rigid_contacts/{name}, cells {block.first_cell} to {last}"
+            raise InputError(f"{rows[row]} is no row of /model/shape", where, "make the contact set again")
+
+
+def check_body_rows(contacts: ContactSet) -> None:
+    """Raises InputError for a shape whose body is neither -1 nor a row of /model/body."""
+    body = contacts.shapes.body
+    outside = (body < -1) | (body >= len(contacts.body_path))
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError("is no row of /model/body", f"{contacts.path}: /model/shape/body, row {row}", "make it again")

@@ -1,4 +1,4 @@
-"""What a contact set file holds, in one place for its writer, its reader and its check."""
+"""Schema of a contact set file, common to its writer, reader and validation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 
 SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
-"""Root attributes, all strings, that say what the file was made from; config is JSON."""
+"""Root attributes, all strings, of the file's sources; config is JSON."""
 
 COLUMN_NAMES = tuple(column.name for column in RIGID_COLUMNS)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A small dataset held in memory, a row for each of what `extent` names. dtype None is a string."""
+    """A small dataset that is read into memory. extent: name of its rows. dtype: None is a string."""
 
     path: str
     dtype: np.dtype | None
@@ -51,7 +51,7 @@ FORCED_TABLES = (
     _table("/model/forced_pair/margin", "float32", "forced pairs", "m"),
     _table("/model/forced_pair/gap", "float32", "forced pairs", "m"),
 )
-"""There only where the model has forced pairs. NaN: the pair keeps its shapes' own margin or gap."""
+"""Present only if the model has forced pairs. NaN: the pair has its shapes' margin or gap."""
 
 TIME_TABLES = (
     _table("/time/step", "int64", "frames"),
@@ -60,7 +60,7 @@ TIME_TABLES = (
 
 
 def column_path(column: Column) -> str:
-    """A column's dataset in the file."""
+    """Path of a column's dataset in the file."""
     return f"{RIGID_GROUP}/{column.name}"
 
 
@@ -70,7 +70,7 @@ def row_shape(column: Column | Table) -> tuple[int, ...]:
 
 
 def creator() -> str:
-    """The root attribute `creator`: this program and its version; without one when it is run from a plain checkout."""
+    """The root attribute `creator`: this program and its version; without a version in an uninstalled checkout."""
     try:
         return f"collide {version('collidecli')}"
     except PackageNotFoundError:

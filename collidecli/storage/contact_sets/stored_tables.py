@@ -1,4 +1,4 @@
-"""The tables of a contact set as they are stored, whatever they mean: to be compared, and written again."""
+"""The tables of a contact set without interpretation, for comparison and for writing them unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
 
 @dataclass(frozen=True)
 class StoredTable:
-    """dtype: little-endian; None is strings. values: an array, or a tuple of strings. unit: empty for none."""
+    """A dataset. dtype: little-endian; None is strings. values: an array, or a tuple of strings. unit: "" for none."""
 
     path: str
     dtype: np.dtype | None
@@ -28,7 +28,7 @@ class StoredTable:
     unit: str
 
     def equals(self, other: StoredTable) -> bool:
-        """To the bit: a NaN is itself, and no table of another type is equal."""
+        """Whether type and values are equal to the bit; NaN equals NaN of the same bits."""
         if self.dtype is None or other.dtype is None:
             return self.dtype is other.dtype and self.values == other.values
         alike = self.dtype == other.dtype and self.values.shape == other.values.shape
@@ -51,7 +51,7 @@ def model_tables(contacts: ContactSet) -> dict[str, StoredTable]:
 
 @structure()
 def model_attributes(contacts: ContactSet) -> dict[str, Any]:
-    """Attributes of the group /model: the rules. Raises InputError where they are damaged."""
+    """Attributes of the group /model: the rules. Raises InputError for damaged ones."""
     try:
         return {str(name): value for name, value in contacts.file[MODEL].attrs.items()}
     except DAMAGE as error:
@@ -59,7 +59,7 @@ def model_attributes(contacts: ContactSet) -> dict[str, Any]:
 
 
 def check_groups(contacts: ContactSet) -> None:
-    """Raises InputError for data that this version does not know how to join."""
+    """Raises InputError for data that this version cannot merge."""
     columns = {"cell_start", *schema.COLUMN_NAMES, *contacts.optional_columns}
     file: Any = contacts.file
     unknown = [f"/{name}" for name in file if name not in KNOWN_GROUPS]
@@ -67,7 +67,7 @@ def check_groups(contacts: ContactSet) -> None:
     unknown += [f"/rigid_contacts/{name}" for name in file["rigid_contacts"] if name not in columns]
     if unknown:
         raise InputError(
-            f"{unknown[0]} is not known to this version, nor how it is joined",
+            f"this version cannot merge {unknown[0]}, which is not part of its format",
             contacts.path,
             "merge with the version of collide that wrote it",
         )

@@ -1,4 +1,4 @@
-"""Writes contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from collidecli.storage.h5_input import DAMAGE
 from collidecli.storage.h5_objects import NewObjects
 
 SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
-"""A column has at least so many chunks where that leaves them so long: each costs some 60 us besides its contents."""
+"""A column has at least LEAST_CHUNKS chunks, unless they are shorter than this: a chunk costs some 60 us besides its
+contents."""
 
 _TYPE_LABELS = {int(kind): kind.label for kind in ShapeType}
 
@@ -33,23 +34,22 @@ _TYPE_LABELS = {int(kind): kind.label for kind in ShapeType}
 class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
-    Used as a context manager: `finish` puts the file in place; leaving without it leaves no file. Not thread-safe, but
-    blocks may be appended from any one thread, which has to be done before the context is left: hashing, filtering and
-    file writes release the GIL.
+    A context manager: `finish` moves the file to its path; without it no file remains. Not thread-safe, but one other
+    thread may append blocks, and must end before the context does: hashing, filtering and file writes release the GIL.
 
     Args:
-        path: the destination. force: replace a file that is there.
-        model: its shapes, bodies, worlds and forced pairs are stored.
+        path: the destination. force: replace an existing file.
+        model: source of the shapes, bodies, worlds and forced pairs.
         time: float64[F] [s]. step: int64[F]. frame_count: F.
         float_type: of point0 and point1, float32 or float64.
         attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
         compression: gzip, none, lzf or zstd.
         columns: RIGID_COLUMNS, and any optional ones after them.
-        threads: how many filter chunks while blocks are appended; 1 is the calling thread alone. At the end, when
-            nothing is computed any more, one more helps.
-        chunk_rows: 0 is CHUNK_ROWS, or fewer where the first contacts promise a short set.
+        threads: threads that filter chunks while blocks are appended; 1 is the calling thread alone. One more filters
+            the last chunks, when the computation has ended.
+        chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
-    Raises OutputError where the file cannot be written, InputError for a compression that is not there.
+    Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ContactWriter:
             self._settled = chunk_rows > 0
             self._pool = ThreadPoolExecutor(threads + 1)
             self._alone = threads == 1
-            # Dozens of small datasets: written with the first block, while the next ones are computed.
+            # Dozens of small datasets, written with the first block, while the engine computes the next ones.
             self._header: Callable[[], None] | None = partial(
                 self._write_header, model, time, step, attributes, environment or {}
             )
@@ -155,9 +155,9 @@ class ContactWriter:
         self._table_lines.append((table.path, digest.line()))
 
     def append(self, block: ContactBlock) -> None:
-        """Adds the contacts of the next cells. Raises OutputError as soon as a write has failed."""
+        """Adds the contacts of the next cells. Raises OutputError after a failed write."""
         if block.first_cell != self._next_cell:
-            raise ValueError(f"block begins at cell {block.first_cell}, the file stands at {self._next_cell}")
+            raise ValueError(f"block begins at cell {block.first_cell}, the next cell is {self._next_cell}")
         if set(block.columns) != set(self._columns):
             raise ValueError(f"block has columns {sorted(block.columns)}, the file {sorted(self._columns)}")
         count = block.contact_count
@@ -175,9 +175,9 @@ class ContactWriter:
         self._output.check()
 
     def _settle_chunks(self) -> None:
-        """Makes the chunks of a short set smaller, once, so that most of it is filtered before the last block is there.
+        """Shortens the chunks of a short set, once, so that most chunks are filtered before the last block arrives.
 
-        What is appended is less than a chunk until then.
+        Before, less than a chunk has been appended.
         """
         if self._settled or self._row_count < SHORT_CHUNK_ROWS:
             return
@@ -189,7 +189,7 @@ class ContactWriter:
         self._contacts.shorten(rows)
 
     def end_contacts(self) -> None:
-        """Writes the last chunks and the content hash; `append` is over. Done by `finish` if not before."""
+        """Writes the last chunks and the content hash; no `append` may follow. `finish` calls it if needed."""
         if self._ended:
             return
         if self._next_cell != self._cell_count:
@@ -205,13 +205,13 @@ class ContactWriter:
         self._output.check()
 
     def write_timing(self, report: Mapping[str, object]) -> None:
-        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, the rest as attributes."""
+        """Stores `report` in /timing: arrays and lists as datasets, mappings as groups, other values as attributes."""
         self._open_file()
         self._objects.report("/timing", report)
         self._output.check()
 
     def finish(self) -> None:
-        """Completes the file and moves it into place. Raises OutputError; nothing is then left or replaced."""
+        """Completes the file and moves it to its path. Raises OutputError; then no file remains or is replaced."""
         self.end_contacts()
         file = self._open_file()
         self._objects.attribute("/", "complete", np.int32(1))
@@ -233,7 +233,7 @@ class ContactWriter:
             if self._pool is not None:
                 self._pool.shutdown(cancel_futures=True)
             if self._file is not None:
-                with contextlib.suppress(*DAMAGE):  # the file is thrown away
+                with contextlib.suppress(*DAMAGE):  # the file is discarded
                     self._file.close()
                 self._file = None
         finally:

@@ -1,1 +1,1 @@
-"""Trajectories of our own format: header, writer, motion, checks."""
+"""Trajectories of the format collide-trajectory: header, writer, reader, validation."""

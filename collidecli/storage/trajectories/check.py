@@ -1,4 +1,4 @@
-"""Is a recorded trajectory well formed: its header, and every pose in it."""
+"""Validation of a recorded trajectory: its header and every pose."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BLOCK_BYTES = 16 << 20
 
 
 def check_trajectory(path: str | os.PathLike[str]) -> list[Finding]:
-    """Everything found wrong with the trajectory at `path`, without a scene; empty when it is good.
+    """All faults of the trajectory at `path`, without a scene; empty for a valid file.
 
-    Of each dataset the first faulty entry is named, and how many there are. Read in blocks, in bounded memory.
+    Each dataset has at most one finding, with its first bad entry and the count. Reads in blocks, in bounded memory.
     """
     name = os.fspath(path)
     try:

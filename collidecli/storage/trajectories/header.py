@@ -1,4 +1,4 @@
-"""The header of a recorded trajectory: its format, version, datasets and shapes, checked before a pose is read."""
+"""The header of a recorded trajectory: format, version, datasets and shapes, checked before poses are read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ JOINT_LAYOUT = "mujoco-qpos"
 
 
 _CACHE_SLOTS = 521
-"""Of the cache's hash table: a prime, many times the two chunks that it holds."""
+"""Slots of the cache's hash table: a prime, many times the two chunks in the cache."""
 
 
 @dataclass(frozen=True)
 class TrajectoryHeader:
-    """What a recording holds, without its poses.
+    """A recording's properties, without its poses.
 
     kind: "body_q" or "joint_q". body_names: of body_q, in its order; empty for joint_q.
     coordinate_count: length of qpos for joint_q, else 0. mocap_count: -1 without /mocap_q.
@@ -47,7 +47,7 @@ class TrajectoryHeader:
 
 
 def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
-    """The header of a recorded trajectory. Raises InputError for a file that is not one, or is malformed."""
+    """The header of a recorded trajectory. Raises InputError for another format or a malformed file."""
     with open_h5(path) as file:
         return header_of(file, os.fspath(path))
 
@@ -82,10 +82,10 @@ def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
 
 def _check_format(file: h5py.File, place: str) -> str:
     """Returns the creator."""
-    known = f"this reader knows {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
+    known = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
     found = format_of(file)
     if found != TRAJECTORY_FORMAT:
-        what = "the file does not name its format" if not found else f"the file's format is '{found}'"
+        what = "the file has no format attribute" if not found else f"the file's format is '{found}'"
         fix = f"{known}; give a recorded trajectory"
         if found == "collide-contacts":
             fix = f"{known}; this is a contact set, give the trajectory it was made from"
@@ -102,7 +102,7 @@ def _check_format(file: h5py.File, place: str) -> str:
 def _kind(file: h5py.File, place: str) -> str:
     held = [name for name in ("body_q", "joint_q") if name in file]
     if len(held) == 2:
-        raise InputError("the recording has both /body_q and /joint_q", place, "keep the one that is meant")
+        raise InputError("the recording has both /body_q and /joint_q", place, "remove one of them")
     if not held:
         raise InputError("the recording has neither /body_q nor /joint_q", place, "record poses or coordinates")
     return held[0]
@@ -118,14 +118,14 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
     if not isinstance(found, h5py.Dataset):
         raise InputError("there is no such dataset", where, "see the trajectory format")
     if found.shape is None:
-        raise InputError("the dataset holds nothing, not even a shape", where, "record it again")
+        raise InputError("the dataset has no shape", where, "record it again")
     return found
 
 
 def cached_dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
-    """`dataset`, with a cache that holds two of its chunks.
+    """`dataset`, with a cache of two of its chunks.
 
-    A range of frames that ends inside a chunk must not decode it twice, and no more than that should be in memory.
+    With it, consecutive ranges of frames that meet inside a chunk decode the chunk once, in bounded memory.
     """
     found = dataset(file, name, place)
     if found.chunks is None:
@@ -146,8 +146,8 @@ def _floats(file: h5py.File, name: str, place: str) -> h5py.Dataset:
 def _check_layout(joint_q: h5py.Dataset, place: str) -> None:
     layout = text_of(joint_q.attrs.get("layout", ""))
     if layout != JOINT_LAYOUT:
-        what = "the layout is not named" if not layout else f"the layout is '{layout}'"
-        raise InputError(what, f"{place}: /joint_q, attribute layout", f"this reader knows '{JOINT_LAYOUT}'")
+        what = "the layout is missing" if not layout else f"the layout is '{layout}'"
+        raise InputError(what, f"{place}: /joint_q, attribute layout", f"this program reads '{JOINT_LAYOUT}'")
 
 
 def _body_names(file: h5py.File, count: int, place: str) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
 
 
 def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], place: str) -> int:
-    """The third extent of a dataset of floats that may be absent; -1 where it is."""
+    """The third extent of an optional dataset of floats; -1 if it is absent."""
     if name not in file:
         return -1
     found = _floats(file, name, place)

@@ -1,4 +1,4 @@
-"""Reading a recorded trajectory, format `collide-trajectory` 1.0, chunk by chunk."""
+"""Reader of recorded trajectories, format `collide-trajectory` 1.0, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def open_trajectory(
 ) -> TrajectoryMotion:
     """A recording as a motion of `model`'s bodies.
 
-    kinematics: makes poses of generalized coordinates; an MJCF scene has one, and /joint_q needs it.
-    Raises InputError: a file that is no trajectory of a known version, is malformed, or does not fit the model.
+    kinematics: body poses from generalized coordinates, of an MJCF scene; /joint_q requires it.
+    Raises InputError for a file of another format or version, a malformed file, and one that does not match the model.
     """
     file = open_h5(path)
     try:
@@ -35,10 +35,9 @@ def open_trajectory(
 
 
 class TrajectoryMotion(RecordedInFile):
-    """A recorded motion (see `model.motion.Motion`), of which only the frames asked for are in memory.
+    """A recorded motion (see `scene.motion.Motion`); only the requested frames are in memory.
 
-    header: what the file holds. warnings: for a person, in the order found.
-    kinematics_seconds: how much of the reading so far went into forward kinematics.
+    header: of the file. warnings: for the user. kinematics_seconds: time of forward kinematics so far.
     """
 
     def __init__(self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None) -> None:
@@ -65,9 +64,9 @@ class TrajectoryMotion(RecordedInFile):
         self._mocap = FrameRows(file, cached_dataset(file, "mocap_q", path)) if self.header.mocap_count >= 0 else None
         self.warnings = tuple(self._match.warnings)
         if self.world_count == 1 and model.world_shift is not None:
-            self.warnings += ("the recording is of one world; in each other it plays as far from the world's origin",)
+            self.warnings += ("the recording is of one world; its poses relative to the origin apply to every world",)
         if self.header.kind == "body_q" and "mocap_q" in file:
-            self.warnings += ("/mocap_q is not used: it belongs to /joint_q",)
+            self.warnings += ("/mocap_q is ignored: it applies to /joint_q only",)
 
     def _check_coordinates(self, kinematics: Kinematics | None) -> tuple[str, ...]:
         where = f"{self._path}: /joint_q"
@@ -108,14 +107,14 @@ class TrajectoryMotion(RecordedInFile):
         return out
 
     def read_particles(self, frames: range) -> np.ndarray:
-        """float32[len(frames), W, P, 3], world; InputError where the recording has none, or one is not finite."""
+        """float32[len(frames), W, P, 3], world. Raises InputError for missing particles and non-finite positions."""
         particles = FrameRows(self._file, dataset(self._file, "particle_q", self._path))
         positions = self._rows(particles, frames).astype(np.float32)
         bad = ~np.isfinite(positions).all(axis=-1)
         if bad.any():
             frame, world, particle = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            place = f"/particle_q, frame {frames[int(frame)]}, world {world}, particle {particle}"
-            raise InputError("the position is not finite", f"{self._path}: {place}", "record it again")
+            where = f"{self._path}: /particle_q, frame {frames[int(frame)]}, world {world}, particle {particle}"
+            raise InputError("the position is not finite", where, "record it again")
         return positions
 
     def close(self) -> None:
@@ -124,7 +123,7 @@ class TrajectoryMotion(RecordedInFile):
     def _check_range(self, data: FrameRows, frames: range) -> None:
         if frames and (frames[0] < 0 or frames[-1] >= self.header.frame_count or frames.step < 1):
             raise InputError(
-                f"frames {frames[0]} to {frames[-1]} are asked for, the recording has {self.header.frame_count}",
+                f"frames {frames[0]} to {frames[-1]} are out of range, the recording has {self.header.frame_count}",
                 f"{self._path}: {data.name}",
             )
 

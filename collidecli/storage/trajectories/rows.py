@@ -1,9 +1,9 @@
-"""Frames of a recording's dataset, straight from the file where HDF5 would only copy them.
+"""Frames of a recording's dataset, read directly from the file if HDF5 would only copy them.
 
-A dataset without filters lies in its file as it does in memory. HDF5 still copies each chunk twice, under a lock that
-every use of h5py shares; reading at the place that HDF5 names takes a third of the time, without the interpreter's
-lock. Whatever is not as plain as that (filters, another byte order, a chunk that was never written, one that is not
-there whole) is read by HDF5, which also finds the words for what is wrong.
+A dataset without filters has equal bytes in the file and in memory. HDF5 still copies each chunk twice, under a lock
+that every use of h5py shares; a read at the chunk's file offset takes a third of the time and releases the GIL.
+HDF5 reads everything else (filters, another byte order, a chunk that was never written or is incomplete), and reports
+its errors.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from collidecli.storage.h5_input import DAMAGE
 
 PIECE_BYTES = 1 << 18
-"""Frames are read and checked in pieces of about this size: what was read is still in the core's cache when checked."""
+"""Approximate size of the ranges in which frames are read and checked: a range fits the core's cache."""
 
 
 class FrameRows:
     """The rows of a dataset whose first extent is frames."""
 
     def __init__(self, file: h5py.File, data: h5py.Dataset) -> None:
-        # Each of h5py's properties asks HDF5 anew, which takes as long as reading a piece.
+        # Each access of an h5py property queries HDF5, which takes as long as reading a range.
         self._data, self._chunks, self._type, self._count = data, data.chunks, data.dtype, data.shape[0]
         self._row_shape = data.shape[1:]
         self._row_bytes = math.prod(self._row_shape) * data.dtype.itemsize
@@ -36,7 +36,7 @@ class FrameRows:
         return str(self._data.name)
 
     def pieces(self, frames: range) -> Iterator[range]:
-        """`frames` cut at chunks of the file, or into pieces of PIECE_BYTES where it has none or they are smaller."""
+        """`frames` split at chunks of the file, into ranges of about PIECE_BYTES."""
         chunk = self._chunks[0] if self._chunks is not None else 1
         whole = max(1, PIECE_BYTES // max(1, self._row_bytes * chunk)) * chunk
         if frames.step != 1:
@@ -51,37 +51,37 @@ class FrameRows:
             first = end
 
     def read(self, frames: range, into: np.ndarray | None = None) -> np.ndarray:
-        """The rows of `frames`, in the dataset's own type.
+        """The rows of `frames`, in the dataset's type.
 
-        into: [len(frames), *row shape], contiguous; filled and returned where the rows are read straight and it has
-            their type. Raises OSError where HDF5 cannot read them.
+        into: [len(frames), *row shape], contiguous; filled and returned if the rows are read directly and it has their
+            type. Raises OSError if HDF5 cannot read them.
         """
         if self._file_descriptor is not None and frames.step == 1 and len(frames):
             fits = into is not None and into.dtype == self._type and into.flags.c_contiguous
             out = into if fits and into is not None else np.empty((len(frames), *self._row_shape), self._type)
-            if self._read_straight(frames, out):
+            if self._read_directly(frames, out):
                 return out
         return self._data[frames.start : frames.stop : frames.step]
 
-    def _read_straight(self, frames: range, out: np.ndarray) -> bool:
-        """False where something is not as expected; `out` then holds anything."""
+    def _read_directly(self, frames: range, out: np.ndarray) -> bool:
+        """Reads the rows into `out`; False if HDF5 must read them, with undefined contents of `out`."""
         assert self._file_descriptor is not None
         memory = out.reshape(-1).view(np.uint8).data
         done = 0
         while done < len(frames):
             frame = frames.start + done
-            place, count = self._place(frame)
-            if place is None:
+            offset, count = self._offset(frame)
+            if offset is None:
                 return False
             count = min(count, len(frames) - done)
             target = memory[done * self._row_bytes : (done + count) * self._row_bytes]
-            if os.preadv(self._file_descriptor, [target], place) != len(target):
+            if os.preadv(self._file_descriptor, [target], offset) != len(target):
                 return False
             done += count
         return True
 
-    def _place(self, frame: int) -> tuple[int | None, int]:
-        """Where in the file a frame's row begins, and how many rows lie there from it on; None where it is nowhere."""
+    def _offset(self, frame: int) -> tuple[int | None, int]:
+        """File offset of a frame's row, and the number of contiguous rows from it on; None if HDF5 must read it."""
         data, chunks = self._data.id, self._chunks
         if chunks is None:
             offset = data.get_offset()
@@ -97,7 +97,7 @@ class FrameRows:
 
 
 def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:
-    """The open file where `data` may be read from it straight; None where HDF5 has to."""
+    """The file descriptor if `data` can be read directly; None if HDF5 must read it."""
     created = data.id.get_create_plist()
     plain = (
         hasattr(os, "preadv")

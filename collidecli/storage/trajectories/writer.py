@@ -1,4 +1,4 @@
-"""Writing a recorded trajectory, format `collide-trajectory` 1.0, frame by frame."""
+"""Writer of recorded trajectories, format `collide-trajectory` 1.0, frame by frame."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _CHUNK_FRAMES = 4096
 
 
 class TrajectoryWriter:
-    """A trajectory file that grows by blocks of frames and is there whole or not at all.
+    """An atomic trajectory file, to which blocks of frames are appended.
 
-    Use as a context manager: leaving it well moves the file into place, leaving it by an error leaves nothing.
+    A context manager: a normal exit moves the file to its path, an exit by an exception leaves no file.
 
     Args:
-        body_names: the bodies of body_q; None to write joint_q instead.
+        body_names: the bodies of body_q; None to write joint_q.
         coordinate_count: length of qpos for joint_q. mocap_count: mocap bodies, with joint_q only.
         float_type: of body_q, float32 or float64; joint_q is float64.
         compression: "none" reads fastest; "gzip" (with shuffle) is smaller.
-        frames_expected: sizes the chunks, so that a short recording wastes none of its last one; 0 when not known.
-    Raises OutputError: the file exists and not `force`, or cannot be written.
+        frames_expected: limits the chunks, so that a short recording does not waste its last one; 0 if unknown.
+    Raises OutputError if the file exists without `force`, or cannot be written.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class TrajectoryWriter:
     ) -> None:
         """Appends n frames: time[n], step[n], and body_q[n, W, B, 7], or joint_q[n, W, nq] and mocap_q[n, W, M, 7].
 
-        Raises OutputError for what a reader would refuse: times that run back, poses that are not poses, other shapes.
+        Raises OutputError for data that the reader refuses: descending times, invalid poses, wrong shapes.
         """
         given = {"time": time, "step": step, "body_q": body_q, "joint_q": joint_q, "mocap_q": mocap_q}
         blocks = {name: np.asarray(block) for name, block in given.items() if block is not None}
         if set(blocks) != set(self._datasets):
-            raise OutputError(f"{', '.join(blocks)} are given, not {', '.join(self._datasets)}", self._path)
+            raise OutputError(f"the arrays are {', '.join(blocks)}, not {', '.join(self._datasets)}", self._path)
         self._check(blocks)
         first, count = self._frame_count, len(blocks["time"])
         for name, block in blocks.items():
@@ -98,7 +98,7 @@ class TrajectoryWriter:
         self._output.check()
 
     def close(self) -> None:
-        """Finishes the file and moves it into place. Raises OutputError where it has no frames or a write failed."""
+        """Completes the file and moves it to its path. Raises OutputError for no frames or a failed write."""
         if self._frame_count == 0:
             self.abort()
             raise OutputError("the recording has no frames", self._path, "record at least one frame")
@@ -109,7 +109,7 @@ class TrajectoryWriter:
             self._output.discard()
 
     def abort(self) -> None:
-        """Drops the file; what was at its path before stays."""
+        """Discards the file; an existing file at its path remains."""
         try:
             self._file.close()
         finally:
@@ -180,7 +180,7 @@ class TrajectoryWriter:
             if block.shape != wanted:
                 raise OutputError(f"the shape is {block.shape}, not {wanted}", f"{self._path}: /{name}")
         times = np.concatenate([[self._last_time], blocks["time"]])
-        # Written so that a NaN fails it; the first -inf is no difference.
+        # A NaN fails this condition too; the first time has -inf before it.
         if not (np.isfinite(times[1:]).all() and (np.diff(times) >= 0.0).all()):
             raise OutputError(
                 "time is not finite or runs back", f"{self._path}: /time, frames {self._frame_count} onwards"
@@ -198,5 +198,5 @@ class TrajectoryWriter:
     def _check_cells(self, bad: np.ndarray, name: str, what: str) -> None:
         if bad.any():
             frame, world, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            place = f"/{name}, frame {self._frame_count + int(frame)}, world {world}, column {column}"
-            raise OutputError(what, f"{self._path}: {place}")
+            where = f"{self._path}: /{name}, frame {self._frame_count + int(frame)}, world {world}, column {column}"
+            raise OutputError(what, where)

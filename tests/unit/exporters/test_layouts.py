@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.files.exports.conftest import FRAMES, WORLDS
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, Layout, held
@@ -15,6 +14,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_edits import made_up
 from tests.support.contact_sets import pair_margin, small_model
+from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
 ALL = (columns, newton, genesis, dart, raisim)

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
-from tests.unit.files.exports.conftest import FRAMES, WORLDS
 
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.errors import InputError
 from collidecli.exporters.selection import chosen_worlds
+from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 NAMES = ("shape0", "shape1", "distance", "normal")
 FRAME_PICKS = (range(FRAMES), range(2, 5), range(0, FRAMES, 3), range(6, 7))
@@ -50,5 +50,5 @@ def test_rows_of_every_pick(select, block, contacts, include, exclude, max_rows)
 def test_what_is_not_there_is_refused(contacts):
     with pytest.raises(InputError, match="world 3 is not there"):
         chosen_worlds([0, 3], contacts)
-    with pytest.raises(InputError, match=r"--exclude: 'x\*' meets no shape"):
+    with pytest.raises(InputError, match=r"--exclude: 'x\*' matches no shape"):
         kept_pairs(contacts.shapes.path, ["ball"], ["x*"], "no shape")

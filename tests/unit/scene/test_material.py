@@ -121,7 +121,7 @@ def test_names_of_columns():
     names = {column.name for column in OPTIONAL_COLUMNS} - set(BROUGHT_BY)
     assert set().union(*RULE_COLUMNS.values()) == names
     for name, option in BROUGHT_BY.items():
-        with pytest.raises(InputError, match=f"'{name}' comes by itself\n.*{option}"):
+        with pytest.raises(InputError, match=f"another option writes the column '{name}'\n.*{option}"):
             chosen_columns((name,), "combine")
     chosen = chosen_columns(("margin1", "friction", "margin1"), "combine")
     assert [column.name for column in chosen] == ["friction", "margin1"]
@@ -129,7 +129,7 @@ def test_names_of_columns():
         chosen_columns(("fricton",), "combine")
     assert all(name in error.value.fix for name in names)
     for rule, other in (("combine", "solref"), ("mujoco", "restitution")):
-        with pytest.raises(InputError, match=f"do not give a contact's {other}") as error:
+        with pytest.raises(InputError, match=f"does not define a contact's {other}") as error:
             chosen_columns(("friction", other), rule)
         assert other not in error.value.fix
 

@@ -25,7 +25,12 @@ from collidecli.engine.geometry.heightfields import (
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside, nearest_part, square_to_square
-from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import Near, extent_along, may_meet, near_field
+from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
+    Near,
+    extent_along,
+    may_share_world,
+    near_field,
+)
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
@@ -86,7 +91,7 @@ def cell_sub_pairs(field: Field, near: Near, traversal: Traversal, out: SubPairL
             first = 2 * (row * field.cols + col)
             for side in range(2):
                 if ((sides >> side) & 1) == 1:
-                    if may_meet(field, near, first + side):
+                    if may_share_world(field, near, first + side):
                         found = append_sub_pair(out, found, first + side)
             col += 1
         row += 1

@@ -196,7 +196,7 @@ def capsule_meets(field: Field, near: Near, number: int) -> bool:
 
 
 @wp.func
-def may_meet(field: Field, near: Near, number: int) -> bool:
+def may_share_world(field: Field, near: Near, number: int) -> bool:
     """Whether a triangle that the box meets may have a contact with the shape."""
     if near.shape.type == SPHERE:
         return sphere_meets(field, near, number)

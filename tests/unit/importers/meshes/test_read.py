@@ -90,7 +90,7 @@ BROKEN = {
     "minus.msh": (struct.pack("<4i", -1, 0, 0, -1), "no MSH"),
     "huge.msh": (struct.pack("<4i", 2**31 - 1, 0, 0, 2**31 - 1), "no MSH"),
     "none.msh": (msh(VERTICES, FACES[:0]), "no triangles"),
-    "range.msh": (msh(VERTICES, FACES + 1), "names vertex"),
+    "range.msh": (msh(VERTICES, FACES + 1), "a triangle has vertex"),
     "nan.msh": (msh(NAN, FACES), "not finite"),
 }
 

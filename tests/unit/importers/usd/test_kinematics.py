@@ -311,7 +311,7 @@ def test_columns(tmp_path):
     for names, message in (
         (("j", "x"), "'/a' has no joint 'x'\n  its coordinates are '/j', '/k:x'"),
         (("j", "/j"), "named twice"),
-        (("j", "k:x"), "leaves out '/k:y', '/k:z', '/k:w'"),
+        (("j", "k:x"), "lacks '/k:y', '/k:z', '/k:w'"),
     ):
         with pytest.raises(InputError, match=message):
             JointColumns(robot, names, "here")
@@ -319,7 +319,7 @@ def test_columns(tmp_path):
 
 def test_a_mimic_joint_must_be_recorded(tmp_path):
     robot = stage_of(tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")).articulations[0]
-    with pytest.raises(InputError, match="leaves out '/j'"):
+    with pytest.raises(InputError, match="lacks '/j'"):
         JointColumns(robot, ("k",), "here")
     assert JointColumns(robot, ("k", "j"), "here").warnings == []
 

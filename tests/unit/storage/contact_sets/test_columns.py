@@ -144,7 +144,7 @@ def test_one_wrong_value_of_any_column_is_found(tmp_path, rule, name):
         column = file[f"rigid_contacts/{name}"]
         values = column[-1]
         column[-1] = values + 1 if name == "condim" else np.nextafter(values, np.float32(9))
-    assert f"{name} is not what the pair's two surfaces give" in words(path)
+    assert f"{name} does not follow from the pair's two surfaces" in words(path)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_one_wrong_surface_is_found_by_its_contacts(tmp_path, rule, name):
     with h5py.File(path, "r+") as file:
         table = file[f"model/shape/{name}"]
         table[1] = table[1] + 1
-    assert "is not what the pair's two surfaces give" in words(path)
+    assert "does not follow from the pair's two surfaces" in words(path)
 
 
 def replaced(path: Path, name: str, values) -> None:

@@ -86,5 +86,5 @@ def test_cell_starts_that_make_no_sense(tmp_path: Path, change):
     shutil.copy(GOLDEN, tmp_path / "x.h5")
     with h5py.File(tmp_path / "x.h5", "r+") as file:
         file["/rigid_contacts/cell_start"][...] = change(file["/rigid_contacts/cell_start"][()])
-    with ContactSet.open(tmp_path / "x.h5") as contacts, pytest.raises(InputError, match="does not rise from 0"):
+    with ContactSet.open(tmp_path / "x.h5") as contacts, pytest.raises(InputError, match="is not ascending from 0"):
         list(contacts.blocks())

@@ -174,7 +174,7 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     model = small_model()
     block = made_up_block(model, 4)
     parts = split(block, 6)
-    with pytest.raises(ValueError, match="cell 6, the file stands at 0"):
+    with pytest.raises(ValueError, match="cell 6, the next cell is 0"):
         write_contact_set(tmp_path / "a.h5", model, ContactBlock(6, block.cell_counts, block.columns))
     short = {name: values[:-1] for name, values in block.columns.items()}
     with pytest.raises(ValueError, match="rows for"):

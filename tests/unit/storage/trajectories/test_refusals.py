@@ -104,7 +104,7 @@ def test_spoiled(tmp_path, model, name, value, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("@format", "does not name its format"),
+        ("@format", "has no format attribute"),
         ("@format_version", "not two integers"),
         ("time", "/time: there is no such dataset"),
         ("body_name", "/body_name: there is no such dataset"),

@@ -252,7 +252,7 @@ def test_coordinates_of_another_scene(tmp_path, mjcf):
     with pytest.raises(InputError, match="3 mocap bodies, the scene 1"):
         open_trajectory(tmp_path / "n.h5", model, scene.kinematics)
     _raw(tmp_path / "o.h5", names=None, joint_q=_good_qpos())
-    with pytest.raises(InputError, match="layout is not named"):
+    with pytest.raises(InputError, match="layout is missing"):
         open_trajectory(tmp_path / "o.h5", model, scene.kinematics)
 
 
