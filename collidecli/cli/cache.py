@@ -21,12 +21,11 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
 
     Either is made when a scene first asks for it. Those used longest ago go where the limit has no room for more.
     """
-    from collidecli.commands.cache import cache_facts, clear_cache
-    from collidecli.report.cache_table import cache_table
+    from collidecli.commands.cache import clear_cache, show_cache
+    from collidecli.report.tables import cache_table
     from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
-    facts = clear_cache(cache) if action == "clear" else cache_facts(cache)
-    streams_of(ctx).result(facts, cache_table)
+    streams_of(ctx).result(clear_cache(cache) if action == "clear" else show_cache(cache), cache_table)
     return 0

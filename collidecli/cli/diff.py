@@ -89,14 +89,15 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     given = {name: value for name, value in values.items() if value is not None}
     started = time.perf_counter()
     with streams.progress("comparing") as progress:
-        facts = diff(DiffRequest(a, b, **given), progress)
+        result = diff(DiffRequest(a, b, **given), progress)
     seconds = time.perf_counter() - started
+    record = result.as_dict()
     if outputs["junit_xml"] is not None:
-        write_output(outputs["junit_xml"], junit_xml(facts, seconds), force)
+        write_output(outputs["junit_xml"], junit_xml(record, seconds), force)
     if outputs["markdown"] is not None:
-        write_output(outputs["markdown"], markdown(facts).encode(), force)
+        write_output(outputs["markdown"], markdown(record).encode(), force)
     if github:
-        for line in github_annotations(facts):
+        for line in github_annotations(record):
             print(line, file=sys.stderr)
-    streams.result(facts, diff_table)
-    return 0 if facts["equal"] else 1
+    streams.result(result, diff_table)
+    return 0 if result.equal else 1

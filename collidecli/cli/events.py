@@ -103,9 +103,9 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     tables = {name: outputs[name] or "" for name in ("csv", "parquet")}
     request = EventsRequest(file, options, order, first, graph or outputs["dot"] is not None, force=force, **tables)
     with streams.progress("reading") as progress:
-        facts = events(request, progress)
+        result = events(request, progress)
     if outputs["dot"] is not None:
-        write_output(outputs["dot"], touch_dot(facts).encode(), force)
-        facts["written"]["dot"] = outputs["dot"]
-    streams.result(facts, events_table)
+        write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), force)
+        result.written["dot"] = outputs["dot"]
+    streams.result(result, events_table)
     return 0

@@ -45,12 +45,12 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     What a layout has and a contact set does not is left out by name.
     """
     from collidecli.commands.export import ExportRequest, export
-    from collidecli.report.export_table import export_table
+    from collidecli.report.tables import export_table
 
     streams = streams_of(ctx)
     if values["to"] is None:
         raise click.UsageError(f"Missing option '--to': one of {', '.join(EXPORT_FORMATS)}.")
     with streams.progress("exporting"):
-        facts = export(ExportRequest(contacts, **values))
-    streams.result(facts, export_table)
+        result = export(ExportRequest(contacts, **values))
+    streams.result(result, export_table)
     return 0

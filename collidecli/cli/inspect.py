@@ -41,8 +41,6 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
     with reading("file", file), parts_kept_in(*kept):
-        facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
-    for warning in facts.get("warnings", ()):
-        streams.warn(warning)
-    streams.result(facts, partial(inspect_table, every=values["all"]))
+        result = inspect_file(file, options=option_group(SceneOptions, values), **asked)
+    streams.result(result, partial(inspect_table, every=values["all"]))
     return 0

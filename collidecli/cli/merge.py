@@ -37,10 +37,10 @@ def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
     The content hash is that of one run. Sets of other models or options, and frames that two of them have, are refused.
     """
     from collidecli.commands.merge import MergeRequest, merge
-    from collidecli.report.merge_table import merge_table
+    from collidecli.report.tables import merge_table
 
     streams = streams_of(ctx)
     with streams.progress("merging") as progress:
-        facts = merge(MergeRequest(contacts, **values), progress)
-    streams.result(facts, merge_table)
+        result = merge(MergeRequest(contacts, **values), progress)
+    streams.result(result, merge_table)
     return 0

@@ -49,10 +49,10 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.output_paths import check_output, write_output
-    from collidecli.commands.report import PLOT_SCHEMA, ReportRequest, report_facts
+    from collidecli.commands.report import PlotResult, ReportRequest, report
     from collidecli.report.chart_kinds import KINDS, chart_file
     from collidecli.report.chart_style import require_matplotlib
-    from collidecli.report.report_table import plot_table
+    from collidecli.report.tables import plot_table
 
     streams = streams_of(ctx)
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
@@ -65,13 +65,12 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     check_output(output, force, (file, values["against"], values["profile"]))
     require_matplotlib()
     with streams.progress("reading") as progress:
-        facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
-    for warning in facts["warnings"]:
+        result = report(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    for warning in result.warnings:
         streams.warn(warning)
-    missing = KINDS[kind].missing(facts)
-    if missing:
-        raise InputError(f"there is nothing to draw of --kind {kind}: {missing}", file)
-    write_output(output, chart_file(facts, kind, form, theme, width), force)
-    facts = {"schema": PLOT_SCHEMA, "file": file, "kind": kind, "words": KINDS[kind].words(facts), "output": output}
-    streams.result(facts, plot_table)
+    record, chart = result.as_dict(), KINDS[kind]
+    if missing := chart.missing(record):
+        raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
+    write_output(output, chart_file(record, kind, form, theme, width), force)
+    streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
     return 0

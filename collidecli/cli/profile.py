@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.profile import ProfileRequest, profile
-    from collidecli.commands.profile_facts import profile_facts
     from collidecli.report.profile_table import profile_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.profile_files import write_json, write_profile_h5
@@ -87,10 +87,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     )
     with streams.progress("profiling", "loading and compiling") as progress:
         result = profile(request, progress)
-    for warning in result.warnings:
-        streams.warn(warning)
-    facts = profile_facts(result, request.trajectory)
-    write_profile_h5(output, facts, values["force"])
-    write_json(json_output, facts, values["force"])
-    streams.result({**facts, "output": output, "json_output": json_output}, profile_table)
+    record = result.as_dict()
+    write_profile_h5(output, record, values["force"])
+    write_json(json_output, record, values["force"])
+    streams.result(replace(result, output=output, json_output=json_output), profile_table)
     return 0 if result.identical else 1

@@ -63,8 +63,7 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.record import record
-    from collidecli.commands.record_facts import record_facts
-    from collidecli.report.record_table import record_table
+    from collidecli.report.tables import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"
@@ -72,8 +71,6 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
         values["asset_map"] = values["asset_map"] or ()
-        summary = record(scene, output, frames, progress=each, **values)
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(record_facts(scene, summary), record_table)
+        result = record(scene, output, frames, progress=each, **values)
+    streams.result(result, record_table)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,10 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.output_paths import check_output, write_output
-    from collidecli.commands.report import ReportRequest, report_facts
+    from collidecli.commands.report import ReportRequest, report
     from collidecli.report.chart_style import require_matplotlib
     from collidecli.report.report_page import report_page
-    from collidecli.report.report_table import report_table
+    from collidecli.report.tables import report_table
 
     streams = streams_of(ctx)
     force, output = values.pop("force"), values.pop("output") or f"{Path(file).stem}.html"
@@ -48,9 +49,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     check_output(output, force, (file, values["against"], values["profile"]))
     require_matplotlib()
     with streams.progress("reading") as progress:
-        facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
-    write_output(output, report_page(facts).encode(), force)
-    for warning in facts["warnings"]:
-        streams.warn(warning)
-    streams.result({**facts, "output": output}, report_table)
+        result = report(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    write_output(output, report_page(result.as_dict()).encode(), force)
+    streams.result(replace(result, output=output), report_table)
     return 0

@@ -58,7 +58,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     must carry its scene, as robosuite's demonstrations do.
     """
     from collidecli.commands.run import RunRequest, run
-    from collidecli.commands.run_facts import run_facts
     from collidecli.report.run_table import run_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
@@ -78,8 +77,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         force=values["force"],
     )
     with streams.progress("colliding", "loading and compiling") as progress:
-        summary = run(request, progress)
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(run_facts(summary, request.trajectory), run_table)
+        result = run(request, progress)
+    streams.result(result, run_table)
     return 0

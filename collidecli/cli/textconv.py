@@ -32,13 +32,13 @@ MOST_DECIMALS = 17
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
     """Print a contact set as text that changes only where the contacts do, so that `git diff` shows what changed."""
     from collidecli.cli.streams import unbroken_pipe
-    from collidecli.commands.contact_text import contact_text, contact_text_facts
+    from collidecli.commands.textconv import contact_text, textconv
 
     if decimals > MOST_DECIMALS:
         raise click.BadParameter(f"{decimals} is more than {MOST_DECIMALS}.", ctx, param_hint="'--decimals'")
     streams = streams_of(ctx)
     if streams.json:
-        streams.result(contact_text_facts(file, decimals, not summary), lambda facts: "\n".join(facts["lines"]))
+        streams.result(textconv(file, decimals, not summary), lambda result: "\n".join(result["lines"]))
         return 0
     for line in contact_text(file, decimals, not summary):
         if not streams.quiet:

@@ -71,7 +71,7 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
     """
     from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest
-    from collidecli.report.convert_table import convert_table
+    from collidecli.report.tables import convert_table
     from collidecli.scene.run_options import RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
@@ -85,10 +85,8 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
         recording=option_group(RecordingOptions, values),
     )
     with streams.progress("converting", "loading") as progress:
-        summary = convert_recording(
+        result = convert_recording(
             request, output, compression=values["compression"], force=values["force"], progress=progress
         )
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(summary.facts(), convert_table)
+    streams.result(result, convert_table)
     return 0

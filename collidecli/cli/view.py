@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -47,8 +48,8 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view, wait
+    from collidecli.report.tables import view_table
     from collidecli.report.view.server import require_viser
-    from collidecli.report.view_table import view_table
 
     streams = streams_of(ctx)
     host, port, no_browser = values.pop("host"), values.pop("port"), values.pop("no_browser")
@@ -63,16 +64,16 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     with ExitStack() as stack:
         with streams.progress("reading") as progress:
             view = stack.enter_context(opened_view(ViewRequest(file, **values), progress))
-        for note in view.facts["notes"]:
+        for note in view.result.notes:
             streams.warn(note)
         if export:
             with streams.progress("recording") as progress:
-                facts = export_view(view, export, world or (0,), force, progress)
-            streams.result(facts, view_table)
+                result = export_view(view, export, world or (0,), force, progress)
+            streams.result(result, view_table)
             return 0
         served = serve_view(view, host, port)
         try:
-            streams.result({**view.facts, "url": served.url}, view_table)
+            streams.result(replace(view.result, url=served.url), view_table)
             if not no_browser:
                 open_browser(served.url)
             wait(served)

@@ -1,10 +1,10 @@
-"""Scene files to a model and its motion: which door a file goes through, and which recording moves it."""
+"""Models and motions from scene files and recordings: choice of the importer, worlds, and the scene's hash."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.kinds import Recording
+    from collidecli.importers.recordings.robosuite import CarriedScene
     from collidecli.importers.scene_import import SceneImport
     from collidecli.importers.usd.scene import UsdImport
 
@@ -29,7 +30,7 @@ MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 
 @dataclass(frozen=True, kw_only=True)
 class SceneRequest:
-    """Which scene in which motion. frames: a slice A:B:S; empty is all."""
+    """Scene files and their motion. frames: a slice A:B:S; "" is all. worlds: None is as many as recorded, else 1."""
 
     scenes: Sequence[str]
     trajectory: str | None = None
@@ -44,9 +45,9 @@ class SceneRequest:
 class LoadedScene:
     """One or several scene files as a model.
 
-    name: file names, joined with a space. sha256: of every file that the scene is made of, in order.
-    imports: what each door brought in, one a scene. world_import: of each world, the index of its scene.
-    recording: what moves it; None where it moves by itself or rests.
+    name: file names, joined with a space. sha256: hash of all files of the scene, in order. imports: results of the
+    importers, one per scene. world_import: index of the scene of each world. recording: its motion; None if the motion
+    is the scene's own or the scene rests.
     """
 
     model: Model
@@ -59,7 +60,7 @@ class LoadedScene:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Errors about a shape or body of the model say whose it is: the engine knows no files."""
+        """Adds the name of the scene to errors about a shape or body, as the engine has no file names."""
         try:
             yield
         except InputError as error:
@@ -68,9 +69,9 @@ class LoadedScene:
             raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
 
     def motion(self, options: RecordingOptions | None = None) -> Motion:
-        """The recording, or else the scene's own animation or keyframes, or else its one resting pose.
+        """Motion of the recording, or else the scene's own animation or keyframes, or else its resting pose.
 
-        options: of the recording.
+        options: of the recording. Raises InputError for options without a recording.
         """
         options = options or RecordingOptions()
         if self.recording is not None:
@@ -94,7 +95,7 @@ class LoadedScene:
 
 
 def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
-    """The scene and its motion, its frames picked, its world count checked."""
+    """The scene and its motion with the selected frames. Raises InputError if their world counts differ."""
     scene = load_scene(
         request.scenes,
         request.worlds,
@@ -119,19 +120,19 @@ def load_scene(
     options: SceneOptions | None = None,
     recording_options: RecordingOptions | None = None,
 ) -> LoadedScene:
-    """Loads scene files; several become as many worlds, one becomes `worlds` copies of itself, or
-    has a world for each of its environments.
+    """Model of scene files: a world per file, or `worlds` copies of one file, or a world per environment of it.
 
-    paths: none stands for the scene that `trajectory` carries. worlds: None is as many as `trajectory` has, 1 without.
+    paths: () is the scene in `trajectory`. worlds: None is as many as `trajectory` has, or 1 without one.
 
-    Raises InputError for a file that is missing, of an unknown ending, or not what its ending says.
+    Raises InputError for a file that is missing, has an unknown extension, or has content that does not match it.
     """
     options, recording_options = options or SceneOptions(), recording_options or RecordingOptions()
     recording = _find_recording(trajectory)
     if not paths:
-        return _carried_scene(recording, worlds, static_pairs, options, recording_options)
+        with reading("recording", recording.path) if recording is not None else nullcontext():
+            return _carried_scene(recording, worlds, static_pairs, options, recording_options)
     if recording is not None and recording.kind.NAME == "usd-layer":
-        # The scene is composed with it.
+        # The layer is part of the composition of the stage.
         options = replace(options, motion_layer=recording.path)
     builders, imports = [], []
     for path in paths:
@@ -174,7 +175,7 @@ def _one_scene(
         with reading("recording", recording.path):
             worlds = recording.world_count(recording_options)
         if worlds == 1:
-            worlds = None  # it serves however many the scene has
+            worlds = None  # one recorded world moves every world of the scene
         _check_environments(builder, worlds, "worlds of the recording", recording.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
@@ -195,13 +196,13 @@ def _several_scenes(
     together.gap_rule, together.material_rule, together.up_axis = first.gap_rule, first.material_rule, first.up_axis
     for builder, path in zip(builders, paths, strict=True):
         _check_environments(builder, len(builders), "scenes", os.fspath(path))
-        _check_like(builder, first, path, paths[0])
+        _check_equal_rules(builder, first, path, paths[0])
         together.add_world(builder)
     return together.finalize(static_pairs=static_pairs)
 
 
-def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
-    """Raises InputError, naming both scenes, where a rule that holds for all worlds of a run differs."""
+def _check_equal_rules(builder: ModelBuilder, first: ModelBuilder, path, first_path) -> None:
+    """Raises InputError, naming both scenes, if a rule that all worlds of a run share differs."""
     for name in ("gap_rule", "material_rule", "up_axis"):
         ours, theirs = getattr(builder, name), getattr(first, name)
         if ours != theirs:
@@ -210,7 +211,7 @@ def _check_like(builder: ModelBuilder, first: ModelBuilder, path, first_path) ->
 
 
 def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, where: str) -> None:
-    """Raises InputError where a scene's environments are not as many as the worlds that are asked of it."""
+    """Raises InputError if the number of a scene's environments differs from the number of worlds."""
     if builder.world_count and worlds not in (None, builder.world_count):
         raise InputError(
             f"there are {worlds} {what}, and the scene has {builder.world_count} environments, each a world",
@@ -226,16 +227,66 @@ def _carried_scene(
     options: SceneOptions,
     recording_options: RecordingOptions,
 ) -> LoadedScene:
+    """Model of the scenes in a recording: a world per demonstration, a template per different scene.
+
+    worlds: None is as many as are recorded; several demonstrations of different scenes allow no other number.
+    Raises InputError for no recording, a recording without a scene, or a scene that MuJoCo cannot compile.
+    """
     if recording is None:
         raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
-    from collidecli.commands.recorded_scenes import load_carried_scene
+    path, kind = recording.path, recording.kind
+    find = getattr(kind, "carried_scenes", None)
+    if find is None:
+        raise InputError(
+            f"this is {kind.LABEL}, which carries no scene", path, "give the scene that it was recorded in"
+        )
+    carried = find(path, recording_options)
+    builders, imports = [], []
+    for scene in carried.scenes:
+        builder = ModelBuilder()
+        builder.source.append(os.path.basename(path))
+        imports.append(_add_carried_scene(builder, scene, options))
+        builders.append(builder)
+    world_import = carried.world_scene
+    if len(builders) == 1:
+        model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
+        world_import = (0,) * model.world_count
+    else:
+        if worlds not in (None, len(world_import)):
+            raise InputError(
+                f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
+                path,
+                "each demonstration is one world: leave --worlds out, or choose some with --demos",
+            )
+        together = ModelBuilder()
+        together.gap_rule, together.up_axis = builders[0].gap_rule, builders[0].up_axis
+        together.material_rule = builders[0].material_rule
+        for index in world_import:
+            together.add_world(builders[index])
+        model = together.finalize(static_pairs=static_pairs)
+    return LoadedScene(
+        model=model,
+        name=os.path.basename(path),
+        sha256=scene_hash(imports, options),
+        imports=tuple(imports),
+        warnings=tuple(dict.fromkeys(w for scene in imports for w in scene.warnings)),
+        world_import=world_import,
+        recording=recording,
+    )
 
-    with reading("recording", recording.path):
-        return load_carried_scene(recording, worlds, static_pairs, options, recording_options)
+
+def _add_carried_scene(builder: ModelBuilder, scene: CarriedScene, options: SceneOptions) -> SceneImport:
+    """Adds an MJCF scene of a recording to a builder; --asset-map gives the folders of its assets."""
+    if options.variants:
+        raise InputError("--variants is for USD scenes", scene.place, "leave it out")
+    from collidecli.importers.mujoco.compile import compile_mjcf
+    from collidecli.importers.mujoco.scene import add_compiled
+
+    return add_compiled(builder, compile_mjcf(scene.place, scene.text, options), options)
 
 
 def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneOptions) -> SceneImport:
-    """Adds one scene file to a builder through the door of its ending; returns what the door says."""
+    """Adds a scene file to a builder with the importer of its extension; returns the result of the importer."""
     ending = Path(path).suffix.lower()
     if not os.path.isfile(path):
         raise InputError(_no_file(path), os.fspath(path), "give a USD, MJCF or URDF file")
@@ -254,14 +305,14 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
 
         return add_mjcf(builder, path, options)
     raise InputError(
-        f"no scene format has the ending '{ending}'",
+        f"no scene format has the extension '{ending}'",
         os.fspath(path),
-        f"known endings: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
+        f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}",
     )
 
 
 def _no_file(path: str | os.PathLike[str]) -> str:
-    """Why a path is no file that could be read."""
+    """Why a path is not a readable file."""
     if os.path.isdir(path):
         return "is a folder, not a scene"
     return "is not a regular file" if os.path.exists(path) else "there is no such file"
@@ -282,7 +333,7 @@ def _without_disabled_pairs(builder: ModelBuilder, imported: UsdImport, options:
 
 
 def scene_hash(imports: Sequence[SceneImport], options: SceneOptions) -> str:
-    """SHA-256 of all that may decide a contact, in order: scenes that are text, files of scenes, disabled pairs."""
+    """SHA-256 of all inputs of the scenes, in order: scenes given as text, files of scenes, disabled pairs."""
     more = (options.disabled_pairs,) if options.disabled_pairs else ()
     files = (*(path for scene in imports for path in scene.files), *more)
     return files_sha256(files, [scene.text for scene in imports])

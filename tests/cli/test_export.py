@@ -24,13 +24,13 @@ def test_every_format_has_its_own_name(out, collide, name):
     scene = ["--scene", "scene.xml"] if name == "mujoco" else []
     answer = collide("export", "out.h5", "--to", name, "--json", *scene)
     assert answer.code == 0, answer.err
-    facts = json.loads(answer.out)
+    result = json.loads(answer.out)
     expected = {"usd": "out.usd", "csv": "out.csv", "parquet": "out.parquet", "npz": "out.npz"}.get(
         name, f"out.{name}.npz"
     )
-    assert facts["output"] == expected
-    assert facts["bytes"] == (out / expected).stat().st_size
-    assert (facts["schema"], facts["frames"], facts["worlds"], facts["contacts"]) == ("collide.export/1", 20, 1, 20)
+    assert result["output"] == expected
+    assert result["bytes"] == (out / expected).stat().st_size
+    assert (result["schema"], result["frames"], result["worlds"], result["contacts"]) == ("collide.export/1", 20, 1, 20)
     again = collide("export", "out.h5", "--to", name, *scene)
     assert again.code == 3
     assert "exists already" in again.err

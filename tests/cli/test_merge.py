@@ -29,9 +29,9 @@ def sha(path) -> str:
 def test_a_split_run_is_one_run_again(parts, collide):
     answer = collide("merge", "b.h5", "a.h5", "-o", "ab.h5", "--json")
     assert answer.code == 0, answer.err
-    facts = json.loads(answer.out)
-    assert facts["content_sha256"] == sha(parts / "ab.h5") == sha(parts / "whole.h5")
-    assert (facts["schema"], facts["frames"], facts["contacts"]) == ("collide.merge/1", 20, 20)
+    result = json.loads(answer.out)
+    assert result["content_sha256"] == sha(parts / "ab.h5") == sha(parts / "whole.h5")
+    assert (result["schema"], result["frames"], result["contacts"]) == ("collide.merge/1", 20, 20)
     assert collide("check", "ab.h5").code == 0
     assert collide("diff", "whole.h5", "ab.h5", "--full").code == 0
     assert collide("merge", "b.h5", "a.h5", "-o", "ab.h5").code == 3
