@@ -1,4 +1,4 @@
-"""collide cache: what is kept on disk between runs."""
+"""Command line of `collide cache`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ collide cache clear
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
-    """Show what is kept on disk between runs, or remove it all with 'clear': signed distance fields, convex parts.
+    """Show the cache of signed distance fields and convex parts, or remove all its entries with 'clear'.
 
-    Either is made when a scene first asks for it. Those used longest ago go where the limit has no room for more.
+    An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
+    are removed.
     """
     from collidecli.commands.cache import clear_cache, show_cache
     from collidecli.report.tables import cache_table

@@ -1,4 +1,4 @@
-"""collide check: is this file well formed and complete."""
+"""Command line of `collide check`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from collidecli.cli.options import Verb, streams_of
 
 EPILOG = """\b
-Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be read at all.
+Exit codes: 0 the file is good; 1 it has faults; 2 it cannot be read.
 """
 
 

@@ -1,4 +1,4 @@
-"""collide plot: one chart of a contact set as a file."""
+"""Command line of `collide plot`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 
 @click.command("plot", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="What the chart shows.")
-@option("--profile", metavar="FILE", help="What collide profile wrote, for --kind phases.")
+@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="Kind of chart.")
+@option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed deviation, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same, as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra contacts within this of the gap.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
+@option(
+    "--ignore-shallow", type=Metres(), section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
+)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
 @option("--theme", type=click.Choice(CHART_THEMES), default="light", show_default=True, section=OUTPUT, help="Colours.")
 @option(
@@ -59,7 +61,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
     form = Path(output).suffix.lower().removeprefix(".")
     if form not in CHART_FORMATS:
-        raise InputError("the ending says neither .png nor .svg", output, "choose one of them with -o")
+        raise InputError("the extension is neither .png nor .svg", output, "choose one of them with -o")
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
     check_output(output, force, (file, values["against"], values["profile"]))

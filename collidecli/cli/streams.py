@@ -161,7 +161,7 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
         return _print_error("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    advice = "" if streams.verbose else "\n  please report it with what the same command prints with -v"
+    advice = "" if streams.verbose else "\n  please report it with the output of this command with -v"
     return _print_error(f"internal error: {what}{advice}", INTERNAL_ERROR)
 
 

@@ -90,7 +90,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     found.append(
         section(
             "source",
-            "Where it is from",
+            "Source",
             part(properties=_source(result)),
             part(lines=[*result["warnings"], *result["notes"]]),
         )

@@ -176,7 +176,7 @@ def test_a_set_without_a_touch(here, collide):
         (["--sort", "size"], "'size' is not one of"),
         (["--by", "worlds"], "'worlds' is not one of"),
         (["--first", "-1"], "-1 is not a whole number"),
-        (["--csv", "x.out", "--dot", "x.out"], "name one file"),
+        (["--csv", "x.out", "--dot", "x.out"], "have one path"),
     ],
 )
 def test_wrong_arguments(flicker, collide, arguments, said):

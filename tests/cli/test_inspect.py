@@ -61,7 +61,7 @@ def test_why(here, collide):
     ("args", "words"),
     [
         (("scene.xml", "--why", "base", "bal"), "did you mean ball"),
-        (("scene.xml", "--why", "base", "base"), "against itself"),
+        (("scene.xml", "--why", "base", "base"), "given twice"),
         (("scene.xml", "--why", "base"), "'--why'"),
         (("motion.h5", "--pairs"), "motion.h5"),
         (("foreign.h5",), "foreign.h5"),

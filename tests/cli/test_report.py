@@ -207,7 +207,7 @@ def test_the_kinds_are_those_of_the_option():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the ending says neither .png nor .svg"),
+        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the extension is neither .png nor .svg"),
         (["plot", "a.h5", "--kind", "differences"], "give --against"),
         (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
         (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
