@@ -144,7 +144,9 @@ def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
         [sys.executable, "-c", start, *verb, "heap.h5"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a cycle", done.stderr)
+    assert re.match(
+        r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a cycle", done.stderr
+    )
 
 
 def test_what_fails_after_the_end_takes_nothing_back():

@@ -120,7 +120,7 @@ def test_models_steps_and_times(here, collide):
         "/model/shape/margin": lambda p: p.margin.__setitem__(1, 0.5),
         "/model/shape/path": lambda p: p.path.__setitem__(1, "other"),
         "format versions 1.1 and 1.0": lambda p: setattr(p, "version", (1, 1)),
-        "step 40 follows on step 40": lambda p: p.step.__setitem__(3, 40),
+        "step 40 follows step 40": lambda p: p.step.__setitem__(3, 40),
         "step 30 is earlier than step 25": lambda p: setattr(p, "time", p.time - 0.05),
         "/rigid_contacts/strange": lambda p: p.optional.__setitem__("strange", np.zeros(len(p.cell))),
     }

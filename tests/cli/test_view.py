@@ -133,11 +133,11 @@ def test_what_is_another(out, here):
         (["a.h5", "--points-only", "--scene", "scene.xml"], 2, "--points-only draws neither scene nor motion"),
         (["a.h5", "--port", "99999"], 2, "99999 is no port"),
         (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
-        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is no address of this machine"),
+        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is not an address of this machine"),
         (["a.h5", "--world", "1"], 2, "--world is of the page"),
         (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 is not there"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
-        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is an input too"),
+        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
     ],
 )
 def test_refusals(here, collide, words, code, told):
@@ -155,7 +155,7 @@ def test_a_port_that_is_taken(here, collide):
         port = str(taken.getsockname()[1])
         answer = collide("view", "a.h5", "--no-browser", "--port", port)
     assert answer.code == 2
-    assert f"port {port} of localhost is taken" in answer.err
+    assert f"port {port} of localhost is in use" in answer.err
 
 
 def test_without_viser(here, collide, monkeypatch):

@@ -83,7 +83,7 @@ def test_the_other_way_round_only_the_names_change(case):
     for kind, other in (("missing", "extra"), ("extra", "missing"), ("changed", "changed")):
         assert told(there, kind) == told(back, other)
     for one, other in zip(there["fields"], back["fields"], strict=True):
-        if one["name"] == "normal":  # a point0 there is a point1 where the shapes stand in another order
+        if one["name"] == "normal":  # a point0 there is a point1 where the shapes are in another order
             assert (one["changed"], one["largest"]) == (other["changed"], other["largest"])
     assert there["contacts"]["missing_pairs"] == back["contacts"]["extra_pairs"]
 
