@@ -131,7 +131,7 @@ def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _PairSelection:
-    """Masks bool[S] of shapes. A pair must have a shape in each of `one`, both in `both`, and one in each of `sides`."""
+    """Masks bool[S] of shapes. A pair has a shape in each of `one`, both in `both`, and one in each of `sides`."""
 
     one: list[np.ndarray]
     both: np.ndarray | None

@@ -58,7 +58,7 @@ def test_choices(out, collide):
         (("--to", "csv", "--scene", "scene.xml"), 2, "csv needs no scene"),
         (("--to", "mujoco"), 2, "give the scene of the run with --scene"),
         (("--to", "mujoco", "--scene", "other.xml"), 2, "not the scene of out.h5"),
-        (("--to", "usd", "--scene", "scene.xml"), 2, "lies over USD scenes only"),
+        (("--to", "usd", "--scene", "scene.xml"), 2, "a USD layer needs a USD scene"),
         (("--to", "npz", "-o", "out.h5", "--force"), 3, "ends with .npz"),
         (("--to", "npz", "-o", "no/out.npz"), 3, "does not exist"),
     ],

@@ -153,7 +153,7 @@ REFUSED = [
     (("-o", "no/such/folder/x.h5"), 3, "no/such/folder"),
     (("-o", "."), 3, "."),
     (("-o", "-"), 3, "standard output"),
-    (("--frames", "one"), 2, "'one' is no slice"),
+    (("--frames", "one"), 2, "'one' is not a slice"),
     (("--frames", "20"), 2, "there are frames 0 to 19"),
     (("--frames", "20:"), 2, "there are frames 0 to 19"),
     (("--frames", "::-1"), 2, "back in time"),
