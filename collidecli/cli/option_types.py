@@ -100,7 +100,7 @@ class NumberList(click.ParamType):
         except ValueError:
             self.fail(f"'{value}' is no list of numbers", param, ctx)
         if not all(map(math.isfinite, numbers)):
-            self.fail(f"'{value}' holds a number that is not finite", param, ctx)
+            self.fail(f"'{value}' contains a number that is not finite", param, ctx)
         return numbers
 
 

@@ -124,7 +124,7 @@ def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
     for world in worlds:
         if not 0 <= world < contacts.world_count:
             held = numbered(contacts.world_count, "world")
-            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
+            raise InputError(f"world {world} does not exist", contacts.path, f"it has {held}")
         wanted[world] = True
     return wanted
 

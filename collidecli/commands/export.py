@@ -96,7 +96,7 @@ def _output(request: ExportRequest) -> str:
         return f"{Path(request.contacts).stem}{middle}{endings[0]}"
     if not request.output.lower().endswith(endings):
         raise OutputError(
-            f"{request.to} goes into a file that ends with {' or '.join(endings)}", request.output, "name it so"
+            f"a file of {request.to} has the extension {' or '.join(endings)}", request.output, "choose another name"
         )
     return request.output
 
@@ -155,7 +155,7 @@ def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
     if request.to == "mujoco":
         if not request.scene:
             raise InputError(
-                "mjContact has ids of the compiled scene, which a contact set does not hold",
+                "mjContact has ids of the compiled scene, which a contact set does not contain",
                 selected.contacts.path,
                 "give the scene of the run with --scene",
             )

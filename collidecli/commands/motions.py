@@ -25,9 +25,11 @@ def parse_frames(text: str, frame_count: int) -> range:
         ) from error
     if not len(picked):
         held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
-        raise InputError(f"'{text}' picks no frames of {frame_count}", "--frames", f"{held}; write A:B:S with A < B")
+        raise InputError(
+            f"'{text}' selects none of {frame_count} frames", "--frames", f"{held}; write A:B:S with A < B"
+        )
     if picked.step < 0:
-        raise InputError(f"'{text}' runs back in time", "--frames", "write A:B:S with a step S above zero")
+        raise InputError(f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero")
     return picked
 
 

@@ -115,7 +115,7 @@ class Contacts:
         """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or world."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             raise InputError(
-                f"frame {frame}, world {world} is not there",
+                f"frame {frame}, world {world} does not exist",
                 "contacts",
                 f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
             )

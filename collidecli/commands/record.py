@@ -134,7 +134,9 @@ def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int,
     if float_type not in ("float32", "float64"):
         raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
     if Path(path).suffix.lower() in USD_ENDINGS:
-        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", path, "give an MJCF or URDF scene")
+        raise InputError(
+            "MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD", path, "give an MJCF or URDF scene"
+        )
 
 
 class _Simulation:

@@ -69,7 +69,7 @@ def _recorded_control(rows: np.ndarray, path: str, actuators: int, frames: int, 
         raise InputError(
             f"the control has shape {list(rows.shape)}",
             path,
-            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] for each world its own",
+            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a control per world",
         )
     finite = np.isfinite(rows)
     if not finite.all():

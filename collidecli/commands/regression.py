@@ -122,7 +122,9 @@ def _checked(name: str, value: Any) -> Any:
         number = isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
         most = 1.0 if name == "allow_fraction" else math.inf
         good = number and not isinstance(value, bool) and 0 <= value <= most and value < math.inf
-        wanted = "a whole number" if name.startswith("max_") else "a share from 0 to 1" if most == 1.0 else "a length"
+        wanted = (
+            "a whole number" if name.startswith("max_") else "a fraction from 0 to 1" if most == 1.0 else "a length"
+        )
     if not good:
         raise InputError(f"{name} is {value!r}", MARKER, f"give {wanted}")
     return value

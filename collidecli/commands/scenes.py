@@ -233,13 +233,11 @@ def _carried_scene(
     Raises InputError for no recording, a recording without a scene, or a scene that MuJoCo cannot compile.
     """
     if recording is None:
-        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that carries its scene")
+        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that contains a scene")
     path, kind = recording.path, recording.kind
     find = getattr(kind, "carried_scenes", None)
     if find is None:
-        raise InputError(
-            f"this is {kind.LABEL}, which carries no scene", path, "give the scene that it was recorded in"
-        )
+        raise InputError(f"this is {kind.LABEL}, which contains no scene", path, "give the scene of the recording")
     carried = find(path, recording_options)
     builders, imports = [], []
     for scene in carried.scenes:

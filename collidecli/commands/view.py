@@ -126,7 +126,7 @@ def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progr
     for world in worlds:
         if not world < view.frames.world_count:
             held = numbered(view.frames.world_count, "world")
-            raise InputError(f"world {world} is not there", "--world", f"the contact set has {held}")
+            raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
     page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
     write_output(path, page, force)
     return replace(view.result, written=path, written_bytes=len(page))

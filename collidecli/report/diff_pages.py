@@ -88,7 +88,7 @@ def markdown(result: ResultDict) -> str:
         rows = [
             [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
         ]
-        lines += ["", *_rows(["field", "not the same", "changed", "largest"], rows)]
+        lines += ["", *_rows(["field", "different", "changed", "largest"], rows)]
     if contacts["ignored_shallow"]:
         lines += ["", f"{count(contacts['ignored_shallow'])} shallow contacts were ignored."]
     if result["notes"]:

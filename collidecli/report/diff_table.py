@@ -81,7 +81,7 @@ def _pairs(result: ResultDict, narrow: bool) -> Table:
 
 
 def _fields(fields: list[ResultDict]) -> RenderableType:
-    table = listing(("field", "left"), ("not the same", "right"), ("changed", "right"), ("largest", "right"))
+    table = listing(("field", "left"), ("different", "right"), ("changed", "right"), ("largest", "right"))
     for one in fields:
         table.add_row(
             one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])

@@ -13,7 +13,7 @@ KINDS = ("missing", "extra", "changed")
 def verdict(result: ResultDict) -> str:
     """Whether the sets are equal, as one line."""
     if result["by_hash"] and result["equal"]:
-        return f"equal: the content hashes are the same ({count(result['contacts']['a'])} contacts)"
+        return f"equal: the content hashes are equal ({count(result['contacts']['a'])} contacts)"
     contacts = result["contacts"]
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
     if not result["equal"]:

@@ -28,7 +28,7 @@ def events_table(result: ResultDict) -> RenderableType:
             )
             parts.append(Text(mark))
     if result["graph"] is not None and result["graph"]["edges"]:
-        parts.append(Fitting(partial(_graph, result["graph"], result["worlds"]["looked_at"] > 1)))
+        parts.append(Fitting(partial(_graph, result)))
     return Group(*parts)
 
 
@@ -64,8 +64,7 @@ def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
 
 def _intervals(result: ResultDict, narrow: bool) -> Table:
     """narrow: the names of a pair in one column, and no counts of frames and contacts."""
-    noun = {"shapes": "shape", "bodies": "body"}[result["options"]["by"]]
-    names = [f"{noun} 0", f"{noun} 1"]
+    names = _pair_headings(result)
     table = listing(
         *([("world", "right")] if result["worlds"]["count"] > 1 else []),
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
@@ -95,6 +94,11 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
     return table
 
 
+def _pair_headings(result: ResultDict) -> list[str]:
+    noun = {"shapes": "shape", "bodies": "body"}[result["options"]["by"]]
+    return [f"{noun} 0", f"{noun} 1"]
+
+
 def _span(one: ResultDict) -> str:
     begin = f"{'' if one['begin_known'] else BEFORE}{one['begin_frame']}"
     last = f"{one['last_frame']}{'' if one['end_known'] else BEYOND}"
@@ -109,10 +113,12 @@ def _lasting(value: Any) -> str:
     return value if isinstance(value, str) else seconds(value)
 
 
-def _graph(graph: ResultDict, worlds: bool, narrow: bool) -> Table:
+def _graph(result: ResultDict, narrow: bool) -> Table:
     """narrow: the names of a pair in one column."""
+    graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
+    names = _pair_headings(result)
     table = listing(
-        *([("who\nwhom", "left")] if narrow else [("who", "left"), ("whom", "left")]),
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         *([("worlds", "right")] if worlds else []),
         ("times", "right"),
         ("together", "right"),

@@ -34,17 +34,17 @@ def inspect_table(result: ResultDict, every: bool = False) -> RenderableType:
 
 def scene_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.scene/1: answers of --why and --pairs, or else the whole scene."""
-    asked: list[RenderableType] = []
+    parts: list[RenderableType] = []
     if "why" in result:
         why = result["why"]
         may = "may touch" if why["may_touch"] else "may not touch"
-        asked.append(Text(f"{why['shape0']} and {why['shape1']} {may}: {why['rule']}"))
+        parts.append(Text(f"{why['shape0']} and {why['shape1']} {may}: {why['rule']}"))
     if "pairs" in result:
         table = listing(("shape0", "left"), ("shape1", "left"))
         for pair in result["pairs"]:
             table.add_row(*pair)
-        asked += [table, Text(plural(len(result["pairs"]), "pair"))]
-    return Group(*asked) if asked else _whole_scene(result, limit)
+        parts += [table, Text(plural(len(result["pairs"]), "pair"))]
+    return Group(*parts) if parts else _whole_scene(result, limit)
 
 
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:

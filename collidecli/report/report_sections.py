@@ -168,7 +168,7 @@ def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     if fields:
         of_fields = table(
             "Deviations of fields",
-            "field,not the same>,changed>,largest>",
+            "field,different>,changed>,largest>",
             [
                 (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
                 for f in fields

@@ -53,7 +53,7 @@ def test_choices(out, collide):
         ((), 2, "Missing option '--to'"),
         (("--to", "csv", "-o", "a.parquet"), 3, "ends with .csv"),
         (("--to", "npz", "--world", "1"), 2, "world 1 is not there"),
-        (("--to", "npz", "--frames", "20"), 2, "'20' picks no frames of 20"),
+        (("--to", "npz", "--frames", "20"), 2, "'20' selects none of 20 frames"),
         (("--to", "npz", "--include", "b?d"), 2, "--include: 'b?d' meets no shape of out.h5"),
         (("--to", "csv", "--scene", "scene.xml"), 2, "csv needs no scene"),
         (("--to", "mujoco"), 2, "give the scene of the run with --scene"),

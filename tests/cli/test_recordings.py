@@ -240,7 +240,7 @@ def test_without_a_scene(recordings, collide):
     assert "SCENE" in collide("run").err
     answer = collide("run", "-t", "states.npy")
     assert answer.code == 2
-    assert "carries no scene" in answer.err
+    assert "contains no scene" in answer.err
     write_demos(recordings / "demos.hdf5", {"demo_0": falling()}, scenes={})
     answer = collide("run", "-t", "demos.hdf5")
     assert "model_file" in answer.err

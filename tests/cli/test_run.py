@@ -203,7 +203,7 @@ def test_what_is_for_mjcf_is_refused_with_usd(here, collide):
     assert "ball.usda: --asset-map is for MJCF and URDF scenes" in answer.err
     answer = collide("record", "ball.usda", "--frames", "3")
     assert (answer.code, answer.out) == (2, "")
-    assert "ball.usda: MuJoCo steps MJCF and URDF, and this is OpenUSD" in answer.err
+    assert "ball.usda: MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD" in answer.err
 
 
 def test_a_device_is_no_scene_and_is_there(here, collide):

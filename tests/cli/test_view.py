@@ -127,7 +127,7 @@ def test_what_is_another(out, here):
     [
         (["none.h5"], 2, "none.h5"),
         (["scene.xml"], 2, "scene.xml"),
-        (["a.h5", "--frames", "99:"], 2, "'99:' picks no frames of 9"),
+        (["a.h5", "--frames", "99:"], 2, "'99:' selects none of 9 frames"),
         (["a.h5", "--scene", "none.usda"], 2, "none.usda: there is no such file"),
         (["a.h5", "-t", "none.h5", "--scene", "scene.xml"], 2, "none.h5"),
         (["a.h5", "--points-only", "--scene", "scene.xml"], 2, "--points-only draws neither scene nor motion"),
@@ -135,7 +135,7 @@ def test_what_is_another(out, here):
         (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
         (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is not an address of this machine"),
         (["a.h5", "--world", "1"], 2, "--world is of the page"),
-        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 is not there"),
+        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 does not exist"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
         (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
     ],
