@@ -114,15 +114,9 @@ def record(
                 recorder.take(frame, frame * every, writer)
                 if progress is not None:
                     progress(frame + 1)
-    return RecordResult(
-        scene=path,
-        output=os.fspath(output),
-        frames=frames,
-        worlds=worlds,
-        bodies=len(recorder.body_names),
-        duration=float(simulation.data[0].time),
-        warnings=(*messages, *step_messages),
-    )
+    sizes = (frames, worlds, len(recorder.body_names))
+    duration = float(simulation.data[0].time)
+    return RecordResult(path, os.fspath(output), *sizes, duration, (*messages, *step_messages))
 
 
 def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str) -> None:

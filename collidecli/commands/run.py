@@ -151,6 +151,21 @@ def _run(
         content = writer.content_sha256
         writer.finish()
     timing.wall_seconds = time.perf_counter() - start
+    device = str(environment["device"])
+    return _result(request, scene, motion, collision, device, timing, tally, content)
+
+
+def _result(
+    request: RunRequest,
+    scene: LoadedScene,
+    motion: Motion,
+    collision: Collision,
+    device: str,
+    timing: TimingReport,
+    tally: Tally,
+    content: str,
+) -> RunResult:
+    model = scene.model
     pairs = tally.pairs()
     return RunResult(
         scene=scene.name,
@@ -160,7 +175,7 @@ def _run(
         bodies=len(model.bodies),
         worlds=model.world_count,
         frames=len(motion.time),
-        device=str(environment["device"]),
+        device=device,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
         broad_phase=collision.choice.name,

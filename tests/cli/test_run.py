@@ -156,7 +156,7 @@ REFUSED = [
     (("--frames", "one"), 2, "'one' is not a slice"),
     (("--frames", "20"), 2, "there are frames 0 to 19"),
     (("--frames", "20:"), 2, "there are frames 0 to 19"),
-    (("--frames", "::-1"), 2, "back in time"),
+    (("--frames", "::-1"), 2, "is descending"),
     (("--environments", "/World/robot_*"), 2, "--environments is for USD scenes"),
     (("--variants", "/a:b=c"), 2, "--variants is for USD scenes"),
     (("--no-such-option",), 2, "--no-such-option"),
