@@ -106,7 +106,7 @@ def _check_scene_within(source: str) -> None:
         kind = kind_of(source)
     if not hasattr(kind, "carried_scenes"):
         raise InputError(
-            f"this is {kind.LABEL}, which does not contain the names of its bodies",
+            f"this is {kind.LABEL}, which contains no scene",
             source,
             "give the scene with --scene",
         )

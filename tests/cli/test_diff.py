@@ -15,7 +15,7 @@ from collidecli.commands.diff import DiffRequest
 from collidecli.commands.diff import diff as compare
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_edits import made_up
-from tests.support.diff_facts import counts, nothing_but_contacts, pair, where
+from tests.support.diff_results import counts, nothing_but_contacts, pair, where
 
 
 def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):

@@ -12,7 +12,7 @@ import pytest
 
 from collidecli.scene.run_options import REDUCTION_DEFAULTS
 from tests.support.contact_edits import Edited, made_up
-from tests.support.diff_facts import counts, nothing_but_contacts, where
+from tests.support.diff_results import counts, nothing_but_contacts, where
 
 
 def test_a_renamed_shape(diff):
@@ -235,7 +235,7 @@ def test_golden_files_compare_with_each_other(collide, here, request):
         assert result["equal"] or one != other
         if one != other:
             assert any("versions" in note for note in result["notes"])
-            assert any("surfaces" in note for note in result["notes"])
+            assert any("materials" in note for note in result["notes"])
 
 
 SPHERES = """<mujoco><worldbody>
@@ -264,7 +264,7 @@ def test_options_at_their_defaults_are_no_notes(here, collide):
     for name in ("old.h5", "more.h5"):
         assert json.loads(collide("diff", "now.h5", name, "--json").out)["notes"] == []
         # As far as options go, these could be joined.
-        assert "worlds of now.h5 again" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
+        assert "it has worlds of now.h5" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
     assert "the option reduce_contacts: true and false" in collide("merge", "now.h5", "r.h5", "-o", "m.h5").err
     assert json.loads(collide("diff", "other.h5", "now.h5", "--json").out)["notes"] == [
         "the option later differs: 1 in A, none in B",

@@ -211,7 +211,7 @@ def test_the_kinds_are_those_of_the_option():
         (["plot", "a.h5", "--kind", "differences"], "give --against"),
         (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
         (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
-        (["report", "a.h5", "--atol", "1"], "say what --against allows"),
+        (["report", "a.h5", "--atol", "1"], "need --against"),
         (["report", "scene.xml"], "scene.xml"),
         (["report", "a.h5", "--profile", "scene.xml"], "scene.xml: is neither JSON nor HDF5"),
         (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),

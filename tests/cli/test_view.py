@@ -134,7 +134,7 @@ def test_what_is_another(out, here):
         (["a.h5", "--port", "99999"], 2, "99999 is no port"),
         (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
         (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is not an address of this machine"),
-        (["a.h5", "--world", "1"], 2, "--world is of the page"),
+        (["a.h5", "--world", "1"], 2, "--world needs --export"),
         (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 does not exist"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
         (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
