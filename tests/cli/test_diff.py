@@ -22,7 +22,7 @@ def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
     made_up().write(here / "a.h5", sha="ab")
     answer = collide("diff", "a.h5", "a.h5")
     assert answer.code == 0
-    assert "hashes are the same" in answer.out
+    assert "hashes are equal" in answer.out
     full = json.loads(collide("diff", "a.h5", "a.h5", "--full", "--json").out)
     assert (full["equal"], full["by_hash"], counts(full)) == (True, False, (0, 0, 0))
     assert full["contacts"]["matched"] == len(made_up().cell)
