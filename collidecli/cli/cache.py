@@ -1,4 +1,4 @@
-"""collide cache: what is kept on disk between runs."""
+"""Command line of `collide cache`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ collide cache clear
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
-    """Show what is kept on disk between runs, or remove it all with 'clear': signed distance fields, convex parts.
+    """Show the cache of signed distance fields and convex parts, or remove all its entries with 'clear'.
 
-    Either is made when a scene first asks for it. Those used longest ago go where the limit has no room for more.
+    An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
+    are removed.
     """
-    from collidecli.commands.cache import cache_facts, clear_cache
-    from collidecli.report.cache_table import cache_table
+    from collidecli.commands.cache import clear_cache, show_cache
+    from collidecli.report.tables import cache_table
     from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
 
     cache = FieldCache(cache_dir or "", DEFAULT_CACHE_LIMIT if cache_limit is None else cache_limit)
-    facts = clear_cache(cache) if action == "clear" else cache_facts(cache)
-    streams_of(ctx).result(facts, cache_table)
+    streams_of(ctx).result(clear_cache(cache) if action == "clear" else show_cache(cache), cache_table)
     return 0

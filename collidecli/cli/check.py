@@ -1,4 +1,4 @@
-"""collide check: is this file well formed and complete."""
+"""Command line of `collide check`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from collidecli.cli.options import Verb, streams_of
 
 EPILOG = """\b
-Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be read at all.
+Exit codes: 0 the file is good; 1 it has faults; 2 it cannot be read.
 """
 
 
@@ -17,8 +17,8 @@ Exit codes: 0 the file is good; 1 something is wrong with it; 2 it cannot be rea
 def verb(ctx: click.Context, file: str) -> int:
     """Check that a contact set or a trajectory is well formed, complete and unchanged since it was written."""
     from collidecli.commands.check import check
-    from collidecli.report.check_table import check_table
+    from collidecli.report.tables import check_table
 
-    facts = check(file)
-    streams_of(ctx).result(facts, check_table)
-    return 0 if facts["good"] else 1
+    result = check(file)
+    streams_of(ctx).result(result, check_table)
+    return 0 if result.good else 1

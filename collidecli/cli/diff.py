@@ -1,4 +1,4 @@
-"""collide diff: two contact sets, and what is missing, extra or changed in the second."""
+"""Command line of `collide diff`."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
 from collidecli.scene.option_choices import FRAME_MATCHES
 
-LOOKED_AT, ALLOWED, OUTPUT = "What is compared", "What is allowed", "Output"
+COMPARED, ALLOWED, OUTPUT = "Compared data", "Allowed differences", "Output"
 EPILOG = """\b
 collide diff baseline.h5 now.h5
 collide diff baseline.h5 now.h5 --atol 1e-6 --atol normal=0.1deg --ignore-shallow 1e-5
 collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
 \b
-Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input that cannot be used.
+Exit codes: 0 no difference beyond the allowed ones; 1 a difference; 2 an input that cannot be used.
 """
 
 
 @click.command("diff", cls=Verb, epilog=EPILOG)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape whose path matches.")
-@repeated("--fields", metavar="NAME,...", section=LOOKED_AT, help="Fields of contacts. [default: all that both have]")
-@option("--pairs-only", is_flag=True, section=LOOKED_AT, help="Compare only which pairs of shapes touch.")
+@repeated("--include", metavar="GLOB,...", section=COMPARED, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=COMPARED, help="No pairs with a shape whose path matches.")
+@repeated("--fields", metavar="NAME,...", section=COMPARED, help="Columns of contacts. [default: all common ones]")
+@option("--pairs-only", is_flag=True, section=COMPARED, help="Compare only which pairs of shapes touch.")
 @repeated(
-    "--rename", "renames", metavar="OLD=NEW,...", section=LOOKED_AT, help="Paths that start with OLD in A and NEW in B."
+    "--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help="Replace the prefix OLD of paths in A by NEW."
 )
 @option(
     "--match-frames",
     type=click.Choice(FRAME_MATCHES),
-    section=LOOKED_AT,
-    help="[default: step, or time where no step is shared]",
+    section=COMPARED,
+    help="[default: step, or time without common steps]",
 )
-@option("--full", is_flag=True, section=LOOKED_AT, help="Read everything even if the content hashes are equal.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation, in m or rad; or as normal=0.1deg.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=ALLOWED, help="Missing and extra contacts within this of the gap.")
+@option("--full", is_flag=True, section=COMPARED, help="Compare all contacts even if the content hashes are equal.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Absolute deviation in m or rad, or normal=0.1deg.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation relative to the value.")
+@option(
+    "--ignore-shallow", type=Metres(), section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."
+)
 @option("--max-missing", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Missing contacts.")
 @option("--max-extra", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Extra contacts.")
 @option(
@@ -52,7 +54,7 @@ Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input t
     default=0.0,
     metavar="F",
     section=ALLOWED,
-    help="Share of missing, extra and changed ones.",
+    help="Fraction of missing, extra and changed contacts.",
 )
 @option(
     "--first",
@@ -61,7 +63,7 @@ Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input t
     show_default=True,
     metavar="N",
     section=OUTPUT,
-    help="How many pairs to list.",
+    help="Number of pairs to list.",
 )
 @option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
 @option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
@@ -69,7 +71,7 @@ Exit codes: 0 no difference within what is allowed; 1 a difference; 2 an input t
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
-    """Compare contact set B with A: what is missing, extra or changed. Exact, unless tolerances are given.
+    """Show the contacts that are missing, extra or changed in contact set B. Exact, unless tolerances are given.
 
     Shapes are matched by path, frames by step or time, contacts by features or else by position.
     """
@@ -85,18 +87,19 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     for path in paths:
         check_output(path, force, (a, b))
     if len(paths) == 2 and paths[0] == paths[1]:
-        raise click.UsageError("--junit-xml and --markdown name one file")
+        raise click.UsageError("--junit-xml and --markdown have one path")
     given = {name: value for name, value in values.items() if value is not None}
     started = time.perf_counter()
     with streams.progress("comparing") as progress:
-        facts = diff(DiffRequest(a, b, **given), progress)
+        result = diff(DiffRequest(a, b, **given), progress)
     seconds = time.perf_counter() - started
+    record = result.as_dict()
     if outputs["junit_xml"] is not None:
-        write_output(outputs["junit_xml"], junit_xml(facts, seconds), force)
+        write_output(outputs["junit_xml"], junit_xml(record, seconds), force)
     if outputs["markdown"] is not None:
-        write_output(outputs["markdown"], markdown(facts).encode(), force)
+        write_output(outputs["markdown"], markdown(record).encode(), force)
     if github:
-        for line in github_annotations(facts):
+        for line in github_annotations(record):
             print(line, file=sys.stderr)
-    streams.result(facts, diff_table)
-    return 0 if facts["equal"] else 1
+    streams.result(result, diff_table)
+    return 0 if result.equal else 1

@@ -1,4 +1,4 @@
-"""What values of `collide events` may be: a distance that counts as a touch, a pause within one, a world's number."""
+"""Types of option values of `collide events`: thresholds, pauses, lists of worlds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 SECONDS = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
-"""Endings of a time and what they are [s]; the ones that end in another's stand before it."""
+"""Units of time and their values [s]; ms and us precede s, as they end with it."""
 
 
 class Threshold(click.ParamType):
@@ -29,7 +29,7 @@ class Threshold(click.ParamType):
 
 
 class Pause(click.ParamType):
-    """A number of frames, as 3, or a time, as 0.05s or 50ms; a pair of frames and seconds, of which one is None."""
+    """A number of frames, as 3, or a time, as 0.05s or 50ms; becomes (frames, seconds), of which one is None."""
 
     name = "pause"
 
@@ -54,7 +54,7 @@ class Pause(click.ParamType):
 
 
 class WorldNumbers(click.ParamType):
-    """Whole numbers of at least 0 parted by commas, as a tuple."""
+    """Whole numbers of at least 0, separated by commas, as a tuple."""
 
     name = "numbers"
 

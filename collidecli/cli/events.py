@@ -1,4 +1,4 @@
-"""collide events: when each pair begins to touch, for how long, how deep, and when it ends."""
+"""Command line of `collide events`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
 from collidecli.scene.option_choices import EVENT_ORDERS, EVENT_THINGS
 
-TOUCH, LOOKED_AT, OUTPUT = "What a touch is", "What is looked at", "Output"
+TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"
 FILES = ("csv", "parquet", "dot")
 SEVERAL = {"body": "bodies", "exclude_body": "exclude_bodies", "world": "worlds"}
-"""Options, which a variable or collide.toml names as they are, and what they are in `EventOptions`."""
+"""Names of options and of the corresponding fields of `EventOptions`."""
 EPILOG = """\b
 collide events out.h5 --sort depth --first 5
 collide events out.h5 --by bodies --between 'hand*,cup*' --merge-gap 20ms --csv touches.csv
@@ -33,7 +33,7 @@ collide events out.h5 --graph --dot touches.dot
     show_default=True,
     metavar="X",
     section=TOUCH,
-    help="What counts: contacts at most this far apart [m], or 'any'.",
+    help="Largest distance of a touch [m], or 'any'.",
 )
 @option(
     "--merge-gap",
@@ -42,7 +42,7 @@ collide events out.h5 --graph --dot touches.dot
     show_default=True,
     metavar="N",
     section=TOUCH,
-    help="Bridge pauses of up to N frames, or of a time such as 20ms.",
+    help="Merge touches with pauses up to N frames, or up to a time such as 20ms.",
 )
 @option(
     "--by",
@@ -50,32 +50,38 @@ collide events out.h5 --graph --dot touches.dot
     default=EVENT_THINGS[0],
     show_default=True,
     section=TOUCH,
-    help="Whether pairs are of shapes or of whole bodies.",
+    help="Pairs of shapes or of bodies.",
 )
-@repeated("--include", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a shape whose path matches.")
-@repeated("--body", metavar="GLOB,...", section=LOOKED_AT, help="Only pairs with a body whose path matches.")
-@repeated("--exclude-body", metavar="GLOB,...", section=LOOKED_AT, help="No pairs with a body whose path matches.")
+@repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
+@repeated("--body", metavar="GLOB,...", section=SELECTED, help="Only pairs with a body whose path matches.")
+@repeated("--exclude-body", metavar="GLOB,...", section=SELECTED, help="No pairs with a body whose path matches.")
 @repeated(
-    "--between", metavar="GLOB,GLOB", section=LOOKED_AT, help="Only pairs of one match of each, shapes or bodies."
+    "--between", metavar="GLOB,GLOB", section=SELECTED, help="Only pairs that match one pattern each, by shape or body."
 )
-@option("--world", type=WorldNumbers(), metavar="N,...", section=LOOKED_AT, help="[default: all]")
-@option("--frames", default="", metavar="A:B:S", section=LOOKED_AT, help="A slice as in Python, or one number.")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="[default: all]")
+@option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
 @option(
     "--sort",
     type=click.Choice(EVENT_ORDERS),
     default=EVENT_ORDERS[0],
     show_default=True,
     section=OUTPUT,
-    help="What to sort by.",
+    help="Order of the list.",
 )
 @option(
-    "--first", type=WholeNumber(0), default=20, show_default=True, metavar="N", section=OUTPUT, help="How many to list."
+    "--first",
+    type=WholeNumber(0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    section=OUTPUT,
+    help="Number of intervals to list.",
 )
-@option("--graph", is_flag=True, section=OUTPUT, help="Who touched whom, and how long.")
+@option("--graph", is_flag=True, section=OUTPUT, help="List the pairs with their total durations.")
 @option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
 @option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")
-@option("--dot", metavar="FILE", section=OUTPUT, help="The graph, for Graphviz.")
+@option("--dot", metavar="FILE", section=OUTPUT, help="The graph of pairs, for Graphviz.")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
@@ -94,7 +100,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     for path in paths:
         check_output(path, force, (file,))
     if len(set(paths)) < len(paths):
-        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} name one file")
+        raise click.UsageError(f"two of {', '.join('--' + name for name in FILES)} have one path")
     graph = values.pop("graph")
     order, first = values.pop("sort"), values.pop("first")
     frames, seconds = values.pop("merge_gap")
@@ -103,9 +109,9 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     tables = {name: outputs[name] or "" for name in ("csv", "parquet")}
     request = EventsRequest(file, options, order, first, graph or outputs["dot"] is not None, force=force, **tables)
     with streams.progress("reading") as progress:
-        facts = events(request, progress)
+        result = events(request, progress)
     if outputs["dot"] is not None:
-        write_output(outputs["dot"], touch_dot(facts).encode(), force)
-        facts["written"]["dot"] = outputs["dot"]
-    streams.result(facts, events_table)
+        write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), force)
+        result.written["dot"] = outputs["dot"]
+    streams.result(result, events_table)
     return 0

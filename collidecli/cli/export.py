@@ -1,4 +1,4 @@
-"""collide export: a contact set for other programs."""
+"""Command line of `collide export`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.cli.repeated import repeated
 from collidecli.cli.settings import option
 from collidecli.scene.option_choices import EXPORT_FORMATS
 
-CHOSEN, OUTPUT = "What is exported", "Output"
+SELECTED, OUTPUT = "Selection", "Output"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -22,12 +22,12 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 
 @click.command("export", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT")
-@option("--frames", default="", metavar="A:B:S", section=CHOSEN, help="A slice as in Python, or one number.")
-@option("--world", "worlds", type=WholeNumber(0), multiple=True, metavar="N", section=CHOSEN, help="Only this world.")
-@repeated("--include", metavar="GLOB,...", section=CHOSEN, help="Only pairs with a shape whose path matches.")
-@repeated("--exclude", metavar="GLOB,...", section=CHOSEN, help="No pairs with a shape whose path matches.")
+@option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
+@option("--world", "worlds", type=WholeNumber(0), multiple=True, metavar="N", section=SELECTED, help="Only this world.")
+@repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
+@repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
-@option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's ending]")
+@option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's extension]")
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
 @option(
     "--normal-length",
@@ -35,22 +35,22 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
     default=0.05,
     show_default=True,
     section=OUTPUT,
-    help="Length of the normals that a USD layer draws, in m.",
+    help="Length of the normals in a USD layer [m].",
 )
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     """Write contact set OUT as a table, as arrays in another program's layout, or as a USD layer over its scene.
 
-    What a layout has and a contact set does not is left out by name.
+    The result lists the fields of a layout that a contact set lacks; they are left out.
     """
     from collidecli.commands.export import ExportRequest, export
-    from collidecli.report.export_table import export_table
+    from collidecli.report.tables import export_table
 
     streams = streams_of(ctx)
     if values["to"] is None:
         raise click.UsageError(f"Missing option '--to': one of {', '.join(EXPORT_FORMATS)}.")
     with streams.progress("exporting"):
-        facts = export(ExportRequest(contacts, **values))
-    streams.result(facts, export_table)
+        result = export(ExportRequest(contacts, **values))
+    streams.result(result, export_table)
     return 0

@@ -1,4 +1,4 @@
-"""collide inspect: a scene, a trajectory or a contact set, as tables."""
+"""Command line of `collide inspect`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ collide inspect pile.usda --pairs --json
 @click.command("inspect", cls=Verb, epilog=EPILOG)
 @click.argument("file")
 @option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
-@option("--why", nargs=2, metavar="A B", help="Name the rule that decides whether shapes A and B may touch.")
+@option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether shapes A and B may touch.")
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
-    """Show what is in a scene, a recording or a contact set. What FILE is, its content says.
+    """Show the contents of a scene, a recording or a contact set. The kind of FILE is recognized by its content.
 
-    Of a recording: its kind, bodies, frames and worlds, and which options `run` still needs.
+    For a recording: its kind, bodies, frames and worlds, and the options that `run` needs for it.
     """
     from functools import partial
 
@@ -41,8 +41,6 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
     with reading("file", file), parts_kept_in(*kept):
-        facts = inspect_file(file, options=option_group(SceneOptions, values), **asked)
-    for warning in facts.get("warnings", ()):
-        streams.warn(warning)
-    streams.result(facts, partial(inspect_table, every=values["all"]))
+        result = inspect_file(file, options=option_group(SceneOptions, values), **asked)
+    streams.result(result, partial(inspect_table, every=values["all"]))
     return 0

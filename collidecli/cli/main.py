@@ -1,13 +1,12 @@
-"""The command `collide`: a group of verbs, each imported only when it is asked for.
+"""The command `collide`: a group of verbs, each imported only when it is called.
 
-Exit codes: 0 done (for check and diff: no difference); 1 a difference or a failed check; 2 a usage error or an input
-that cannot be used; 3 an output that cannot be written, a closed pipe included; 70 an error in this program itself;
-130 interrupted.
+Exit codes: 0 success (for check and diff: no difference); 1 a difference or a failed check; 2 a usage error or an
+input that cannot be used; 3 an output that cannot be written, including a closed pipe; 70 an internal error; 130
+interrupted.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -18,36 +17,36 @@ from collidecli.cli.streams import Streams, exit_code_of
 
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
-    "profile": "Time every broad phase on the same motion, and recommend one.",
-    "inspect": "Show a scene, a recording or a contact set as tables.",
+    "profile": "Time every broad phase on one motion, and recommend one.",
+    "inspect": "Show the contents of a scene, a recording or a contact set.",
     "record": "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
     "traj": "Convert a recording of any known kind to a trajectory: collide traj convert.",
     "diff": "Compare two contact sets: what is missing, extra or changed.",
     "events": "List when pairs begin and stop touching, and how deep they get.",
-    "report": "Write a contact set as one HTML page: over time, pairs, depths, timing, differences.",
+    "report": "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     "plot": "Draw one chart of a contact set, as PNG or SVG.",
-    "view": "Show scene, motion and contacts in a browser, or write them as a page.",
-    "textconv": "Print a contact set as text, so that git diff shows what changed.",
-    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulators' layouts.",
-    "merge": "Join contact sets of disjoint frames or worlds into one.",
-    "cache": "Show what signed distance fields are kept on disk between runs, or remove them.",
+    "view": "Show scene, motion and contacts in a browser, or write an HTML page of them.",
+    "textconv": "Print a contact set as text, so that git diff shows its changes.",
+    "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
+    "merge": "Merge contact sets of disjoint frames or worlds.",
+    "cache": "Show or clear the cache of signed distance fields and convex parts.",
     "check": "Check that a contact set or a trajectory is well formed and complete.",
 }
-"""Each verb is `verb` in the module of its name in collidecli.cli."""
+"""Verbs and their summaries; the command is `verb` in the module of that name in collidecli.cli."""
 
 EPILOG = """\b
 Exit codes
-  0    done; for check and diff: no difference
+  0    success; for check and diff: no difference
   1    a difference, or a failed check
   2    a usage error, or an input that cannot be used
   3    an output that cannot be written
-  70   an error in collide itself
+  70   an internal error of collide
   130  interrupted
 """
 
 
 class LazyGroup(click.Group):
-    """The verbs by name; `collide --help` imports none of them."""
+    """A group that imports a verb only when it is called; `collide --help` imports none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -62,7 +61,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
-        # Click would import every verb to look for one of a similar name.
+        # Click would import every verb to find similar names.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -73,7 +72,7 @@ class LazyGroup(click.Group):
 
 
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Prints the version and ends, where it is asked for."""
+    """Callback of --version: prints the version and exits."""
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
 
@@ -93,11 +92,11 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.pass_context
 def group(ctx: click.Context) -> int:
-    """Batch collision: a scene and a recorded motion in, an exact contact set out.
+    """Batch collision: computes the exact contact set of a scene and a recorded motion.
 
     \b
     collide run robot.xml -t motion.h5 -o out.h5
-    collide <verb> --help says more about each verb.
+    collide <verb> --help shows the options of a verb.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -106,9 +105,9 @@ def group(ctx: click.Context) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs the command line in this process; returns the exit code. `guard.command` is what `collide` calls.
+    """Runs the command line in this process; returns the exit code. The entry point of `collide` is `guard.command`.
 
-    args: without the program's name; sys.argv's where None.
+    args: without the program's name; None is those of sys.argv.
     """
     streams = Streams()
     streams.prepare()
@@ -119,11 +118,5 @@ def main(args: Sequence[str] | None = None) -> int:
             streams.flush()
         return int(code or 0)
     except BaseException as error:
-        # What a library makes of an exception in its callback is still the signal's doing.
+        # A library may replace the Stopped exception that a signal raised in its callback.
         return exit_code_of(Stopped() if stop.stopping else error, streams)
-
-
-if __name__ == "__main__":
-    from collidecli.cli.guard import command
-
-    sys.exit(command())

@@ -1,4 +1,4 @@
-"""collide merge: contact sets of parts of a motion, joined."""
+"""Command line of `collide merge`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ collide merge a.h5 b.h5 -o whole.h5
 
 @click.command("merge", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT...", nargs=-1, required=True)
-@option("--worlds", is_flag=True, help="The sets hold the same frames of different worlds.")
+@option("--worlds", is_flag=True, help="The sets have equal frames and different worlds.")
 @option(
     "-o",
     "--output",
@@ -26,21 +26,21 @@ collide merge a.h5 b.h5 -o whole.h5
     default="merged.contacts.h5",
     show_default=True,
     section="Output",
-    help="The joined set.",
+    help="The merged set.",
 )
 @compression_option
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
-    """Join contact sets of disjoint frames, told apart by their steps, to the set that one run would have made.
+    """Merge contact sets of disjoint frames, identified by their steps, to the contact set of one run.
 
-    The content hash is that of one run. Sets of other models or options, and frames that two of them have, are refused.
+    The content hash equals that of one run. Sets of different models or options, and common frames, are refused.
     """
     from collidecli.commands.merge import MergeRequest, merge
-    from collidecli.report.merge_table import merge_table
+    from collidecli.report.tables import merge_table
 
     streams = streams_of(ctx)
     with streams.progress("merging") as progress:
-        facts = merge(MergeRequest(contacts, **values), progress)
-    streams.result(facts, merge_table)
+        result = merge(MergeRequest(contacts, **values), progress)
+    streams.result(result, merge_table)
     return 0

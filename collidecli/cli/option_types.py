@@ -1,4 +1,4 @@
-"""What a value on the command line may be: whole numbers, lengths, lists of names, sizes of memory."""
+"""Types of option values: whole numbers, lengths, lists of names, sizes of memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Metres(click.ParamType):
 
 
 class Rate(click.ParamType):
-    """Frames a second, finite and more than zero."""
+    """A frame rate, finite and greater than zero [frames per second]."""
 
     name = "rate"
 
@@ -55,7 +55,7 @@ class Rate(click.ParamType):
         try:
             rate = float(value)
         except ValueError:
-            self.fail(f"'{value}' is not a number of frames a second", param, ctx)
+            self.fail(f"'{value}' is not a number of frames per second", param, ctx)
         if not (math.isfinite(rate) and rate > 0.0):
             self.fail(f"{value} is not a rate: it must be finite and above zero", param, ctx)
         return rate
@@ -72,12 +72,12 @@ class Share(click.ParamType):
         except ValueError:
             self.fail(f"'{value}' is not a number", param, ctx)
         if not 0.0 <= share <= 1.0:
-            self.fail(f"{value} is not a share: it must be from 0 to 1", param, ctx)
+            self.fail(f"{value} is not a fraction: it must be from 0 to 1", param, ctx)
         return share
 
 
 class NameList(click.ParamType):
-    """Names parted by commas, as a tuple."""
+    """Names separated by commas, as a tuple."""
 
     name = "names"
 
@@ -88,7 +88,7 @@ class NameList(click.ParamType):
 
 
 class NumberList(click.ParamType):
-    """Finite numbers parted by commas, as a tuple."""
+    """Finite numbers separated by commas, as a tuple."""
 
     name = "numbers"
 
@@ -100,12 +100,12 @@ class NumberList(click.ParamType):
         except ValueError:
             self.fail(f"'{value}' is no list of numbers", param, ctx)
         if not all(map(math.isfinite, numbers)):
-            self.fail(f"'{value}' holds a number that is not finite", param, ctx)
+            self.fail(f"'{value}' contains a number that is not finite", param, ctx)
         return numbers
 
 
 class MemorySize(click.ParamType):
-    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (the same) or 4GB (4 000 000 000)."""
+    """A size in bytes: a number and a unit, as in 512MiB, 4GiB, 4G (equal to 4GiB) or 4GB (4 000 000 000)."""
 
     name = "size"
 
@@ -119,5 +119,5 @@ class MemorySize(click.ParamType):
             self.fail(f"'{value}' is not a memory size; write 512MiB or 4GiB", param, ctx)
         size = int(float(parts[1]) * unit)
         if size < self._least:
-            self.fail(f"'{value}' is no memory at all", param, ctx)
+            self.fail(f"'{value}' is too small", param, ctx)
         return size

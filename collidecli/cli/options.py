@@ -1,4 +1,4 @@
-"""Options that verbs share, each group under its heading of `--help`."""
+"""Options that several verbs share, in groups by their heading in `--help`."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from collidecli.scene.option_choices import (
 )
 
 Group = TypeVar("Group")
-SPEED = "Speed; none of these changes a contact"
+SPEED = "Speed; no effect on contacts"
 COMMON = "Every verb"
 BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
-REDUCED = "Which pairs to reduce."
+REDUCED = "Pairs to reduce."
 WIDEST_TERM = 30
-"""Of an option and its value, beside which its help still begins on the same line of `--help`."""
+"""Width of an option and its value up to which its help begins on the same line of `--help` [characters]."""
 
 
 class Verb(click.Command):
-    """A verb: its own options, and the ones that every verb has."""
+    """A verb: its own options, and the options that every verb has."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -58,12 +58,12 @@ class Verb(click.Command):
             if name not in known:
                 close = get_close_matches(name, known, n=1)
                 streams_of(ctx).warn(
-                    f"{name} sets no option" + (f"; did you mean {close[0]}?" if close else "; it is not used")
+                    f"{name} sets no option" + (f"; did you mean {close[0]}?" if close else "; it is ignored")
                 )
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each section's options under its heading, in the order in which they are declared, the common ones last."""
+        """Writes the options under the headings of their sections, in the order of declaration, common options last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
@@ -78,19 +78,19 @@ class Verb(click.Command):
 
 
 def streams_of(ctx: click.Context) -> Streams:
-    """The streams that every verb of this call shares."""
+    """The streams of this call of `collide`."""
     return ctx.ensure_object(Streams)
 
 
 def motion_options(command: Callable) -> Callable:
-    """Which motion moves the scene: trajectory, worlds, frames."""
+    """Adds options of the motion: trajectory, worlds, frames."""
     add = partial(setting, section="Motion")
     trajectory = "A recording of any known kind. [default: the scene's own motion, else its resting pose]"
     return _decorated(command, add("-t", "--trajectory", metavar="FILE", help=trajectory), world_options)
 
 
 def world_options(command: Callable) -> Callable:
-    """How many worlds, and which frames."""
+    """Adds options of the worlds and frames."""
     add = partial(setting, section="Motion")
     return _decorated(
         command,
@@ -100,20 +100,20 @@ def world_options(command: Callable) -> Callable:
 
 
 def recording_options(command: Callable) -> Callable:
-    """What a recording does not say of itself."""
-    add = partial(setting, section="What a recording leaves open")
+    """Adds options for information that a recording may lack."""
+    add = partial(setting, section="Recording")
     return _decorated(
         command,
         add(
             "--demos",
             type=NameList(),
             metavar="NAME,...",
-            help="Demonstrations to take, one world each. [default: all]",
+            help="Demonstrations to use, one world each. [default: all]",
         ),
         add(
             "--uneven-demos",
             type=click.Choice(("cut", "hold")),
-            help="Cut all to the shortest, or hold the last pose of shorter ones. [default: refused]",
+            help="Cut all to the shortest, or hold the last pose of shorter ones. [default: refuse them]",
         ),
         add(
             "--joint-names",
@@ -124,19 +124,19 @@ def recording_options(command: Callable) -> Callable:
         add("--body-names", type=NameList(), metavar="NAME,...", help="Body names of the recorded poses, in order."),
         add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
         add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),
-        add("--fps", type=Rate(), metavar="RATE", help="Frames a second."),
+        add("--fps", type=Rate(), metavar="RATE", help="Frame rate, in frames per second."),
     )
 
 
 def asset_map_option(command: Callable) -> Callable:
-    """Where assets are that are not where MJCF or URDF says."""
-    text = "Where to look for assets of MJCF and URDF instead."
+    """Adds the option for other folders of assets."""
+    text = "Replace the prefix OLD of asset paths in MJCF and URDF."
     add = partial(setting, section="Scene", type=NameList(), metavar="OLD=NEW,...", help=text)
     return add("--asset-map")(command)
 
 
 def scene_options(command: Callable) -> Callable:
-    """How scene files are read."""
+    """Adds options for reading scene files."""
     add = partial(setting, section="Scene")
     return _decorated(
         command,
@@ -144,40 +144,53 @@ def scene_options(command: Callable) -> Callable:
         add(
             "--environments",
             metavar="PATTERN",
-            help="USD prims that are worlds of their own, or 'none'. [default: /World/envs/env_0 and so on]",
+            help="USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]",
         ),
         asset_map_option,
-        add("--disabled-pairs", metavar="FILE", help="An SRDF file: pairs of links that do not touch."),
-        add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that would be repaired."),
+        add("--disabled-pairs", metavar="FILE", help="SRDF file with pairs of links that may not touch."),
+        add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that need repairs."),
     )
 
 
 def contact_options(command: Callable) -> Callable:
-    """Options that can change the contact set."""
+    """Adds options that can change the contact set."""
     add = partial(setting, section="Contacts")
     return _decorated(
         command,
-        add("--gap", type=Metres(), help="Report contacts this far ahead, for every shape. [default: as authored]"),
-        add("--margin", type=Metres(), help="Inflate every shape by this. [default: as authored]"),
+        add(
+            "--gap", type=Metres(), help="Report contacts up to this distance, for every shape. [default: as authored]"
+        ),
+        add("--margin", type=Metres(), help="Inflate every shape by this length. [default: as authored]"),
         add(
             "--gap-rule",
             type=click.Choice(GAP_RULES),
             help="How the two gaps of a pair combine. [default: the scene format's]",
         ),
         add("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
-        add("--max-contacts-per-pair", type=WholeNumber(), metavar="N", help="Keep the N deepest. [default: all]"),
+        add(
+            "--max-contacts-per-pair",
+            type=WholeNumber(),
+            metavar="N",
+            help="Keep the N deepest contacts. [default: all]",
+        ),
         add(
             "--reduce-contacts/--no-reduce-contacts",
-            help="Keep only the contacts that matter of each mesh or hull pair.",
+            help="Reduce the contacts of each mesh or hull pair to the relevant ones.",
         ),
         add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", show_default=True, help=REDUCED),
         add(
             "--betas", type=NumberList(), metavar="B,...", help=f"Weights of depth against position. [default: {BETAS}]"
         ),
-        add("--normal-matching", is_flag=True, help="Turn the kept normals so that their force is that of all."),
-        add("--moment-matching", is_flag=True, help="Add an anchor, and a column friction_scale."),
-        add("--anchor-contact", is_flag=True, help="Add a contact that stands for all of a pair."),
-        add("--sticky-contacts", type=Metres(), help="Leave contacts that moved less than this where they were."),
+        add(
+            "--normal-matching",
+            is_flag=True,
+            help="Rotate the kept normals so that their total force is that of all contacts.",
+        ),
+        add("--moment-matching", is_flag=True, help="Add an anchor contact, and a column friction_scale."),
+        add("--anchor-contact", is_flag=True, help="Add a contact that represents all contacts of a pair."),
+        add(
+            "--sticky-contacts", type=Metres(), help="Keep the previous position of contacts that moved less than this."
+        ),
         add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(
             "--narrow-phase",
@@ -190,9 +203,9 @@ def contact_options(command: Callable) -> Callable:
 
 
 def algorithm_options(command: Callable) -> Callable:
-    """How pairs are found; never which."""
+    """Adds options of the broad phase, which do not change the contacts."""
     add = partial(setting, section=SPEED)
-    broad_phase = "How pairs are found."
+    broad_phase = "Algorithm of the broad phase."
     return _decorated(
         command,
         add("--broad-phase", type=click.Choice(BROAD_PHASES), default="auto", show_default=True, help=broad_phase),
@@ -201,55 +214,62 @@ def algorithm_options(command: Callable) -> Callable:
             type=click.Choice(PIPELINES),
             default="unified",
             show_default=True,
-            help="'standard' is --broad-phase explicit.",
+            help="'standard' uses --broad-phase explicit.",
         ),
     )
 
 
 def device_options(command: Callable) -> Callable:
-    """On what a run is done; never what it finds."""
+    """Adds options of the device, which do not change the contacts."""
     add = partial(setting, section=SPEED)
     return _decorated(
         command,
         add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
-        add("--threads", type=WholeNumber(), metavar="N", help="CPU workers. [default: one a core]"),
-        add("--memory-limit", type=MemorySize(), metavar="SIZE", help="Such as 4GiB. [default: half of what is free]"),
-        add("--chunk-cells", type=WholeNumber(), metavar="N", help="Cells computed at a time. [default: chosen]"),
+        add("--threads", type=WholeNumber(), metavar="N", help="Number of CPU workers. [default: one per core]"),
+        add(
+            "--memory-limit",
+            type=MemorySize(),
+            metavar="SIZE",
+            help="Memory limit, such as 4GiB. [default: half of the free memory]",
+        ),
+        add("--chunk-cells", type=WholeNumber(), metavar="N", help="Cells per chunk. [default: automatic]"),
     )
 
 
 def cache_options(command: Callable) -> Callable:
-    """Where signed distance fields and convex parts are kept between runs."""
+    """Adds options of the cache of signed distance fields and convex parts."""
     add = partial(setting, section="Cache of signed distance fields and convex parts")
     size = MemorySize(least=0)
     return _decorated(
         command,
-        add("--cache-dir", metavar="FOLDER", help="Where it is. [default: the platform's folder for caches]"),
-        add("--cache-limit", type=size, metavar="SIZE", help="Of all of it; 0B keeps none. [default: 1GiB]"),
+        add("--cache-dir", metavar="FOLDER", help="Folder of the cache. [default: the cache folder of the platform]"),
+        add("--cache-limit", type=size, metavar="SIZE", help="Size of the cache; 0B disables it. [default: 1GiB]"),
     )
 
 
 def compression_option(command: Callable) -> Callable:
-    """How the output file is compressed."""
+    """Adds the option for the compression of the output file."""
     add = partial(setting, section="Output", default="gzip", show_default=True)
-    return add("--compression", type=click.Choice(COMPRESSIONS), help="How the file is compressed.")(command)
+    return add("--compression", type=click.Choice(COMPRESSIONS), help="Compression of the file.")(command)
 
 
 def force_option(command: Callable) -> Callable:
-    """Whether an output that is there is replaced; `run` has a setting of that name."""
+    """Adds --force; `run` has a setting of that name instead."""
     return option("--force", is_flag=True, section="Output", help="Replace an existing output.")(command)
 
 
 def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
-    """ContactOptions, EngineOptions, SceneOptions or RecordingOptions of a verb's values."""
+    """ContactOptions, EngineOptions, SceneOptions or RecordingOptions from the values of a verb's options."""
     names = inspect.signature(kind).parameters
     return kind(**{name: values[name] for name in names if values.get(name) is not None})
 
 
 def named_after(scenes: Sequence[str], trajectory: str | None) -> str:
-    """The input whose name a default output takes: the first scene, else the recording that carries it."""
+    """The input that names the default output: the first scene, else the trajectory. Raises UsageError for neither."""
     if not scenes and trajectory is None:
-        raise click.UsageError("Missing argument 'SCENE...': only a trajectory that carries its scene needs none.")
+        raise click.UsageError(
+            "Missing argument 'SCENE...': it is optional only with a trajectory that contains a scene."
+        )
     return scenes[0] if scenes else str(trajectory)
 
 
@@ -278,11 +298,11 @@ def _common_options() -> list[click.Parameter]:
         is_eager=True,
         callback=read_config,
         section=COMMON,
-        help=f"Read options from here. [default: {CONFIG_FILE} in this folder, if there is one]",
+        help=f"Read options from this file. [default: {CONFIG_FILE} in this folder, if it exists]",
     )
     return [
         config,
-        flag(["--json"], "json", "Print one JSON object in place of tables."),
-        flag(["-q", "--quiet"], "quiet", "Print errors only (and with --json the object)."),
+        flag(["--json"], "json", "Print one JSON object instead of tables."),
+        flag(["-q", "--quiet"], "quiet", "Print only errors, and with --json the object."),
         flag(["-v", "--verbose"], "verbose", "Print a traceback with an error.", eager=True),
     ]

@@ -1,4 +1,4 @@
-"""collide plot: one chart of a contact set as a file."""
+"""Command line of `collide plot`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 
 @click.command("plot", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="What the chart shows.")
-@option("--profile", metavar="FILE", help="What collide profile wrote, for --kind phases.")
+@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="Kind of chart.")
+@option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
-@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed deviation, as for diff.")
-@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="The same, as a share of the value.")
-@option("--ignore-shallow", type=Metres(), section=AGAINST, help="Missing and extra contacts within this of the gap.")
+@repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
+@repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
+@option(
+    "--ignore-shallow", type=Metres(), section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
+)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
 @option("--theme", type=click.Choice(CHART_THEMES), default="light", show_default=True, section=OUTPUT, help="Colours.")
 @option(
@@ -49,29 +51,28 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.output_paths import check_output, write_output
-    from collidecli.commands.report import PLOT_SCHEMA, ReportRequest, report_facts
+    from collidecli.commands.report import PlotResult, ReportRequest, report
     from collidecli.report.chart_kinds import KINDS, chart_file
     from collidecli.report.chart_style import require_matplotlib
-    from collidecli.report.report_table import plot_table
+    from collidecli.report.tables import plot_table
 
     streams = streams_of(ctx)
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
     output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
     form = Path(output).suffix.lower().removeprefix(".")
     if form not in CHART_FORMATS:
-        raise InputError("the ending says neither .png nor .svg", output, "choose one of them with -o")
+        raise InputError("the extension is neither .png nor .svg", output, "choose one of them with -o")
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
     check_output(output, force, (file, values["against"], values["profile"]))
     require_matplotlib()
     with streams.progress("reading") as progress:
-        facts = report_facts(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
-    for warning in facts["warnings"]:
+        result = report(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+    for warning in result.warnings:
         streams.warn(warning)
-    missing = KINDS[kind].missing(facts)
-    if missing:
-        raise InputError(f"there is nothing to draw of --kind {kind}: {missing}", file)
-    write_output(output, chart_file(facts, kind, form, theme, width), force)
-    facts = {"schema": PLOT_SCHEMA, "file": file, "kind": kind, "words": KINDS[kind].words(facts), "output": output}
-    streams.result(facts, plot_table)
+    record, chart = result.as_dict(), KINDS[kind]
+    if missing := chart.missing(record):
+        raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
+    write_output(output, chart_file(record, kind, form, theme, width), force)
+    streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
     return 0

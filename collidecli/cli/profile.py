@@ -1,7 +1,8 @@
-"""collide profile: every broad phase side by side."""
+"""Command line of `collide profile`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,12 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 @recording_options
 @scene_options
 @contact_options
-@option("-o", "--output", metavar="FILE", section="Output", help="The figures as HDF5. [default: <scene>.profile.h5]")
+@option("-o", "--output", metavar="FILE", section="Output", help="The results as HDF5. [default: <scene>.profile.h5]")
 @option(
-    "--json-out", metavar="FILE", section="Output", help="The figures as JSON. [default: beside the HDF5 file, .json]"
+    "--json-out",
+    metavar="FILE",
+    section="Output",
+    help="The results as JSON. [default: path of the HDF5 file with .json]",
 )
 @force_option
 @option(
@@ -49,20 +53,19 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
     show_default=True,
     metavar="N",
     section=SPEED,
-    help="How often each is measured.",
+    help="Number of measurements of each.",
 )
 @device_options
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Time nxn, sap, explicit and the standard pipeline on the same motion, in turn, and recommend one.
+    """Time nxn, sap, explicit and the standard pipeline on one motion, and recommend one.
 
-    Loading and compiling are not counted. All must find the same contacts, bit for bit; if they do not, the exit code
-    is 1.
+    The times exclude loading and compiling. The exit code is 1 if the contacts of the broad phases are not
+    bit-identical.
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.profile import ProfileRequest, profile
-    from collidecli.commands.profile_facts import profile_facts
     from collidecli.report.profile_table import profile_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.profile_files import write_json, write_profile_h5
@@ -71,7 +74,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     output = values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.profile.h5"
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
-        raise InputError("the HDF5 and the JSON file are one and the same", output, "choose two with -o and --json-out")
+        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
     for path in (output, json_output):
         check_output(path, values["force"], (*scenes, values["trajectory"]))
     request = ProfileRequest(
@@ -87,10 +90,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     )
     with streams.progress("profiling", "loading and compiling") as progress:
         result = profile(request, progress)
-    for warning in result.warnings:
-        streams.warn(warning)
-    facts = profile_facts(result, request.trajectory)
-    write_profile_h5(output, facts, values["force"])
-    write_json(json_output, facts, values["force"])
-    streams.result({**facts, "output": output, "json_output": json_output}, profile_table)
+    record = result.as_dict()
+    write_profile_h5(output, record, values["force"])
+    write_json(json_output, record, values["force"])
+    streams.result(replace(result, output=output, json_output=json_output), profile_table)
     return 0 if result.identical else 1

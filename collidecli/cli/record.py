@@ -1,4 +1,4 @@
-"""collide record: MuJoCo steps a scene, its motion becomes a trajectory."""
+"""Command line of `collide record`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ file_option = partial(option, section="Output")
 
 @click.command("record", cls=Verb, epilog=EPILOG)
 @click.argument("scene")
-@option("--frames", type=WholeNumber(), required=True, metavar="N", help="How many frames, including the initial one.")
-@option("--control", default="zero", show_default=True, metavar="zero|random|FILE", help="What drives the actuators.")
+@option("--frames", type=WholeNumber(), required=True, metavar="N", help="Number of frames, including the initial one.")
+@option("--control", default="zero", show_default=True, metavar="zero|random|FILE", help="Control of the actuators.")
 @option(
     "--seed",
     type=WholeNumber(0),
@@ -36,14 +36,14 @@ file_option = partial(option, section="Output")
 @option(
     "--every", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Simulation steps between frames."
 )
-@option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="How many worlds to simulate.")
-@option("--keyframe", metavar="NAME", help="The state to begin with, by name or number. [default: the scene's own]")
+@option("--worlds", type=WholeNumber(), default=1, show_default=True, metavar="N", help="Number of worlds to simulate.")
+@option("--keyframe", metavar="NAME", help="Initial state, by name or number. [default: the scene's own]")
 @option(
     "--noise", type=float, default=0.0, show_default=True, help="Perturb the initial state by up to this [m or rad]."
 )
 @asset_map_option
 @file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
-@file_option("--joint", is_flag=True, help="Record generalized coordinates, not body poses.")
+@file_option("--joint", is_flag=True, help="Record generalized coordinates instead of body poses.")
 @file_option(
     "--float-type", type=FLOAT_TYPE, default="float64", show_default=True, help="Type of the recorded numbers."
 )
@@ -52,19 +52,18 @@ file_option = partial(option, section="Output")
     type=click.Choice(COMPRESSIONS),
     default="none",
     show_default=True,
-    help="How the file is compressed.",
+    help="Compression of the file.",
 )
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **values: Any) -> int:
     """Simulate an MJCF or URDF scene in MuJoCo and record its motion as a trajectory for `collide run`.
 
-    The same scene and options record the same motion.
+    Equal scenes and options give equal motions.
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.record import record
-    from collidecli.commands.record_facts import record_facts
-    from collidecli.report.record_table import record_table
+    from collidecli.report.tables import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"
@@ -72,8 +71,6 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
         values["asset_map"] = values["asset_map"] or ()
-        summary = record(scene, output, frames, progress=each, **values)
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(record_facts(scene, summary), record_table)
+        result = record(scene, output, frames, progress=each, **values)
+    streams.result(result, record_table)
     return 0

@@ -1,4 +1,4 @@
-"""Options that may be given several times, and in a variable or in collide.toml as one text with commas."""
+"""Options that may be repeated; in a variable or in collide.toml their values are separated by commas."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ class _Repeated(VerbOption):
 
 
 def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
-    """A decorator that adds such an option of one verb; its value is a tuple of texts."""
+    """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
     attributes: dict[str, Any] = {"type": _Names(), "multiple": True, "metavar": metavar, "help": help}
     return click.option(*names, cls=_Repeated, section=section, **attributes)

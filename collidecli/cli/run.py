@@ -1,4 +1,4 @@
-"""collide run: the main job."""
+"""Command line of `collide run`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from collidecli.cli.options import (
 )
 from collidecli.cli.settings import setting
 
-EPILOG = """Each option can also be set by a variable, as COLLIDE_BROAD_PHASE=sap, or by a key in collide.toml, as
-broad-phase = "sap". A flag comes before a variable, that before the file.
+EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
+an option. A flag takes precedence over a variable, and a variable over the file.
 
 \b
 collide run pile.usda
@@ -51,14 +51,13 @@ COLUMNS = "Extra columns, such as friction. [default: none]"
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
-    """Find every contact of a scene in motion, in every frame of every world, and write them as one HDF5 file.
+    """Find every contact of a scene in motion, in every frame of every world, and write them to an HDF5 file.
 
-    SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf); each of several is a world of its
-    own. Without a trajectory the scene's own animation or keyframes move it, or it rests. Without SCENE the trajectory
-    must carry its scene, as robosuite's demonstrations do.
+    SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf). Several scenes are one world each.
+    Without a trajectory, the scene moves by its own animation or keyframes, or rests. Without SCENE, the trajectory
+    must contain the scene, as robosuite's demonstrations do.
     """
     from collidecli.commands.run import RunRequest, run
-    from collidecli.commands.run_facts import run_facts
     from collidecli.report.run_table import run_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
@@ -78,8 +77,6 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         force=values["force"],
     )
     with streams.progress("colliding", "loading and compiling") as progress:
-        summary = run(request, progress)
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(run_facts(summary, request.trajectory), run_table)
+        result = run(request, progress)
+    streams.result(result, run_table)
     return 0

@@ -1,4 +1,4 @@
-"""Where an option's value comes from: flag, then variable, then collide.toml, then default."""
+"""Sources of an option's value, by precedence: flag, environment variable, collide.toml, default."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PREFIX = "COLLIDE_"
 
 
 class VerbOption(click.Option):
-    """An option of one verb alone: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
+    """An option of one verb: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
 
-    section: the heading under which `--help` shows it.
+    section: its heading in `--help`.
     """
 
     def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
@@ -29,7 +29,7 @@ class VerbOption(click.Option):
 
 
 class Setting(VerbOption):
-    """An option that several verbs share or that `run` has: set by COLLIDE_<NAME>, and by a key of its own."""
+    """An option of several verbs or of `run`: set by COLLIDE_<NAME>, and by a top-level key in the file."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -48,9 +48,9 @@ def setting(*names: str, section: str = "Options", **attributes: Any) -> Callabl
 
 
 def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Callback of --config: the file's values become the defaults of the verb that is called.
+    """Callback of --config: the values in the file become the defaults of the called verb.
 
-    Raises InputError for a file that cannot be read, and for a key, a verb or a value that collide does not know.
+    Raises InputError for a file that cannot be read, and for an unknown key, verb or value.
     """
     if ctx.resilient_parsing:
         return
@@ -83,7 +83,7 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
 
 
 def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[str, Any]:
-    """The table with [group.verb] under "group verb", as the verb is called."""
+    """The table with the key "group verb" in place of [group.verb]."""
     groups = {name.split()[0] for name in verbs if " " in name}
     flat: dict[str, Any] = {}
     for key, value in table.items():
@@ -108,7 +108,7 @@ def _toml(path: str) -> dict[str, Any]:
 
 
 def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
-    """A value as the command line would have it, so that both are checked alike."""
+    """A value as text, so that it is checked as a value on the command line is."""
     if _plain(name) not in options:
         _refuse(path, f"'{shown}' is no option", _plain(name), [str(option) for option in options])
     if not isinstance(value, (str, int, float)):
@@ -127,7 +127,7 @@ def _plain(key: str) -> str:
 
 
 def verbs_of(ctx: click.Context) -> dict[str, click.Command]:
-    """Every verb by the words that call it: `run`, and of a group of verbs `traj convert`."""
+    """Every verb by its words on the command line: `run`, or in a group `traj convert`."""
     root = ctx.find_root()
     if not isinstance(root.command, click.Group):
         return {ctx.command.name or "": ctx.command}
@@ -144,12 +144,12 @@ def _verbs_in(group: click.Group, ctx: click.Context, before: str) -> Iterator[t
 
 
 def _settable(verb: click.Command) -> dict[str, click.Option]:
-    """Options of a verb that a file may set, by name."""
+    """Options of a verb that a configuration file may set, by name."""
     return {p.name: p for p in verb.params if isinstance(p, click.Option) and p.name and p.name != "config"}
 
 
 def variables_of(verb: click.Command, words: str) -> list[str]:
-    """Names of the variables that set a verb's options. words: what calls the verb, as in `verbs_of`."""
+    """Names of the variables that set a verb's options. words: a key of `verbs_of`."""
     options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
     own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
     return own + [option.envvar for option in options if isinstance(option.envvar, str)]

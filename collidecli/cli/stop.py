@@ -1,4 +1,4 @@
-"""Ending in time: after Ctrl-C or SIGTERM the program has ended within a second, whatever it was doing."""
+"""Termination within a second of Ctrl-C or SIGTERM, even during a call into compiled code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 GRACE_SECONDS = 0.5
-"""For an orderly end: workers finish their chunk, files are closed and removed."""
+"""Time for an orderly termination: workers finish their chunk, files are closed and removed [s]."""
 
 INTERRUPTED = 130
 
@@ -20,14 +20,14 @@ STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SI
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the program to stop. Not an Exception: no library's `except Exception` holds it up."""
+    """Raised by a signal. Not an Exception, so that `except Exception` in a library does not catch it."""
 
 
 @contextmanager
 def stopping_in_time() -> Iterator[StopHandler]:
-    """Signals raise Stopped, once; a watch thread ends the program when that does not end it within the grace.
+    """Installs handlers that raise Stopped, once, and a watch thread that ends the program after GRACE_SECONDS.
 
-    A call into compiled code holds up the exception but not the watch thread. Does nothing outside the main thread.
+    A call into compiled code delays the exception but not the watch thread. Does nothing outside the main thread.
     """
     stop = StopHandler()
     if threading.current_thread() is not threading.main_thread():
@@ -37,7 +37,7 @@ def stopping_in_time() -> Iterator[StopHandler]:
     os.set_blocking(write_end, False)
     ended = threading.Event()
     watch = threading.Thread(target=_watch, args=(read_end, ended), name="collide-stop", daemon=True)
-    # A program started with a signal ignored, as by nohup, goes on ignoring it.
+    # A signal that is ignored at start, as by nohup, stays ignored.
     held = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     held = {number: handler for number, handler in held.items() if handler not in (None, signal.SIG_IGN)}
     for number in held:
@@ -57,9 +57,9 @@ def stopping_in_time() -> Iterator[StopHandler]:
 
 
 class StopHandler:
-    """Raises the first time; later signals must not break into the cleaning up.
+    """A handler that raises Stopped at the first signal; later signals must not interrupt the cleanup.
 
-    stopping: whether it has. any_stopped: whether any in this process has.
+    stopping: whether it has raised. any_stopped: whether any handler in this process has raised.
     """
 
     any_stopped = False
@@ -81,7 +81,7 @@ def _watch(read_end: int, ended: threading.Event) -> None:
         return
     if ended.wait(GRACE_SECONDS):
         return
-    # Imported already if any file is open; importing here could wait for the main thread.
+    # Loaded if any output is open; an import here could block on the import lock of the main thread.
     outputs = sys.modules.get("collidecli.storage.atomic_output")
     if outputs is not None:
         outputs.remove_partial_files()

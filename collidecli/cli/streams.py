@@ -1,4 +1,4 @@
-"""What is printed where: results on stdout; progress, warnings and errors on stderr."""
+"""Output of the command line: results on stdout; progress, warnings and errors on stderr."""
 
 from __future__ import annotations
 
@@ -19,52 +19,58 @@ from collidecli.errors import CollideError, OutputError, one_line
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from collidecli.commands.result import Result
+
 INTERNAL_ERROR = 70
-"""sysexits.h calls it EX_SOFTWARE: neither 1, which is a check's honest answer, nor a fault of the input."""
+"""EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
 WIDE = 100_000
-"""Columns of a table that goes into a file or a pipe: nothing is folded."""
+"""Width of a table that is written to a file or a pipe, so that nothing is folded [columns]."""
 
 
 class ClosedPipeError(CollideError):
-    """Whoever read the output has gone; there is nobody to tell."""
+    """The reader of the output has closed the pipe; no message is printed."""
 
     exit_code = 3
 
 
 class Streams:
-    """How a verb speaks. quiet: no tables, warnings or progress. json: one object in place of tables.
+    """Output options of a verb. quiet: no tables, warnings or progress. json: one object in place of tables.
 
-    verbose: tracebacks with errors.
+    verbose: a traceback with an error.
     """
 
     def __init__(self) -> None:
         self.verbose = self.quiet = self.json = False
 
     def prepare(self) -> None:
-        """Lets a terminal of another encoding show what it can rather than fail, and a closed stream swallow all."""
-        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - for as long as the program runs
+        """Replaces closed streams by the null device and escapes characters that the encoding of a stream lacks."""
+        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the program ends
         sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
 
-    def result(self, facts: Mapping[str, Any], table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
-        """Prints a verb's result, as the object itself or as the table that `table` makes of it."""
+    def result(self, result: Result, table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
+        """Prints the warnings of a verb's result, and the result as JSON or as the table that `table` returns."""
+        for warning in getattr(result, "warnings", None) or ():
+            self.warn(warning)
+        found = result.as_dict()
         with unbroken_pipe():
             if self.json:
-                print(json.dumps(facts, allow_nan=False), flush=True)
+                print(json.dumps(found, allow_nan=False), flush=True)
             elif not self.quiet:
-                _print(table(spoken(facts)))
+                _print(table(printable_values(found)))
 
     def warn(self, text: str) -> None:
+        """Prints a warning on one line of stderr."""
         if not self.quiet:
             print(f"warning: {printable(one_line(text))}", file=sys.stderr)
 
     @contextmanager
     def progress(self, doing: str, before: str = "") -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar on a terminal, as a function of frames done and in all; None where there is no terminal.
+        """A progress bar, as a function of the frames done and of all frames; None if stderr is no terminal.
 
-        before: what is done until the first frame is.
+        before: description of the work before the first frame.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
@@ -75,12 +81,13 @@ class Streams:
             yield advance
 
     def flush(self) -> None:
+        """Flushes stdout. Raises ClosedPipeError, OutputError."""
         with unbroken_pipe():
             sys.stdout.flush()
 
 
 def console(stream: TextIO) -> Console:
-    """A rich console on a stream: names from files are printed as they are, never read as markup."""
+    """A rich console on a stream, without markup, so that names from files are printed unchanged."""
     from rich.console import Console
 
     width = None if stream.isatty() else WIDE
@@ -99,65 +106,67 @@ def _print(table: RenderableType) -> None:
 
 
 def printable(text: str) -> str:
-    """`text` with control characters spelled out: a name in a file must not steer the terminal."""
+    """`text` with escaped control characters, so that a name from a file cannot control the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
-def spoken(facts: Any) -> Any:
-    """Facts whose texts, names in files among them, are `printable` and of one line."""
-    if isinstance(facts, str):
-        return facts if facts.isprintable() else printable(one_line(facts, most=len(facts)))
-    if isinstance(facts, Mapping):
-        return {spoken(key): spoken(value) for key, value in facts.items()}
-    return [spoken(value) for value in facts] if isinstance(facts, (list, tuple)) else facts
+def printable_values(value: Any) -> Any:
+    """`value` with every text in it, names from files included, `printable` and on one line."""
+    if isinstance(value, str):
+        return value if value.isprintable() else printable(one_line(value, most=len(value)))
+    if isinstance(value, Mapping):
+        return {printable_values(key): printable_values(one) for key, one in value.items()}
+    return [printable_values(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager
 def unbroken_pipe() -> Iterator[None]:
-    """Turns a closed pipe into ClosedPipeError, a full disk into OutputError."""
+    """Raises ClosedPipeError for a closed pipe and OutputError for another OSError, as of a full disk."""
     try:
         yield
     except OSError as error:
-        give_up_stdout()
+        discard_stdout()
         if isinstance(error, BrokenPipeError):
             raise ClosedPipeError("the output was closed") from None
         raise OutputError(f"cannot be written: {(error.strerror or str(error)).lower()}", "standard output") from error
 
 
-def give_up_stdout() -> None:
-    """Keeps Python from complaining once more, at its end, of what it could not write."""
+def discard_stdout() -> None:
+    """Redirects stdout to the null device, so that Python prints no second error when it flushes at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
-    """Says on stderr what went wrong, in a line or two; returns the exit code."""
+    """Prints an error to stderr in a line or two; returns the exit code."""
     if streams.verbose and not isinstance(error, (click.ClickException, SystemExit)):
         traceback.print_exception(error)
     if isinstance(error, ClosedPipeError):
         return error.exit_code
     if isinstance(error, CollideError):
-        return _said(str(error), error.exit_code)
+        return _print_error(str(error), error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return _said("interrupted", 130)
+        return _print_error("interrupted", 130)
     if isinstance(error, click.ClickException):
-        return _said(usage_message(error), 2)
+        return _print_error(usage_message(error), 2)
     if isinstance(error, SystemExit):
-        # Click leaves so when the pipe that it prints help to is closed.
+        # Click exits this way when the pipe is closed while it prints help.
         return ClosedPipeError.exit_code
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        give_up_stdout()
-        return _said(f"an output cannot be written: {(error.strerror or str(error)).lower()}", OutputError.exit_code)
+        discard_stdout()
+        return _print_error(
+            f"an output cannot be written: {(error.strerror or str(error)).lower()}", OutputError.exit_code
+        )
     if isinstance(error, MemoryError):
-        return _said("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
+        return _print_error("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    advice = "" if streams.verbose else "\n  please report it with what the same command prints with -v"
-    return _said(f"internal error: {what}{advice}", INTERNAL_ERROR)
+    advice = "" if streams.verbose else "\n  please report it with the output of this command with -v"
+    return _print_error(f"internal error: {what}{advice}", INTERNAL_ERROR)
 
 
 def usage_message(error: click.ClickException) -> str:
-    """Click's words, where the value came from when that was not the command line, and where to read more."""
+    """Click's message, the source of a value that is not from the command line, and a hint to --help."""
     text = error.format_message()
     ctx = getattr(error, "ctx", None)
     if ctx is None:
@@ -169,17 +178,17 @@ def usage_message(error: click.ClickException) -> str:
             text += f"\n  the value is from {ctx.meta.get('collide.config', 'the configuration file')}"
         elif source == click.core.ParameterSource.ENVIRONMENT:
             text += f"\n  the value is from {_variable_of(param, ctx)}"
-    return f"{text}\n  {ctx.command_path} --help says more"
+    return f"{text}\n  {ctx.command_path} --help shows the options"
 
 
 def _variable_of(param: click.Parameter, ctx: click.Context) -> str:
-    """The variable that has set a parameter, by its name."""
+    """Name of the environment variable that has set a parameter."""
     own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
     return next((name for name in (*named, own) if name in os.environ), "an environment variable")
 
 
-def _said(text: str, code: int) -> int:
+def _print_error(text: str, code: int) -> int:
     with suppress(OSError):
         print(f"error: {printable(text)}", file=sys.stderr, flush=True)
     return code

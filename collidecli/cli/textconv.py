@@ -1,4 +1,4 @@
-"""collide textconv: a contact set as text, for git diff."""
+"""Command line of `collide textconv`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPILOG = """\b
 echo '*.h5 diff=collide' >> .gitattributes
 git config diff.collide.textconv 'collide textconv'
 """
-MOST_DECIMALS = 17
+MAX_DECIMALS = 17
 
 
 @click.command("textconv", cls=Verb, epilog=EPILOG)
@@ -25,20 +25,20 @@ MOST_DECIMALS = 17
     default=6,
     show_default=True,
     metavar="N",
-    help="Decimals of lengths and normals.",
+    help="Number of decimals of lengths and normals.",
 )
 @option("--summary", is_flag=True, help="Print one line per pair, and none per frame.")
 @click.pass_context
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
-    """Print a contact set as text that changes only where the contacts do, so that `git diff` shows what changed."""
+    """Print a contact set as text with a line per pair and frame, so that `git diff` shows the changed contacts."""
     from collidecli.cli.streams import unbroken_pipe
-    from collidecli.commands.contact_text import contact_text, contact_text_facts
+    from collidecli.commands.textconv import contact_text, textconv
 
-    if decimals > MOST_DECIMALS:
-        raise click.BadParameter(f"{decimals} is more than {MOST_DECIMALS}.", ctx, param_hint="'--decimals'")
+    if decimals > MAX_DECIMALS:
+        raise click.BadParameter(f"{decimals} is more than {MAX_DECIMALS}.", ctx, param_hint="'--decimals'")
     streams = streams_of(ctx)
     if streams.json:
-        streams.result(contact_text_facts(file, decimals, not summary), lambda facts: "\n".join(facts["lines"]))
+        streams.result(textconv(file, decimals, not summary), lambda result: "\n".join(result["lines"]))
         return 0
     for line in contact_text(file, decimals, not summary):
         if not streams.quiet:

@@ -1,4 +1,4 @@
-"""collide traj: work on recordings."""
+"""Command line of `collide traj convert`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
 collide traj convert states.npy -o motion.h5 --scene robot.xml --state-spec FULLPHYSICS
 """
 
-SCENE = "The scene; several are as many worlds, in order. [default: the one that the recording carries]"
+SCENE = "The scene; several scenes are one world each. [default: the scene in the recording]"
 OUTPUT = "The trajectory. [default: <recording>.motion.h5 in this folder]"
 
 
 class VerbGroup(click.Group):
-    """Verbs under the heading of `collide --help`."""
+    """A group whose help has the heading of `collide --help`."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -40,7 +40,7 @@ class VerbGroup(click.Group):
 @click.group("traj", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...")
 @click.pass_context
 def verb(ctx: click.Context) -> int:
-    """Work on recordings."""
+    """Convert recordings."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         return 2
@@ -60,18 +60,18 @@ def verb(ctx: click.Context) -> int:
     default="none",
     show_default=True,
     section="Output",
-    help="How the file is compressed.",
+    help="Compression of the file.",
 )
 @force_option
 @click.pass_context
 def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output: str | None, **values: Any) -> int:
-    """Turn a recording of any known kind into a trajectory: the world poses of the scene's bodies, as float64.
+    """Convert a recording of any known kind to a trajectory: the world poses of the scene's bodies, as float64.
 
-    What kind RECORDING is, its content says. One that carries no scene needs --scene.
+    The kind of RECORDING is recognized by its content. A recording without a scene needs --scene.
     """
     from collidecli.commands.convert import convert as convert_recording
     from collidecli.commands.scenes import SceneRequest
-    from collidecli.report.convert_table import convert_table
+    from collidecli.report.tables import convert_table
     from collidecli.scene.run_options import RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
@@ -85,10 +85,8 @@ def convert(ctx: click.Context, recording: str, scenes: tuple[str, ...], output:
         recording=option_group(RecordingOptions, values),
     )
     with streams.progress("converting", "loading") as progress:
-        summary = convert_recording(
+        result = convert_recording(
             request, output, compression=values["compression"], force=values["force"], progress=progress
         )
-    for warning in summary.warnings:
-        streams.warn(warning)
-    streams.result(summary.facts(), convert_table)
+    streams.result(result, convert_table)
     return 0

@@ -1,8 +1,9 @@
-"""collide view: scene, motion and contacts in a browser."""
+"""Command line of `collide view`."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from collidecli.cli.option_types import WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
 
-DRAWN, SERVER, OUTPUT = "What is drawn", "Server", "Output"
+DRAWN, SERVER, OUTPUT = "Contents", "Server", "Output"
 EPILOG = """\b
 collide view out.h5
 collide view out.h5 -t motion.h5 --scene scene.usda
@@ -25,30 +26,30 @@ collide view out.h5 --export page.html
 @option("-t", "--trajectory", default="", metavar="FILE", section=DRAWN, help="The run's recording. [default: found]")
 @option("--scene", default="", metavar="FILE", section=DRAWN, help="The run's scene. [default: found]")
 @option("--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number.")
-@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion even if it is not the run's.")
-@option("--points-only", is_flag=True, section=DRAWN, help="Draw contacts alone.")
-@option("--host", default="localhost", show_default=True, section=SERVER, help="Address to serve at.")
+@option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
+@option("--points-only", is_flag=True, section=DRAWN, help="Draw only the contacts.")
+@option("--host", default="localhost", show_default=True, section=SERVER, help="Address of the server.")
 @option("--port", type=WholeNumber(0), section=SERVER, help="[default: the first free one from 8080 on]")
-@option("--no-browser", is_flag=True, section=SERVER, help="Open no browser.")
+@option("--no-browser", is_flag=True, section=SERVER, help="Do not open a browser.")
 @option(
     "--export",
     default="",
     metavar="FILE",
     section=OUTPUT,
-    help="Write a page that needs no server, instead of serving.",
+    help="Write a self-contained page instead of serving.",
 )
-@option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Of the page. [default: 0]")
+@option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Worlds on the page. [default: 0]")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
-    """Show a contact set in a browser: the scene as it moves, contacts with normals and depths, when pairs touch.
+    """Show a contact set in a browser: the moving scene, contacts with normals and depths, intervals of touch.
 
     Needs the extra packages of `pip install 'collidecli[view]'`.
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view, wait
+    from collidecli.report.tables import view_table
     from collidecli.report.view.server import require_viser
-    from collidecli.report.view_table import view_table
 
     streams = streams_of(ctx)
     host, port, no_browser = values.pop("host"), values.pop("port"), values.pop("no_browser")
@@ -56,23 +57,23 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     if port is not None and port > 65535:
         raise click.BadParameter(f"{port} is no port: give one from 0 to 65535", ctx, param_hint="'--port'")
     if world and not export:
-        raise click.UsageError("--world is of the page that --export writes; in the browser it is chosen there.")
+        raise click.UsageError("--world needs --export; in the browser the world is chosen in the panel.")
     if export:
         check_output(export, force, (file, values["scene"], values["trajectory"]))
     require_viser()
     with ExitStack() as stack:
         with streams.progress("reading") as progress:
             view = stack.enter_context(opened_view(ViewRequest(file, **values), progress))
-        for note in view.facts["notes"]:
+        for note in view.result.notes:
             streams.warn(note)
         if export:
             with streams.progress("recording") as progress:
-                facts = export_view(view, export, world or (0,), force, progress)
-            streams.result(facts, view_table)
+                result = export_view(view, export, world or (0,), force, progress)
+            streams.result(result, view_table)
             return 0
         served = serve_view(view, host, port)
         try:
-            streams.result({**view.facts, "url": served.url}, view_table)
+            streams.result(replace(view.result, url=served.url), view_table)
             if not no_browser:
                 open_browser(served.url)
             wait(served)
@@ -82,7 +83,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
 
 def open_browser(url: str) -> None:
-    """Where there is a screen: a browser within the terminal would take it over."""
+    """Opens a browser if there is a display; a text browser would block the terminal."""
     import os
     import sys
     import webbrowser

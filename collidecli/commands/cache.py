@@ -1,27 +1,41 @@
-"""What the cache of signed distance fields and convex parts holds, as plain values."""
+"""The verb `cache`: entries of the cache of signed distance fields and convex parts."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 
+from collidecli.commands.result import Result
 from collidecli.importers.meshes.part_cache import PREFIX
 from collidecli.storage.field_cache import CacheEntry, FieldCache
 
-CACHE_SCHEMA = "collide.cache/1"
+
+@dataclass(frozen=True)
+class CacheResult(Result):
+    """Folder, size limit and total size of the entries [bytes], and either the entries or the removed entries."""
+
+    SCHEMA: ClassVar[str] = "collide.cache/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("entries", "removed")
+
+    folder: str
+    limit: int
+    bytes: int
+    entries: list[dict[str, Any]] | None = None
+    removed: list[dict[str, Any]] | None = None
 
 
-def cache_facts(cache: FieldCache) -> dict[str, Any]:
-    """JSON-ready: the folder, its limit, and every entry, the one that was used last first."""
-    return _facts(cache, cache.entries(), "entries")
+def show_cache(cache: FieldCache) -> CacheResult:
+    """Every entry, the most recently used first."""
+    return _result(cache, cache.entries(), "entries")
 
 
-def clear_cache(cache: FieldCache) -> dict[str, Any]:
-    """Removes every entry. JSON-ready: the folder, its limit, and what was removed."""
-    return _facts(cache, cache.clear(), "removed")
+def clear_cache(cache: FieldCache) -> CacheResult:
+    """Removes every entry; returns the removed entries."""
+    return _result(cache, cache.clear(), "removed")
 
 
-def _facts(cache: FieldCache, entries: list[CacheEntry], name: str) -> dict[str, Any]:
+def _result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
     rows = [
         {
             "key": entry.key.removeprefix(PREFIX),
@@ -31,10 +45,4 @@ def _facts(cache: FieldCache, entries: list[CacheEntry], name: str) -> dict[str,
         }
         for entry in entries
     ]
-    return {
-        "schema": CACHE_SCHEMA,
-        "folder": str(cache.folder),
-        "limit": cache.limit,
-        "bytes": sum(entry.bytes for entry in entries),
-        name: rows,
-    }
+    return CacheResult(str(cache.folder), cache.limit, sum(entry.bytes for entry in entries), **{name: rows})

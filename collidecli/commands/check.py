@@ -1,10 +1,12 @@
-"""Whether a file of ours is well formed and complete, as plain values."""
+"""The verb `check`: findings about a contact set or a trajectory that is malformed or incomplete."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
+from collidecli.commands.result import Result
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import HDF5, storage_of
 from collidecli.importers.recordings.kinds import kind_of
@@ -15,11 +17,29 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.check import check_trajectory
 from collidecli.storage.trajectories.header import TRAJECTORY_FORMAT
 
-CHECK_SCHEMA = "collide.check/1"
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a file. where: path of the dataset or attribute in the file."""
+
+    where: str
+    what: str
 
 
-def check(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """JSON-ready: the file, its format, whether it is good, and what is wrong where.
+@dataclass(frozen=True)
+class CheckResult(Result):
+    """Findings about a file. good: there are none."""
+
+    SCHEMA: ClassVar[str] = "collide.check/1"
+
+    file: str
+    format: str
+    good: bool
+    findings: list[Finding]
+
+
+def check(path: str | os.PathLike[str]) -> CheckResult:
+    """Checks a contact set or a trajectory.
 
     Raises InputError for a file that cannot be opened, or is neither a contact set nor a trajectory.
     """
@@ -27,7 +47,7 @@ def check(path: str | os.PathLike[str]) -> dict[str, Any]:
         return _check(path)
 
 
-def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _check(path: str | os.PathLike[str]) -> CheckResult:
     storage = storage_of(os.fspath(path))
     kind = file_format(path) if storage == HDF5 else ""
     checks = {FORMAT: check_file, TRAJECTORY_FORMAT: check_trajectory}
@@ -39,16 +59,11 @@ def _check(path: str | os.PathLike[str]) -> dict[str, Any]:
             "make a trajectory of a recording with collide traj convert" if storage else "collide inspect shows scenes",
         )
     findings = checks[kind](path)
-    return {
-        "schema": CHECK_SCHEMA,
-        "file": os.fspath(path),
-        "format": kind,
-        "good": not findings,
-        "findings": [{"where": finding.where, "what": finding.what} for finding in findings],
-    }
+    found = [Finding(finding.where, finding.what) for finding in findings]
+    return CheckResult(os.fspath(path), kind, not found, found)
 
 
 def file_format(path: str | os.PathLike[str]) -> str:
-    """What an HDF5 file calls its format; empty when it does not say. Raises InputError for one that cannot be read."""
+    """Attribute `format` of an HDF5 file; empty without one. Raises InputError for a file that cannot be read."""
     with open_h5(path) as file:
         return format_of(file)

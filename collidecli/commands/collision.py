@@ -1,4 +1,4 @@
-"""A model and its motion on their way through the engine: what every use case that finds contacts shares."""
+"""Collision of a model in motion: the part that `run`, `profile` and the Python API share."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
 
 SAMPLE_FRAMES = 8
-"""Frames, evenly spread, that a sweep is planned from."""
+"""Number of frames, evenly spaced, from which the sweep axis is chosen."""
 
 
 @dataclass(frozen=True)
 class Collision:
-    """A pipeline that is compiled, and the motion that it is to collide in chunks of `chunk_cells` cells.
+    """A compiled pipeline and the motion, which it collides in chunks of `chunk_cells` cells.
 
-    memory_limit: bytes for the scratch memory of all workers and the blocks that wait. chunk_rows: of a column in the
-    file, 0 where no limit asks for any. notes: what went wrong with the cache of signed distance fields, in words.
+    memory_limit: for the scratch memory of all workers and the blocks that wait [bytes]. chunk_rows: rows of a chunk
+    of a column in the file; 0 without a memory limit. notes: warnings about the cache of signed distance fields.
     """
 
     motion: Motion
@@ -48,7 +48,7 @@ class Collision:
     notes: tuple[str, ...] = ()
 
     def blocks(self, timing: TimingReport) -> Generator[ContactBlock, None, None]:
-        """The contacts of all cells in order. A consumer that may stop before the end closes this generator."""
+        """Contacts of all cells in order. A consumer that may stop before the end must close this generator."""
         model = self.pipeline.device_model.model
         world_count = model.world_count
         tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.tracks_contacts else None
@@ -56,7 +56,7 @@ class Collision:
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
             if tracker is not None:
-                batches = _noted(batches, held)
+                batches = _append_batches(batches, held)
             for block, report in pool.collide(batches, len(self.motion.time) * world_count):
                 timing.add_chunk(report)
                 if tracker is not None:
@@ -67,8 +67,8 @@ class Collision:
                 yield block
 
 
-def _noted(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:
-    """The batches; they are noted in `held` too, for the blocks that come of them later."""
+def _append_batches(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:
+    """Yields the batches and appends them to `held`, for the blocks that are computed from them later."""
     for batch in batches:
         held.append(batch)
         yield batch
@@ -83,9 +83,9 @@ def prepare_collision(
     timing: TimingReport,
     columns: Sequence[Column] = RIGID_COLUMNS,
 ) -> Collision:
-    """Chooses the broad phase, compiles the kernels and settles workers, chunks and memory.
+    """Chooses the broad phase, compiles the kernels, and sets workers, chunks and memory.
 
-    columns: that are to be written. Raises InputError where the memory limit is too small.
+    columns: columns to write. Raises InputError if the memory limit is too small.
     """
     cache = FieldCache(engine.cache_dir, engine.cache_limit)
     with timing.stage("compile"):
@@ -113,7 +113,7 @@ def prepare_collision(
 
 
 def sample_poses(motion: Motion) -> np.ndarray:
-    """A few frames, evenly spread: float64[samples, recorded worlds, B, 7]."""
+    """Poses float64[samples, recorded worlds, B, 7] of a few evenly spaced frames."""
     picked = np.unique(np.linspace(0, len(motion.time) - 1, SAMPLE_FRAMES).astype(int))
     with reading("motion"):
         return np.concatenate([motion.read(range(frame, frame + 1)) for frame in picked])
@@ -122,7 +122,7 @@ def sample_poses(motion: Motion) -> np.ndarray:
 def pose_batches(motion: Motion, world_count: int, cells: int, timing: TimingReport) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for all its chunks.
 
-    The first chunk is a quarter as long, in whole frames: until it is read nothing is computed.
+    The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is read.
     """
     cell_count = len(motion.time) * world_count
     held, poses = range(0), np.zeros(0)

@@ -1,4 +1,4 @@
-"""The Python door to contact set files: cells, blocks, pairs, events, data frames."""
+"""The Python API of contact set files: cells, blocks, pairs, events, data frames."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ AXES = ("x", "y", "z")
 
 
 class ContactSet(reader.ContactSet):
-    """A contact set that `collide run` wrote, open for reading; a context manager.
+    """A contact set file, open for reading; a context manager.
 
     >>> import collidecli
     >>> with collidecli.ContactSet.open("out.h5") as contacts:  # doctest: +SKIP
     ...     contacts.cell(frame=3).columns["distance"]
 
-    Tables (shapes, time, ...) are in memory; contacts are read as they are asked for: one `cell`, `blocks` of
-    whole cells, or a `column`. To iterate is to go over the blocks.
+    Tables (shapes, time, ...) are in memory; contacts are read on demand: one `cell`, `blocks` of whole cells, or a
+    `column`. Iteration yields the blocks.
     """
 
     def __repr__(self) -> str:
@@ -42,14 +42,14 @@ class ContactSet(reader.ContactSet):
         return f"<ContactSet {self.path} {size}>"
 
     def __iter__(self) -> Iterator[ContactBlock]:
-        """All contacts, in blocks of whole cells, in order."""
+        """All contacts in order, in blocks of whole cells."""
         return self.blocks()
 
     def pairs(self) -> NamedColumns:
-        """Every pair of shapes that has contacts, in the gap too; those with most contacts first.
+        """Every pair of shapes with contacts, including those within the gap, in descending order of contacts.
 
-        Columns: shape0, shape1 (rows of `shapes`), path0, path1, contacts, cells (how many have some), least_distance
-        [m], negative is penetration.
+        Columns: shape0, shape1 (rows of `shapes`), path0, path1, contacts, cells (number of cells with contacts),
+        least_distance [m], negative is penetration.
         """
         keys = PairKeys.of_shapes(self.shapes.path, 1)
         whole = np.zeros(0, np.int64)
@@ -59,7 +59,7 @@ class ContactSet(reader.ContactSet):
             cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
             key = keys.key(np.zeros(1, np.int64), block.columns["shape0"], block.columns["shape1"])
             found = touches(key, cell, block.columns["distance"])
-            sums = _added(sums, (found.key, found.contacts, found.touching, found.distance))
+            sums = _summed(sums, (found.key, found.contacts, found.touching, found.distance))
         key, contacts, cells, distance = sums
         order = np.lexsort((key, -contacts))
         shape0, shape1 = keys.items(key[order])
@@ -91,11 +91,11 @@ class ContactSet(reader.ContactSet):
         worlds: Sequence[int] = (),
         frames: str = "",
     ) -> NamedColumns:
-        """When pairs touch: a row an interval, by begin, then world and pair; the columns of docs/events.md.
+        """Intervals in which pairs touch, ordered by begin, then world and pair; columns as in docs/events.md.
 
-        Args are the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: frames
-        without touch that do not end an interval; merge_seconds: in place of it, time from touch to touch [s].
-        Raises InputError for what `collide events` refuses.
+        Args: the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: number of
+        frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].
+        Raises InputError as `collide events` does.
         """
         if merge_gap < 0 or (merge_seconds is not None and not merge_seconds >= 0.0):
             raise InputError("a pause is at least 0", "merge_gap, merge_seconds")
@@ -106,9 +106,9 @@ class ContactSet(reader.ContactSet):
         return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
 
     def to_pandas(self, frames: str = "") -> pandas.DataFrame:
-        """A row a contact: frame, world, time, path0, path1 (categories), then the columns; vectors as name_x, ...
+        """A row per contact: frame, world, time, path0, path1 (categories), then the columns; vectors as name_x, ...
 
-        frames: A:B:S; all where empty. All of it is in memory. Raises InputError where pandas is not installed.
+        frames: A:B:S; "" is all. Everything is read into memory. Raises InputError without pandas.
         """
         try:
             import pandas
@@ -133,8 +133,8 @@ class ContactSet(reader.ContactSet):
     def to_xarray(self, frames: str = "") -> xarray.Dataset:
         """A dataset over the dimension `contact`, with frame, world and time as coordinates, and the table of shapes.
 
-        Vectors have the dimension `axis` (x, y, z). Units are attributes. frames: A:B:S; all where empty. All of it is
-        in memory. Raises InputError where xarray is not installed.
+        Vectors have the dimension `axis` (x, y, z). Units are attributes. frames: A:B:S; "" is all. Everything is read
+        into memory. Raises InputError without xarray.
         """
         try:
             import xarray
@@ -160,7 +160,7 @@ class ContactSet(reader.ContactSet):
         return [*RIGID_COLUMNS, *optional]
 
     def _whole(self, frames: str) -> dict[str, np.ndarray]:
-        """Every column, with frame, world and time of each contact."""
+        """Every column, and frame, world and time of each contact."""
         picked = parse_frames(frames, self.frame_count) if frames else range(self.frame_count)
         names = [column.name for column in self._columns()]
         none = {name: self.column(name, slice(0, 0)) for name in names}
@@ -180,10 +180,11 @@ class ContactSet(reader.ContactSet):
 
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Key, contacts, cells and least distance of pairs, sorted by key."""
 
 
-def _added(one: Sums, other: Sums) -> Sums:
-    """Sums by pair: key, contacts, cells, least distance; ordered by key."""
+def _summed(one: Sums, other: Sums) -> Sums:
+    """Sums of both by pair."""
     key, contacts, cells, distance = (np.concatenate(parts) for parts in zip(one, other, strict=True))
     if not len(key):
         return key, contacts, cells, distance

@@ -1,4 +1,4 @@
-"""Any recording turned into a trajectory of our own: world poses of the scene's bodies."""
+"""The verb `traj convert`: a trajectory of world poses of the scene's bodies from a recording of any known kind."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from collidecli.commands.output_paths import check_output
+from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names
@@ -20,40 +21,27 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.motion import TrajectoryMotion
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
-CONVERT_SCHEMA = "collide.traj.convert/1"
 _BLOCK_BYTES = 8 << 20
-"""How much motion is held before it is written."""
+"""Size of the motion that is buffered before it is written."""
 
 Progress = Callable[[int, int], None]
-"""Called with frames done and frames in all."""
+"""Called with the number of frames done and the number of all frames."""
 
 
 @dataclass(frozen=True)
-class ConvertSummary:
-    """What was converted. kind: name of the recording's kind. duration: of the motion [s]."""
+class ConvertResult(Result):
+    """Result of a conversion. kind: of the recording. duration: of the motion [s]."""
 
-    source: str
-    path: str
+    SCHEMA: ClassVar[str] = "collide.traj.convert/1"
+
+    file: str
     kind: str
-    frame_count: int
-    world_count: int
-    body_count: int
+    output: str
+    frames: int
+    worlds: int
+    bodies: int
     duration: float
     warnings: tuple[str, ...]
-
-    def facts(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "schema": CONVERT_SCHEMA,
-            "file": self.source,
-            "kind": self.kind,
-            "output": self.path,
-            "frames": self.frame_count,
-            "worlds": self.world_count,
-            "bodies": self.body_count,
-            "duration": self.duration,
-            "warnings": list(self.warnings),
-        }
 
 
 def convert(
@@ -63,12 +51,13 @@ def convert(
     compression: str = "none",
     force: bool = False,
     progress: Progress | None = None,
-) -> ConvertSummary:
+) -> ConvertResult:
     """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64.
 
-    The scene is the request's one, or that within the recording. Bodies that are part of the static world are left
-    out. A recording of one world stays one, unless the scene's worlds differ or stand apart.
-    Raises InputError for what cannot be read, OutputError for what cannot be written; then nothing is left at `output`.
+    The scene is that of the request, or else that in the recording. Bodies that are part of the static world are
+    omitted. A recording of one world gives one world, unless the scene's worlds differ or have different positions.
+    Raises InputError for an input that cannot be read, OutputError for an output that cannot be written; then no
+    output is left.
     """
     source = request.trajectory
     assert source is not None
@@ -98,23 +87,23 @@ def convert(
                 if progress is not None:
                     progress(taken.stop, frames)
         warnings = (*scene.warnings, *motion.warnings, *_left_out(motion))
-        return ConvertSummary(
-            source=source,
-            path=os.fspath(output),
+        return ConvertResult(
+            file=source,
             kind=kind,
-            frame_count=frames,
-            world_count=bodies.world_count,
-            body_count=len(bodies.names),
+            output=os.fspath(output),
+            frames=frames,
+            worlds=bodies.world_count,
+            bodies=len(bodies.names),
             duration=float(motion.time[-1] - motion.time[0]),
             warnings=warnings,
         )
 
 
 class _Bodies:
-    """The bodies that are written: each once, whichever template has it; welded ones are left out.
+    """The bodies that are written, each once even if several templates have it; without welded bodies.
 
-    names: of each. world_count: worlds that are written; one recorded world is played in each where scenes or
-    places of worlds differ, as it then holds other poses in each.
+    names: paths. world_count: number of written worlds. If scenes or positions of the worlds differ, the poses differ
+    too, and one recorded world is written once per world.
     """
 
     def __init__(self, scene: LoadedScene, recorded_worlds: int) -> None:
@@ -124,7 +113,7 @@ class _Bodies:
         held = {name: first_path[name] for name in dict.fromkeys(local) if first_path[name] not in still}
         self.names = tuple(held.values())
         if not self.names:
-            raise InputError("the scene has no body that can move", scene.name, "nothing of it needs a trajectory")
+            raise InputError("the scene has no body that can move", scene.name, "run it without a trajectory")
         differ = model.world_shift is not None or len(set(model.world_template.tolist())) > 1
         self.world_count = model.world_count if differ else recorded_worlds
         rows = {t: _rows(model, local, tuple(held), t) for t in set(model.world_template.tolist())}
@@ -132,7 +121,7 @@ class _Bodies:
         self._alike = len(rows) == 1 and bool((self._rows[0] >= 0).all())
 
     def columns(self, poses: np.ndarray) -> np.ndarray:
-        """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks is at the identity."""
+        """float64[n, W, names, 7] of a motion's poses[n, W, B, 7]; a body that a world lacks has the identity."""
         if poses.shape[1] != self.world_count:
             poses = self._model.moved_with_worlds(poses)
             poses = np.broadcast_to(poses, (len(poses), self.world_count, *poses.shape[2:]))
@@ -147,14 +136,14 @@ class _Bodies:
 
 
 def _rows(model: Model, local: tuple[str, ...], names: tuple[str, ...], template: int) -> np.ndarray:
-    """intp[names]: the model's body of each local name in a world of `template`; -1 where it has none."""
+    """intp[names]: row of the body with each local name in a world of `template`; -1 without one."""
     owner = model.bodies.template
     row_of = {name: row for row, name in enumerate(local) if owner[row] in (template, GLOBAL_TEMPLATE)}
     return np.array([row_of.get(name, -1) for name in names], np.intp)
 
 
 def _welded(scene: LoadedScene) -> set[str]:
-    """Names that are part of the static world in every scene that has them."""
+    """Names of bodies that are part of the static world in every scene that has them."""
     still: set[str] = set()
     moving: set[str] = set()
     for held in scene.imports:
@@ -166,7 +155,7 @@ def _welded(scene: LoadedScene) -> set[str]:
 
 
 def _left_out(motion: Motion) -> tuple[str, ...]:
-    """What a trajectory of ours could hold, and the converted one does not."""
+    """A warning if the recording has particles, which are not converted."""
     if isinstance(motion, TrajectoryMotion) and motion.header.particle_count > 0:
-        return (f"{motion.header.particle_count} particles are not carried over",)
+        return (f"{motion.header.particle_count} particles are not converted",)
     return ()

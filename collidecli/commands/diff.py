@@ -1,80 +1,57 @@
-"""Two contact sets compared: models, frames and worlds, touching pairs, contacts, fields."""
+"""The verb `diff`: differences of two contact sets, and whether they exceed what is allowed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.contact_differences import ContactDifferences
-from collidecli.analysis.contact_matching import Contacts, Matches, match_contacts
-from collidecli.analysis.field_comparison import FieldTally, Tolerances
-from collidecli.analysis.frame_alignment import FrameAlignment, align_frames
-from collidecli.commands.diff_blocks import Side, side_by_side
-from collidecli.commands.diff_facts import diff_facts
-from collidecli.commands.diff_model import ModelComparison, compare_models, renames_of
-from collidecli.errors import InputError
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
+from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally, Tolerances
+from collidecli.analysis.frame_alignment import FrameAlignment
+from collidecli.commands.diff_comparison import Comparison, DiffRequest, Progress, compare, limits
+from collidecli.commands.result import Result
+from collidecli.scene.text_format import count, plural
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
-MOST_WORLDS_TRIED = 64
-"""When one cell differs, so many other worlds are looked at for its contacts."""
-NEEDED = ("shape0", "shape1", "feature0", "feature1", "point0", "point1", "normal")
-"""Columns by which contacts are matched."""
-_SHAPE_FACTS = ("margin", "gap", "contact_ke", "contact_kd", "contact_kf", "contact_ka", "solmix")
-
-Progress = Callable[[int, int], None] | None
+MAX_WORLDS_LISTED = 20
 
 
 @dataclass(frozen=True)
-class DiffRequest:
-    """What is compared and what is allowed. Empty or 0 is no limit to what is looked at, and nothing that is allowed.
+class DiffResult(Result):
+    """Differences of contact set B from contact set A.
 
-    atol, rtol: texts "1e-6" or "FIELD=1e-6". fields: to compare; empty is all. renames: texts "OLD=NEW".
-    ignore_shallow: [m], -1 ignores nothing. max_missing, max_extra: contacts, or pairs with pairs_only.
-    allow_fraction: of contacts, for each of missing, extra and changed. match_frames: "", "step", "time" or "index".
-    first: how many differences are listed. full: compare although the content hashes are equal.
+    equal: no difference exceeds what is allowed; reasons: else the differences that do, as text. by_hash: the content
+    hashes are equal and the contacts were not read. first: the first cell that differs. pairs, fields, differences:
+    the first so many, by pair of shapes, by column, and by contact. notes: what else a reader should consider.
     """
 
-    a: str
-    b: str
-    atol: Sequence[str] = ()
-    rtol: Sequence[str] = ()
-    fields: Sequence[str] = ()
-    renames: Sequence[str] = ()
-    include: Sequence[str] = ()
-    exclude: Sequence[str] = ()
-    ignore_shallow: float = -1.0
-    max_missing: int = 0
-    max_extra: int = 0
-    allow_fraction: float = 0.0
-    pairs_only: bool = False
-    match_frames: str = ""
-    first: int = 20
-    full: bool = False
-    block_rows: int = BLOCK_ROWS
+    SCHEMA: ClassVar[str] = "collide.diff/1"
+
+    a: dict[str, Any]
+    b: dict[str, Any]
+    equal: bool
+    reasons: list[str]
+    by_hash: bool
+    options: dict[str, Any]
+    model: dict[str, Any]
+    frames: dict[str, Any]
+    worlds: dict[str, Any]
+    contacts: dict[str, Any]
+    first: dict[str, Any] | None
+    pairs: dict[str, Any]
+    fields: list[dict[str, Any]]
+    differences: list[dict[str, Any]]
+    notes: list[str]
 
 
-@dataclass
-class Comparison:
-    """Everything found; `diff_facts` makes plain values of it. contacts: None where equal hashes said enough."""
+def diff(request: DiffRequest, progress: Progress = None) -> DiffResult:
+    """Compares two contact sets.
 
-    request: DiffRequest
-    tolerances: Tolerances
-    model: ModelComparison
-    frames: FrameAlignment
-    contacts: ContactDifferences | None
-    notes: list[str] = field(default_factory=list)
-
-
-def diff(request: DiffRequest, progress: Progress = None) -> dict[str, Any]:
-    """JSON-ready, schema collide.diff/1; `equal` is the verdict within the tolerances.
-
-    Raises InputError for files that are no contact sets, frames that cannot be matched, and options that mean nothing.
+    Raises InputError for files that are not contact sets, frames that cannot be matched, and invalid options.
     """
     tolerances = Tolerances(limits(request.atol, "--atol"), limits(request.rtol, "--rtol"))
     with (
@@ -83,122 +60,232 @@ def diff(request: DiffRequest, progress: Progress = None) -> dict[str, Any]:
         reading("contact set", request.b),
         ContactSet.open(request.b) as b,
     ):
-        return diff_facts(_compare(request, tolerances, a, b, progress), a, b)
+        return _result(compare(request, tolerances, a, b, progress), a, b)
 
 
-def _compare(
-    request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress
-) -> Comparison:
-    model = compare_models(a, b, tolerances, renames_of(request.renames), request.include, request.exclude)
-    names = _compared(request, a, b)
-    by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256 and not request.full
-    try:
-        if by_hash:
-            every = np.arange(a.frame_count)
-            return Comparison(request, tolerances, model, FrameAlignment("step", every, every, *[every[:0]] * 2), None)
-        frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
-    except InputError as error:
-        raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
+def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
+    frames = _frames(compared, a, b)
     worlds = min(a.world_count, b.world_count)
-    found = ContactDifferences(_tallies(names), tolerances, worlds, request.first, request.ignore_shallow)
-    needed = ("shape0", "shape1") if request.pairs_only else tuple(dict.fromkeys((*NEEDED, *names)))
-    shapes = model.shapes
-    sides = [
-        Side.of(contacts, numbers, model.kept, needed, request.ignore_shallow >= 0.0, request.pairs_only)
-        for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
-    ]
-    count = len(shapes.names)
-    for block in side_by_side(sides[0], sides[1], frames, request.block_rows):
-        if block.a is None or block.b is None:
-            found.add_same(block.same)
-        else:
-            found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
-        if progress is not None and worlds:
-            progress(block.first // worlds, len(frames.a))
-    compared = Comparison(request, tolerances, model, frames, found)
-    if found.first_cell >= 0:
-        compared.notes += _elsewhere(compared, sides, worlds)
-    return compared
+    contacts = _contacts(compared, a, b)
+    reasons = _reasons(compared, frames, a, b, contacts)
+    found = compared.contacts
+    request = compared.request
+    cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
+    return DiffResult(
+        a=_file(a),
+        b=_file(b),
+        equal=not reasons,
+        reasons=reasons,
+        by_hash=found is None,
+        options={
+            "atol": dict(compared.tolerances.atol),
+            "rtol": dict(compared.tolerances.rtol),
+            "fields": list(request.fields),
+            "include": list(request.include),
+            "exclude": list(request.exclude),
+            "renames": list(request.renames),
+            "ignore_shallow": request.ignore_shallow if request.ignore_shallow >= 0.0 else None,
+            "pairs_only": request.pairs_only,
+        },
+        model={
+            "differences": len(compared.model.differences),
+            "listed": [
+                {
+                    "kind": one.kind,
+                    "path": one.path,
+                    "what": one.what,
+                    "a": one.a,
+                    "b": one.b,
+                    "world": one.world if one.world >= 0 else None,
+                }
+                for one in compared.model.differences[: request.first]
+            ],
+        },
+        frames=frames,
+        worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(found)},
+        contacts=contacts,
+        first=cells(found.first_cell) if found is not None and found.first_cell >= 0 else None,
+        pairs=_pairs(found, cells, request.first),
+        fields=[_field(tally, compared, cells) for tally in found.fields] if found is not None else [],
+        differences=_differences(found, cells),
+        notes=[*compared.model.notes, *compared.notes, *_crowded(found)],
+    )
 
 
-def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
-    """Names of the columns that are compared. Raises InputError for one that a file does not have."""
-    shared = [c.name for c in RIGID_COLUMNS if c.name not in ("shape0", "shape1")]
-    shared += [name for name in a.optional_columns if name in b.optional_columns]
-    for name in request.fields:
-        if name not in shared:
-            raise InputError(f"'{name}' is no column of both files", "--fields", f"both have {', '.join(shared)}")
-    if request.pairs_only:
-        return []
-    return [name for name in shared if not request.fields or name in request.fields]
+class _Cells:
+    """Descriptions of cells, which are counted over the matched frames, by frame, step, time and world."""
+
+    def __init__(self, a: ContactSet, frames: FrameAlignment, worlds: int, names: list[str]) -> None:
+        self._a, self._frames, self._worlds, self._names = a, frames, worlds, names
+
+    def __call__(self, cell: int) -> dict[str, Any]:
+        match, world = divmod(cell, self._worlds)
+        frame = int(self._frames.a[match])
+        return {
+            "frame_a": frame,
+            "frame_b": int(self._frames.b[match]),
+            "step": int(self._a.step[frame]),
+            "time": float(self._a.time[frame]),
+            "world": world,
+        }
+
+    def pair(self, pair: tuple[int, int]) -> dict[str, str]:
+        return {"shape0": self._names[pair[0]], "shape1": self._names[pair[1]]}
 
 
-def _tallies(names: Sequence[str]) -> list[FieldTally]:
-    columns = {column.name: column for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)}
+def _file(contacts: ContactSet) -> dict[str, Any]:
+    return {
+        "file": contacts.path,
+        "version": ".".join(map(str, contacts.version)),
+        "creator": contacts.creator,
+        "scene": contacts.scene,
+        "content_sha256": contacts.content_sha256,
+        "frames": contacts.frame_count,
+        "worlds": contacts.world_count,
+        "contacts": contacts.contact_count,
+    }
+
+
+def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+    frames = compared.frames
+    time_a, time_b = a.time[frames.a], b.time[frames.b]
+    atol, rtol = compared.tolerances.of("time")
+    with np.errstate(invalid="ignore"):
+        apart = np.where((time_a == time_b) | (np.isnan(time_a) & np.isnan(time_b)), 0.0, np.abs(time_a - time_b))
+        changed = np.flatnonzero(~(apart <= atol + rtol * np.maximum(np.abs(time_a), np.abs(time_b))))
+
+    def alone(contacts: ContactSet, rows: np.ndarray) -> dict[str, Any] | None:
+        if not len(rows):
+            return None
+        frame = int(rows[0])
+        return {"frame": frame, "step": int(contacts.step[frame]), "time": float(contacts.time[frame])}
+
+    found = compared.contacts
+    return {
+        "by": frames.by,
+        "compared": len(frames.a),
+        "only_a": len(frames.only_a),
+        "only_b": len(frames.only_b),
+        "first_only_a": alone(a, frames.only_a),
+        "first_only_b": alone(b, frames.only_b),
+        "times_changed": len(changed),
+        "largest_time_change": float(apart[changed].max(initial=0.0)),
+        "differing": found.frames_differing if found is not None else 0,
+    }
+
+
+def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
+    differing = np.flatnonzero(found.world_differs) if found is not None else np.zeros(0, int)
+    return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
+
+
+def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+    found, request = compared.contacts, compared.request
+    if found is None:
+        found = ContactDifferences((), compared.tolerances, a.world_count, 0)
+        found.contacts_a = found.contacts_b = found.matched = a.contact_count
+    fraction = request.allow_fraction
+    allowed = {
+        MISSING: max(request.max_missing, share_of(fraction, found.contacts_a)),
+        EXTRA: max(request.max_extra, share_of(fraction, found.contacts_b)),
+        CHANGED: share_of(fraction, found.matched),
+    }
+    return {
+        "what": "pairs" if request.pairs_only else "contacts",
+        "a": found.contacts_a,
+        "b": found.contacts_b,
+        "matched": found.matched,
+        **found.counts,
+        "missing_pairs": found.pair_cells[MISSING],
+        "extra_pairs": found.pair_cells[EXTRA],
+        "ignored_shallow": found.shallow_count,
+        "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
+        "allowed": allowed,
+    }
+
+
+def share_of(fraction: float, number: int) -> int:
+    """A fraction of `number`, rounded down apart from rounding errors of the product: 0.29 of 100 is 29."""
+    return math.floor(fraction * number * (1.0 + 4 * np.finfo(np.float64).eps))
+
+
+def _reasons(
+    compared: Comparison, frames: dict[str, Any], a: ContactSet, b: ContactSet, contacts: dict[str, Any]
+) -> list[str]:
+    reasons = []
+    if compared.model.differences:
+        reasons.append(f"{plural(len(compared.model.differences), 'difference')} of the model")
+    for name in ("a", "b"):
+        if frames[f"only_{name}"]:
+            reasons.append(f"{plural(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
+    if frames["times_changed"]:
+        reasons.append(f"another time in {plural(frames['times_changed'], 'frame')}")
+    if a.world_count != b.world_count:
+        reasons.append(f"{plural(a.world_count, 'world')} in A and {count(b.world_count)} in B")
+    noun = "touching pair" if compared.request.pairs_only else "contact"
+    for kind in (MISSING, EXTRA, CHANGED):
+        allowed = contacts["allowed"][kind]
+        if contacts[kind] > allowed:
+            words = f"{plural(contacts[kind], noun)} {kind}"
+            reasons.append(f"{words}, and {count(allowed)} allowed" if allowed else words)
+    return reasons
+
+
+def _pairs(found: ContactDifferences | None, cells: _Cells, first: int) -> dict[str, Any]:
+    tallies: list[tuple[tuple[int, int], PairTally]] = list(found.pairs.items()) if found is not None else []
+    tallies.sort(key=lambda item: (item[1].first_cell, item[0]))
+    return {
+        "differing": len(tallies),
+        "listed": [
+            {
+                **cells.pair(pair),
+                **tally.counts,
+                "missing_cells": tally.missing_cells,
+                "extra_cells": tally.extra_cells,
+                "first": cells(tally.first_cell),
+            }
+            for pair, tally in tallies[:first]
+        ],
+    }
+
+
+def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, Any]:
+    atol, rtol = (0.0, 0.0) if tally.exact else compared.tolerances.of(tally.name)
+    at = tally.largest_at
+    worst = None
+    if at is not None:
+        worst = {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]}
+    edges = [None, *(float(f"1e{LEAST_DECADE + n}") for n in range(1, BINS))]
+    return {
+        "name": tally.name,
+        "unit": tally.unit,
+        "atol": atol,
+        "rtol": 0.0 if tally.name == "normal" else rtol,
+        "differing": tally.differing,
+        "changed": tally.changed,
+        "largest": tally.largest,
+        "worst": worst,
+        "histogram": []
+        if tally.exact
+        else [{"from": edge, "contacts": int(n)} for edge, n in zip(edges, tally.histogram, strict=True) if n],
+    }
+
+
+def _differences(found: ContactDifferences | None, cells: _Cells) -> list[dict[str, Any]]:
     return [
-        FieldTally(name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f")
-        for name in names
+        {
+            "kind": one.kind,
+            **cells(one.cell),
+            **cells.pair(one.pair),
+            "features": list(one.features),
+            "distance": one.distance,
+            "fields": {name: {"a": a, "b": b} for name, (a, b) in one.values.items()},
+        }
+        for one in (found.differences if found is not None else ())
     ]
 
 
-def limits(texts: Sequence[str], option: str) -> dict[str, float]:
-    """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6"; "normal=0.1deg" is in degrees, else rad.
-
-    Raises InputError for what is no number of at least 0, and for a field that is not known or has no tolerance.
-    """
-    numbers = {c.name for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS) if c.dtype.kind == "f"} | {"time", *_SHAPE_FACTS}
-    found: dict[str, float] = {}
-    for text in texts:
-        name, equals, value = text.rpartition("=")
-        if (equals and name not in numbers) or (name == "normal" and option == "--rtol"):
-            fix = f"fields with one: {', '.join(sorted(numbers - ({'normal'} if option == '--rtol' else set())))}"
-            raise InputError(f"'{name}' is no field with a tolerance of this kind", option, fix)
-        degrees = name == "normal" and value.endswith("deg")
-        try:
-            number = float(value.removesuffix("deg") if degrees else value)
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number >= 0.0):
-            raise InputError(f"'{text}' is no tolerance", option, "write a number of at least 0, or FIELD=NUMBER")
-        found[name] = math.radians(number) if degrees else number
-    return found
-
-
-def _elsewhere(compared: Comparison, sides: Sequence[Side], worlds: int) -> list[str]:
-    """Whether the first cell that differs is found, in the other file, one frame later or in another world.
-
-    That cell must differ from its own partner, or everything that rests would look shifted.
-    """
-    assert compared.contacts is not None
-    match, world = divmod(compared.contacts.first_cell, worlds)
-    places = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
-    places += [(match, other) for other in range(min(worlds, MOST_WORLDS_TRIED)) if other != world]
-    here = [_cell(compared, sides, side, match, world) for side in (0, 1)]
-    for there_match, there_world in places:
-        there = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
-        for side, other, names in ((0, 1, "AB"), (1, 0, "BA")):
-            if not len(here[side]) or not _alike(here[side], there[other], compared):
-                continue
-            if _alike(there[0], there[1], compared):
-                break
-            frames = (compared.frames.a, compared.frames.b)
-            kind = "frames" if there_world == world else "worlds"
-            return [
-                f"frame {frames[side][match]}, world {world} of {names[0]} is frame {frames[other][there_match]}, "
-                f"world {there_world} of {names[1]}: are {kind} shifted or exchanged?"
-            ]
-    return []
-
-
-def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, world: int) -> Contacts:
-    frame = int((compared.frames.a, compared.frames.b)[side][match])
-    cell = frame * sides[side].contacts.world_count + world
-    return sides[side].read(cell, cell + 1)
-
-
-def _alike(one: Contacts, other: Contacts, compared: Comparison) -> bool:
-    assert compared.contacts is not None
-    matches: Matches = match_contacts(one, other, len(compared.model.shapes.names))
-    trial = ContactDifferences(_tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1, 0)
-    trial.add(one, other, matches, 0)
-    return trial.first_cell < 0
+def _crowded(found: ContactDifferences | None) -> list[str]:
+    if found is None or not found.crowded:
+        return []
+    return [f"{found.crowded} pairs have too many contacts in a cell to match by position: matched in order"]

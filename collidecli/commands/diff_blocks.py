@@ -1,4 +1,4 @@
-"""Reads two contact sets side by side, cell by cell, in bounded memory."""
+"""Reads matched cells of two contact sets in blocks, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from collidecli.storage.read_ahead import read_ahead
 CELL_WINDOW = 65536
 MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
 THREADS = min(4, os.cpu_count() or 1)
-"""That unpack columns."""
+"""Number of threads that decompress columns."""
 
 
 @dataclass(frozen=True)
 class Side:
     """One of the two files. numbers: of its shapes, as aligned. kept: see `contacts_of`. names: columns to read.
 
-    gap: of pairs of its shapes [m], None where nobody asks. pairs_only: one row for each pair of a cell.
+    gap: function that returns the gap of pairs of shapes [m], or None. pairs_only: one row per pair and cell.
     """
 
     contacts: ContactSet
@@ -52,11 +52,11 @@ class Side:
         return cls(contacts, numbers, kept, names, pair_values(contacts)[1] if shallow else None, pairs_only)
 
     def read(self, first: int, last: int) -> Contacts:
-        """The contacts of cells first to last - 1, numbered from 0. Raises InputError for a shape that is not there."""
+        """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
         return self.named(self.contacts.cells(first, last, self.names))
 
     def named(self, block: ContactBlock) -> Contacts:
-        """The contacts of a block with the columns `names`, as `read` gives them."""
+        """Contacts of a block with the columns `names`; see `read`."""
         check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.gap is not None:
@@ -66,9 +66,10 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Some cells of both files. first: the first of them, counted over matched frames. same: contacts of cells that are
-    the same bit for bit, and were not unpacked; then a and b are None.
+class MatchedBlock:
+    """Consecutive matched cells of both files. first: the first cell, counted over matched frames.
+
+    same: number of contacts if all columns are bit-identical and were not decompressed; then a and b are None.
     """
 
     first: int
@@ -77,10 +78,10 @@ class Beside:
     same: int = 0
 
 
-def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[Beside]:
-    """The matched frames and the worlds that both have, in order; the next block is read while one is in use.
+def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK_ROWS) -> Iterator[MatchedBlock]:
+    """Blocks of the matched frames and common worlds, in order; the next block is read ahead.
 
-    A block has at most `max_rows` contacts of each file, or one cell that has more.
+    A block has at most `max_rows` contacts of each file, or is one cell with more contacts.
     """
     with ThreadPoolExecutor(THREADS, "collide-unpack") as pool:
         yield from read_ahead(_side_by_side(a, b, frames, max_rows, pool))
@@ -88,7 +89,7 @@ def side_by_side(a: Side, b: Side, frames: FrameAlignment, max_rows: int = BLOCK
 
 def _side_by_side(
     a: Side, b: Side, frames: FrameAlignment, max_rows: int, pool: ThreadPoolExecutor
-) -> Iterator[Beside]:
+) -> Iterator[MatchedBlock]:
     for first, cell_a, cell_b, count in _spans(a.contacts, b.contacts, frames):
         done = 0
         while done < count:
@@ -98,12 +99,14 @@ def _side_by_side(
                 start = contacts.cell_start(slice(cell + done, cell + done + window + 1))
                 fitting = min(fitting, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
             step = max(1, fitting)
-            yield _beside(a, b, first + done, cell_a + done, cell_b + done, step, pool)
+            yield _matched_block(a, b, first + done, cell_a + done, cell_b + done, step, pool)
             done += step
 
 
-def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, pool: ThreadPoolExecutor) -> Beside:
-    """Columns whose packed bytes are the same are unpacked once, or not at all where nothing asks for them."""
+def _matched_block(
+    a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, pool: ThreadPoolExecutor
+) -> MatchedBlock:
+    """Columns with equal compressed bytes are decompressed once, or not at all if nothing depends on them."""
     start_a = a.contacts.row_starts(cell_a, cell_a + count)
     start_b = b.contacts.row_starts(cell_b, cell_b + count)
     rows_a, rows_b = (slice(int(start[0]), int(start[-1])) for start in (start_a, start_b))
@@ -113,7 +116,7 @@ def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, 
         same = {name for name, one in zip(a.names, alike, strict=True) if one}
     alike = np.array_equal(a.numbers, b.numbers)
     if len(same) == len(a.names) and a.kept is None and not a.pairs_only and alike:
-        return Beside(first, None, None, rows_a.stop - rows_a.start)
+        return MatchedBlock(first, None, None, rows_a.stop - rows_a.start)
     names = [name for name in a.names if not alike or name not in _idle(same)]
     wanted = [(a, name, rows_a) for name in names] + [(b, name, rows_b) for name in b.names if name not in same]
     values = list(pool.map(lambda one: one[0].contacts.column(one[1], one[2]), wanted))
@@ -121,14 +124,14 @@ def _beside(a: Side, b: Side, first: int, cell_a: int, cell_b: int, count: int, 
     of_b = {name: of_a[name] for name in names if name in same}
     of_b |= {name: held for (side, name, _), held in zip(wanted, values, strict=True) if side is b}
     one = a.named(ContactBlock(cell_a, np.diff(start_a), of_a))
-    return Beside(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
+    return MatchedBlock(first, one, b.named(ContactBlock(cell_b, np.diff(start_b), of_b)))
 
 
 def _idle(same: set[str]) -> set[str]:
-    """Columns, all the same in both files, without which the others are compared as well.
+    """Equal columns that the comparison of the other columns does not need.
 
-    Where contacts are in one order by cell, pair and features, each has its partner already: places and normals do not
-    decide. Of columns that change places with each other, both are there or neither is.
+    If the columns of MATCHED_BY are equal, contacts are matched without positions and normals. Of two columns that are
+    exchanged when the shapes of a pair are, both are read or neither.
     """
     if not same.issuperset(MATCHED_BY):
         return set()
@@ -140,7 +143,7 @@ def _idle(same: set[str]) -> set[str]:
 
 
 def _spans(a: ContactSet, b: ContactSet, frames: FrameAlignment) -> Iterator[tuple[int, int, int, int]]:
-    """(cell over matched frames, cell of A, cell of B, how many): cells that follow each other in both files."""
+    """(cell over matched frames, cell of A, cell of B, count) of runs of cells that are consecutive in both files."""
     worlds = min(a.world_count, b.world_count)
     follows = (np.diff(frames.a) == 1) & (np.diff(frames.b) == 1) & (a.world_count == b.world_count)
     starts = np.concatenate([[0], np.flatnonzero(~follows) + 1, [len(frames.a)]])

@@ -1,4 +1,4 @@
-"""The models of two contact sets, compared: shapes, forced pairs, rules, and what else the reader should know."""
+"""Comparison of the models of two contact sets: shapes, forced pairs, rules, and notes on other differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """kept: bool[numbers, 2]: shapes that a pair must have one of, and those it may have; None: all."""
+    """Differences of two models. kept: bool[numbers, 2], see `kept_pairs`; None is all shapes."""
 
     shapes: ShapeAlignment
     differences: list[ShapeDifference]
@@ -39,11 +39,11 @@ def compare_models(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> ModelComparison:
-    """Differences of what is left by include and exclude, patterns of A's shape paths (of B's, for added shapes).
+    """Differences of two models. include, exclude: patterns of A's shape paths (of B's for added shapes).
 
-    Raises InputError for a pattern that meets no shape of either file.
+    Raises InputError for a pattern that matches no shape of either file.
     """
-    alignment = align_shapes(_facts(a), _facts(b), renames)
+    alignment = align_shapes(_shape_columns(a), _shape_columns(b), renames)
     kept = kept_pairs(alignment.names, include, exclude, EITHER)
     number = {name: n for n, name in enumerate(alignment.names)}
     found = [*alignment.differences, *_forced(a, b, alignment), *_rules(a, b)]
@@ -55,7 +55,7 @@ def compare_models(
     return ModelComparison(alignment, differences, kept, _notes(a, b, alignment))
 
 
-def _facts(contacts: ContactSet) -> ShapeRecords:
+def _shape_columns(contacts: ContactSet) -> ShapeRecords:
     shapes = contacts.shapes
     check_body_rows(contacts)
     body = [contacts.body_path[row] if row >= 0 else "" for row in shapes.body.tolist()]
@@ -69,7 +69,7 @@ def _facts(contacts: ContactSet) -> ShapeRecords:
 
 
 def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
-    """Whether a difference is more than its field's tolerance; those that are no numbers always are."""
+    """Whether a difference exceeds the tolerance of its field; always, if the values are not numbers."""
     values = [np.atleast_1d(np.asarray(value)) for value in (one.a, one.b)]
     if one.kind != "changed" or any(value.dtype.kind != "f" for value in values):
         return True
@@ -81,7 +81,7 @@ def _beyond(one: ShapeDifference, tolerances: Tolerances) -> bool:
 
 
 def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[ShapeDifference]:
-    """Pairs that one file forces, or forces otherwise. Pairs of equal names in several worlds are taken together."""
+    """Differences of forced pairs. Pairs of equal names in several worlds are compared together."""
     tables: list[dict[tuple[int, int], list[tuple[float, ...]]]] = []
     for contacts, numbers in ((a, alignment.number_a), (b, alignment.number_b)):
         forced, own = contacts.forced, contacts.forced_materials
@@ -106,7 +106,7 @@ def _forced(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[Sha
 
 
 def _plain_pair(rows: list[tuple[float, ...]]) -> str:
-    """Margin and gap of a forced pair in words; the rest of its values are in the file."""
+    """Margin and gap of a forced pair, as text."""
     if not rows:
         return "not forced"
     words = [f"{name} {value:g}" for name, value in zip(("margin", "gap"), rows[0], strict=False) if value == value]
@@ -128,17 +128,17 @@ def _notes(a: ContactSet, b: ContactSet, alignment: ShapeAlignment) -> list[str]
     notes = []
     if a.version != b.version:
         versions = " and ".join(".".join(map(str, contacts.version)) for contacts in (a, b))
-        notes.append(f"the files have format versions {versions}: what both have is compared")
+        notes.append(f"the files have format versions {versions}: common data is compared")
     for one, other, name in ((a, b, "A"), (b, a, "B")):
         alone = [c for c in one.optional_columns if c not in other.optional_columns]
         if alone:
             notes.append(f"only {name} has {_list(alone)}: not compared")
         if one.material_rule and not other.material_rule:
-            notes.append(f"only {name} has surfaces of shapes: not compared")
+            notes.append(f"only {name} has materials of shapes: not compared")
     if a.float_type != b.float_type:
         notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
     if alignment.reordered:
-        notes.append("the shapes stand in another order; they are matched by path")
+        notes.append("the shapes are in another order; they are matched by path")
     notes += [
         f"the {what} are different files" for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)
     ]
@@ -159,15 +159,12 @@ def _short(value: Any, most: int = 80) -> str:
 
 
 def renames_of(texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of "OLD=NEW". Raises InputError for one that has no OLD or no equals sign."""
-    return [
-        _halves(text, "--rename", "write OLD=NEW: the start of a path in A, and what stands there in B")
-        for text in texts
-    ]
+    """Pairs (OLD, NEW) of texts "OLD=NEW". Raises InputError for a text without OLD or equals sign."""
+    return [_halves(text, "--rename", "write OLD=NEW: prefixes of a path in A and in B") for text in texts]
 
 
 def _halves(text: str, option: str, fix: str) -> tuple[str, str]:
     old, equals, new = text.partition("=")
     if not equals or not old:
-        raise InputError(f"'{text}' is not understood", option, fix)
+        raise InputError(f"'{text}' is not OLD=NEW", option, fix)
     return old, new

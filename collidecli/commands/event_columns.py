@@ -1,4 +1,4 @@
-"""Intervals as columns with names, paths, frames and times: rows of a file, a list or a data frame."""
+"""Columns of intervals, with paths, frames and times, for files, lists and data frames."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": 
 
 
 def interval_seconds(found: Intervals, frames: Frames) -> np.ndarray:
-    """How long each lasts [s]: to the first frame without touch, or to the last frame of all where there is none."""
+    """Duration of each interval [s]: up to the first frame without touch, or up to the last frame without one."""
     return frames.time[np.minimum(found.last + 1, len(frames) - 1)] - frames.time[found.first]
 
 
 def interval_columns(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
-    """As `interval_rows`, with the paths themselves: objects that are str."""
+    """Columns of `interval_rows` with paths as objects of type str in place of rows."""
     paths = np.array(keys.paths, object)
     columns = interval_rows(found, frames, keys)
     return columns | {name: paths[columns[name]] for name in _PATHS}
 
 
 def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
-    """The columns of a file with `interval_rows` in it."""
+    """Descriptions of the columns of a file of `interval_rows`."""
     no_frames = Frames(np.zeros(0, np.int64), np.zeros(0))
     return tuple(
         TableColumn(
@@ -40,9 +40,9 @@ def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
 
 
 def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
-    """By name, a row an interval; docs/events.md says what each is. Paths are rows of `keys.paths`.
+    """Columns by name, with a row per interval; see docs/events.md. Paths are rows of `keys.paths`.
 
-    end_time is NaN where the end is not known.
+    end_time is NaN if the end is unknown.
     """
     first, second = keys.items(found.key)
     ended = found.last + 1 < len(frames)

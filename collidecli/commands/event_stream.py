@@ -1,4 +1,4 @@
-"""The touches of a contact set as intervals, streamed: which contacts count, which pairs are asked for."""
+"""Intervals in which pairs of a contact set touch, computed block by block for selected contacts and pairs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True)
 class EventOptions:
-    """What a touch is, and which ones are asked for; empty is all.
+    """Definition of a touch and selection of pairs; by default every pair is selected.
 
-    threshold: contacts with a distance of at most this touch [m]; infinity: every contact does. merge_gap: the longest
-    pause within a touch. by: "shapes" or "bodies", what pairs are of. include, exclude: patterns of shape paths, of
-    which a pair must have one, and may have none; bodies, exclude_bodies: likewise of body paths. between: two
-    patterns of shape or body paths, of which a pair has one each. worlds: their numbers. frames: A:B:S.
+    threshold: contacts with a distance of at most this touch [m]; infinity: every contact touches. merge_gap: longest
+    pause within an interval. by: pairs of "shapes" or "bodies". include, exclude: a pair must have, and must not have,
+    a shape whose path matches. bodies, exclude_bodies: a pair must have, and must not have, a body whose path matches.
+    between: two patterns of shape or body paths; a pair must match one with each side. worlds: numbers. frames: A:B:S.
     """
 
     threshold: float = 0.0
@@ -47,13 +47,13 @@ class EventOptions:
 
 
 class EventStream:
-    """Intervals of a contact set, in the order of their last frames, then worlds and pairs.
+    """Intervals of a contact set, ordered by last frame, then world and pair.
 
-    keys: what an interval's key means. frames: what its places mean. worlds: the numbers of those looked at.
-    contact_count, touching_count: contacts of the pairs, worlds and frames asked for; those of them that touch.
+    keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected worlds.
+    contact_count: contacts of the selected pairs, worlds and frames; touching_count: those that touch.
 
-    Raises InputError for patterns, worlds and frames that are not in the set, and for times that are not in order
-    where they decide.
+    Raises InputError for patterns, worlds and frames that are not in the set, and for unsorted times if the merge gap
+    depends on them.
     """
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
@@ -75,25 +75,25 @@ class EventStream:
             self.keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, contacts.world_count)
         else:
             self.keys = PairKeys.of_shapes(shapes.path, contacts.world_count)
-        self._choice = _PairChoice.of(contacts, options)
+        self._selection = _PairSelection.of(contacts, options)
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
         self.contact_count = self.touching_count = 0
 
     def batches(self, progress: Progress = None) -> Iterator[Intervals]:
-        """The intervals, as they end; to be called once. Raises InputError for a file that turns out to be damaged."""
+        """Intervals in the order in which they end; to be called once. Raises InputError for a damaged file."""
         worlds, count = self._contacts.world_count, len(self.frames)
         if count and worlds:
             first, last = int(self.frames.number[0]) * worlds, (int(self.frames.number[-1]) + 1) * worlds
             names = ("shape0", "shape1", "distance")
             for block in read_ahead(self._contacts.blocks(self._options.block_rows, names, first, last)):
-                following = self._place((block.first_cell + len(block.cell_counts)) // worlds)
+                following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
                 yield self._tracker.add(self._touches(block), following)
                 if progress is not None:
                     progress(min(following, count), count)
         yield self._tracker.finish()
 
-    def _place(self, frame: int) -> int:
-        """Of the first frame looked at that is not before `frame`."""
+    def _index(self, frame: int) -> int:
+        """Index of the first selected frame that is not before `frame`."""
         return -(-(frame - self._start) // self._step)
 
     def _touches(self, block: ContactBlock) -> Intervals:
@@ -101,44 +101,44 @@ class EventStream:
         worlds = self._contacts.world_count
         cells = block.first_cell + np.arange(len(block.cell_counts))
         frame, world = cells // worlds, cells % worlds
-        place, between = np.divmod(frame - self._start, self._step)
+        index, between = np.divmod(frame - self._start, self._step)
         cell = np.repeat(np.arange(len(cells)), block.cell_counts)
         shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
         distance = block.columns["distance"].astype(np.float32, copy=False)
         wanted_cell = (between == 0) & self._wanted_world[world]
         asked = None if wanted_cell.all() else wanted_cell[cell]
-        asked = self._choice.of_rows(shape0, shape1, asked)
+        asked = self._selection.of_rows(shape0, shape1, asked)
         self.contact_count += len(cell) if asked is None else int(asked.sum())
-        # As the column is: 0.001 is a distance that was written as float32 from 0.001.
+        # In float32, like the column, so that a distance that was written as 0.001 equals the threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
         rows = np.flatnonzero(near if asked is None else near & asked)
         self.touching_count += len(rows)
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
-        return touches(key, place[cell], distance[rows])
+        return touches(key, index[cell], distance[rows])
 
 
 def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:
-    """bool[W]"""
+    """bool[W]: whether each world is selected."""
     wanted = np.full(contacts.world_count, not len(worlds))
     for world in worlds:
         if not 0 <= world < contacts.world_count:
             held = numbered(contacts.world_count, "world")
-            raise InputError(f"world {world} is not there", contacts.path, f"it has {held}")
+            raise InputError(f"world {world} does not exist", contacts.path, f"it has {held}")
         wanted[world] = True
     return wanted
 
 
 @dataclass(frozen=True)
-class _PairChoice:
-    """bool[S] each, of shapes. one: a pair must have one of them. both: it may have no other. sides: one of each."""
+class _PairSelection:
+    """Masks bool[S] of shapes. A pair has a shape in each of `one`, both in `both`, and one in each of `sides`."""
 
     one: list[np.ndarray]
     both: np.ndarray | None
     sides: tuple[np.ndarray, np.ndarray] | None
 
     @classmethod
-    def of(cls, contacts: ContactSet, options: EventOptions) -> _PairChoice:
+    def of(cls, contacts: ContactSet, options: EventOptions) -> _PairSelection:
         shapes, body = contacts.shapes, contacts.shapes.body
         bodies = np.append(np.zeros(len(contacts.body_path), bool), False)
 
@@ -147,7 +147,7 @@ class _PairChoice:
 
         def of_bodies(patterns: Sequence[str], option: str) -> np.ndarray:
             bodies[:-1] = matching_paths(contacts.body_path, patterns, option, f"no body of {contacts.path}")
-            return bodies[body]  # the last one is that of body -1, which is none
+            return bodies[body]  # the last entry is for body -1
 
         def of_either(pattern: str) -> np.ndarray:
             names = [*shapes.path, *contacts.body_path]
@@ -165,7 +165,7 @@ class _PairChoice:
         return cls(one, ~np.logical_or.reduce(out) if out else None, sides)
 
     def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, asked: np.ndarray | None) -> np.ndarray | None:
-        """bool[n]: `asked`, without the contacts of other pairs; None is all."""
+        """bool[n]: `asked` and in a selected pair; None is all."""
         masks = [mask[shape0] | mask[shape1] for mask in self.one]
         if self.both is not None:
             masks.append(self.both[shape0] & self.both[shape1])

@@ -1,31 +1,34 @@
-"""When pairs touch: intervals with begin, end, depth and contacts, their sums, and who touched whom."""
+"""The verb `events`: intervals in which pairs touch, their totals, and the graph of touching pairs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
-from collidecli.commands.event_columns import interval_rows, interval_seconds, interval_table
-from collidecli.commands.event_facts import event_facts
+from collidecli.commands.event_columns import interval_columns, interval_rows, interval_seconds, interval_table
 from collidecli.commands.event_stream import EventOptions, EventStream, Progress
+from collidecli.commands.result import Result
 from collidecli.scene.option_choices import EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, csv_table, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
 
+MAX_WORLDS_LISTED = 20
+
 
 @dataclass(frozen=True)
 class EventsRequest:
-    """What is asked. order: of EVENT_ORDERS, and `first`: how many intervals are listed so; graph: are edges listed?
+    """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals that are listed.
 
-    csv, parquet: files that take every interval, "" is none; force: they may be there already.
+    graph: list the edges of the graph. csv, parquet: files for every interval, "" is none; force: replace them.
     """
 
     path: str
@@ -38,8 +41,31 @@ class EventsRequest:
     force: bool = False
 
 
+@dataclass(frozen=True)
+class EventsResult(Result):
+    """Intervals in which pairs of a contact set touch.
+
+    contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch. intervals: counts
+    and the longest [s]. listed: the first intervals in the requested order. graph: nodes and edges, or None.
+    written: paths of the files.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.events/1"
+
+    file: str
+    scene: str
+    options: dict[str, Any]
+    frames: dict[str, Any]
+    worlds: dict[str, Any]
+    contacts: dict[str, int]
+    intervals: dict[str, Any]
+    listed: list[dict[str, Any]]
+    graph: dict[str, Any] | None
+    written: dict[str, str | None]
+
+
 class Totals:
-    """What all intervals come to. listed: the first ones in the order asked for."""
+    """Counts of all intervals, the longest interval, and the first ones in the requested order (listed)."""
 
     def __init__(self, order: str, first: int) -> None:
         self._order, self._first = order, first
@@ -47,6 +73,7 @@ class Totals:
         self.longest = self.listed = Intervals.none()
 
     def add(self, found: Intervals, frames: Frames) -> None:
+        """Adds intervals."""
         self.count += len(found)
         self.begins += int((found.first > 0).sum())
         self.ends += int((found.last + 1 < len(frames)).sum())
@@ -55,7 +82,7 @@ class Totals:
 
 
 def leading(found: Intervals, frames: Frames, order: str, first: int | None = None) -> Intervals:
-    """The first so many in an order of EVENT_ORDERS; those that are equal in it by begin, then world and pair."""
+    """The first intervals in an order of EVENT_ORDERS; equal ones are ordered by begin, then by world and pair."""
     by = {
         "begin": found.first,
         "end": found.last,
@@ -66,10 +93,10 @@ def leading(found: Intervals, frames: Frames, order: str, first: int | None = No
     return found.take(np.lexsort((found.key, found.first, by))[:first])
 
 
-def events(request: EventsRequest, progress: Progress = None) -> dict[str, Any]:
-    """JSON-ready, schema collide.events/1. Writes the files that are asked for.
+def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
+    """Finds the intervals in which pairs touch, and writes the requested files.
 
-    Raises InputError for a file that is no contact set and for options that mean nothing in it; OutputError.
+    Raises InputError for a file that is not a contact set and for options that do not fit it; OutputError.
     """
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         stream = EventStream(contacts, request.options)
@@ -81,12 +108,12 @@ def events(request: EventsRequest, progress: Progress = None) -> dict[str, Any]:
                 rows = interval_rows(found, stream.frames, stream.keys) if tables else {}
                 for append in tables:
                     append(rows)
-        return event_facts(request, contacts, stream, totals, graph)
+        return _result(request, contacts, stream, totals, graph)
 
 
 @contextmanager
 def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
-    """The files that are asked for; they are in place, both of them, once the block is left without an error."""
+    """Functions that append rows to the requested files; both files appear when the block ends without an error."""
     columns = interval_table(stream.keys)
     if request.parquet:
         require_pyarrow("--parquet")
@@ -102,7 +129,7 @@ def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append
 
 
 def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> None:
-    """Adds intervals of a stream, in its order."""
+    """Adds intervals of a stream, in the order of the stream."""
     keys, frames = stream.keys, stream.frames
     unknown = (found.first == 0) | (found.last + 1 == len(frames))
     graph.add(
@@ -114,3 +141,92 @@ def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> No
         found.distance,
         unknown.astype(np.int64),
     )
+
+
+def _result(
+    request: EventsRequest, contacts: ContactSet, stream: EventStream, totals: Totals, graph: TouchGraph
+) -> EventsResult:
+    frames, longest = stream.frames, totals.longest
+    return EventsResult(
+        file=contacts.path,
+        scene=contacts.scene,
+        options=_options(request),
+        frames={
+            "count": len(frames),
+            "first": int(frames.number[0]) if len(frames) else None,
+            "last": int(frames.number[-1]) if len(frames) else None,
+            "begin_time": float(frames.time[0]) if len(frames) else None,
+            "last_time": float(frames.time[-1]) if len(frames) else None,
+        },
+        worlds={
+            "count": contacts.world_count,
+            "looked_at": len(stream.worlds),
+            "listed": stream.worlds[:MAX_WORLDS_LISTED].tolist(),
+        },
+        contacts={"asked_for": stream.contact_count, "touching": stream.touching_count},
+        intervals={
+            "count": totals.count,
+            "pairs": len(graph.edges()),
+            "pairs_and_worlds": graph.pairs_and_worlds,
+            "begins": totals.begins,
+            "ends": totals.ends,
+            "unknown_begins": totals.count - totals.begins,
+            "unknown_ends": totals.count - totals.ends,
+            "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
+        },
+        listed=_listed(stream, totals),
+        graph=_graph(graph, stream, request.first) if request.graph else None,
+        written={"csv": request.csv or None, "parquet": request.parquet or None},
+    )
+
+
+def _options(request: EventsRequest) -> dict[str, Any]:
+    options = request.options
+    return {
+        "threshold": None if math.isinf(options.threshold) else options.threshold,
+        "merge_gap": {"frames": options.merge_gap.frames, "seconds": options.merge_gap.seconds},
+        "by": options.by,
+        "include": list(options.include),
+        "exclude": list(options.exclude),
+        "body": list(options.bodies),
+        "exclude_body": list(options.exclude_bodies),
+        "between": list(options.between),
+        "sort": request.order,
+    }
+
+
+def _listed(stream: EventStream, totals: Totals) -> list[dict[str, Any]]:
+    columns = interval_columns(totals.listed, stream.frames, stream.keys)
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    listed = [dict(zip(columns, row, strict=True)) for row in rows]
+    for row in listed:
+        row["end_time"] = row["end_time"] if row["end_known"] else None
+    return listed
+
+
+def _graph(graph: TouchGraph, stream: EventStream, first: int) -> dict[str, Any]:
+    """Nodes with an edge, and every edge; first: number of edges that a table shows."""
+    edges = graph.edges()
+    ends = graph.ends(edges)
+    kinds = dict(zip(reversed(stream.keys.paths), reversed(stream.keys.kinds), strict=True))
+    used = sorted({row for pair in ends for row in pair})
+    columns = (edges.intervals, edges.unknown, edges.touching, edges.contacts, edges.seconds, edges.distance)
+    rows = zip(ends, edges.worlds.tolist(), *(values.tolist() for values in columns), strict=True)
+    return {
+        "first": first,
+        "nodes": [{"path": graph.names[row], "kind": kinds[graph.names[row]]} for row in used],
+        "edges": [
+            {
+                "path0": graph.names[one],
+                "path1": graph.names[other],
+                "worlds": worlds,
+                "intervals": intervals,
+                "unknown_ends": unknown,
+                "touching_frames": touching,
+                "contacts": contacts,
+                "seconds": seconds,
+                "least_distance": distance,
+            }
+            for (one, other), worlds, intervals, unknown, touching, contacts, seconds, distance in rows
+        ],
+    }

@@ -1,4 +1,4 @@
-"""A contact set written for other programs: tables, arrays in their layouts, a USD layer over the scene."""
+"""The verb `export`: a contact set as a table, as arrays in the layout of another program, or as a USD layer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.commands.export_scene import compiled_geoms, layers_under, loaded_scene
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.output_paths import check_output
+from collidecli.commands.result import Result
 from collidecli.errors import InputError, OutputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
@@ -19,18 +20,17 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
-EXPORT_SCHEMA = "collide.export/1"
 ENDINGS = {"usd": (".usd", ".usda", ".usdc"), "csv": (".csv",), "parquet": (".parquet",)}
-"""Of an output's name, by format, the usual one first; arrays go into .npz."""
+"""File extensions by format, the default one first; formats of arrays have NPZ_ENDING."""
 NPZ_ENDING = (".npz",)
 
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What is exported, and as what. output: empty is the set's name with the format's ending, in this folder.
+    """Contact set, format, output and selection. output: "" is the set's name with the format's extension.
 
-    scene: the scene of the run, where the format needs it. frames: a slice A:B:S. worlds: numbers; () is all.
-    include, exclude: patterns of shapes' paths. normal_length: of the normals that a USD layer draws [m].
+    scene: the scene of the run, if the format needs it. frames: a slice A:B:S. worlds: numbers; () is all.
+    include, exclude: patterns of shape paths. normal_length: length of the normals in a USD layer [m].
     """
 
     contacts: str
@@ -45,43 +45,58 @@ class ExportRequest:
     force: bool = False
 
 
-def export(request: ExportRequest) -> dict[str, Any]:
-    """JSON-ready, schema collide.export/1; `left_out` says what the layout has and the contact set does not.
+@dataclass(frozen=True)
+class ExportResult(Result):
+    """Size of an export. left_out: fields that the layout has and the contact set lacks."""
 
-    Raises InputError for what cannot be read or does not fit the format, OutputError for what cannot be written; then
-    nothing is left at the output.
+    SCHEMA: ClassVar[str] = "collide.export/1"
+
+    file: str
+    format: str
+    output: str
+    frames: int
+    worlds: int
+    contacts: int
+    bytes: int
+    left_out: tuple[str, ...]
+
+
+def export(request: ExportRequest) -> ExportResult:
+    """Exports a contact set.
+
+    Raises InputError for an input that cannot be read or does not fit the format, OutputError for an output that
+    cannot be written; then no output is left.
     """
     output = _output(request)
     check_output(output, request.force, (request.contacts, request.scene or None))
     with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
         selected = _selected(contacts, request)
-        # Whatever a scene or a layout refuses, it refuses before a byte is written.
-        write, left_out = _prepared(request, selected, output)
+        # All errors of the scene and the layout are raised before the output is created.
+        write, left_out = _prepare(request, selected, output)
         with AtomicOutput(output, request.force) as stream:
             write(stream)
             stream.commit()
-        return {
-            "schema": EXPORT_SCHEMA,
-            "file": request.contacts,
-            "format": request.to,
-            "output": os.fspath(output),
-            "frames": selected.frame_count,
-            "worlds": selected.world_count,
-            "contacts": selected.contact_count,
-            "bytes": os.path.getsize(output),
-            "left_out": list(left_out),
-        }
+        return ExportResult(
+            file=request.contacts,
+            format=request.to,
+            output=os.fspath(output),
+            frames=selected.frame_count,
+            worlds=selected.world_count,
+            contacts=selected.contact_count,
+            bytes=os.path.getsize(output),
+            left_out=tuple(left_out),
+        )
 
 
 def _output(request: ExportRequest) -> str:
-    """Raises OutputError for an ending by which the format would not be known."""
+    """Path of the output. Raises OutputError for an extension of another format."""
     endings = ENDINGS.get(request.to, NPZ_ENDING)
     if not request.output:
         middle = "" if request.to in (*ENDINGS, "npz") else f".{request.to}"
         return f"{Path(request.contacts).stem}{middle}{endings[0]}"
     if not request.output.lower().endswith(endings):
         raise OutputError(
-            f"{request.to} goes into a file that ends with {' or '.join(endings)}", request.output, "name it so"
+            f"a file of {request.to} has the extension {' or '.join(endings)}", request.output, "choose another name"
         )
     return request.output
 
@@ -92,8 +107,8 @@ def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
     return SelectedContacts(contacts, frames, chosen_worlds(request.worlds, contacts), kept)
 
 
-def _prepared(request: ExportRequest, selected: SelectedContacts, output: str):
-    """(what writes the export into a stream, what is left out)."""
+def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
+    """A function that writes the export to a stream, and the names of the fields that are left out."""
     if request.scene and request.to not in ("usd", "mujoco"):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
     if request.to == "usd":
@@ -140,7 +155,7 @@ def _layout(request: ExportRequest, selected: SelectedContacts) -> Layout:
     if request.to == "mujoco":
         if not request.scene:
             raise InputError(
-                "mjContact has ids of the compiled scene, which a contact set does not hold",
+                "mjContact has ids of the compiled scene, which a contact set does not contain",
                 selected.contacts.path,
                 "give the scene of the run with --scene",
             )

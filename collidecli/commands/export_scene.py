@@ -1,4 +1,4 @@
-"""The scene that a contact set was made of, found again: for ids of geoms, and for a layer to lie over."""
+"""The scene of a contact set, for exports with ids of geoms and for USD layers over the scene."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAME_SCENE = "give the scene as it was at the run, with every file that it refer
 
 
 def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
-    """The scene at `path`, read as the run read it. Raises InputError for another than the contact set was made of."""
+    """The scene at `path`, read with the options of the run. Raises InputError for another scene than the run's."""
     if " " in contacts.scene and os.path.basename(path) != contacts.scene:
         raise InputError(
             f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
@@ -32,10 +32,10 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
 
 
 def _options(config: dict[str, Any], where: str) -> SceneOptions:
-    """How the run was told to read the scene; a motion that was laid over it is no part of it."""
+    """Scene options of the run, without its motion layer."""
     found: dict[str, Any] = {}
     for each in fields(SceneOptions):
-        if isinstance(each.default, bool):  # it changes no contact, and is not kept
+        if isinstance(each.default, bool):  # affects no contact and is not recorded
             continue
         value = config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
@@ -47,16 +47,18 @@ def _options(config: dict[str, Any], where: str) -> SceneOptions:
 
 
 def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
-    """Ids and types of a compiled scene's geoms, and the shapes that stand for them, by path.
+    """Ids and types of the geoms of a compiled scene, and the geom of each shape by path.
 
-    Raises InputError for a scene that MuJoCo did not compile.
+    Raises InputError for a scene that is not MJCF or URDF.
     """
     from collidecli.exporters.layouts.mujoco import CompiledGeoms
     from collidecli.importers.mujoco.scene import MjcfImport
 
     (imported,) = scene.imports
     if not isinstance(imported, MjcfImport):
-        raise InputError("only MuJoCo's scenes have ids of geoms", scene.name, "give the MJCF or URDF scene of the run")
+        raise InputError(
+            "only MJCF and URDF scenes have ids of geoms", scene.name, "give the MJCF or URDF scene of the run"
+        )
     model = imported.mj_model
     path = scene.model.shapes.path
     rows = enumerate(imported.shape_row.tolist())
@@ -68,9 +70,9 @@ def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:
 
 
 def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
-    """What a USD layer of the contacts lies over: the scene at `path`, or nothing where it is no USD scene.
+    """Layers below a USD layer of the contacts: those of the scene at `path`, or none if the scene is not USD.
 
-    Raises InputError for a USD scene that is not given, and one given that a layer cannot lie over.
+    Raises InputError for a missing USD scene, and for a scene that is not USD.
     """
     from collidecli.exporters.usd_layer import SceneLayers, layers_of
     from collidecli.importers.usd.scene import UsdImport
@@ -79,13 +81,13 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
     if not path:
         if ending in USD_ENDINGS:
             raise InputError(
-                f"a layer over {contacts.scene} needs the scene's units and place",
+                f"a layer over {contacts.scene} needs the scene's units and path",
                 contacts.path,
                 "give the scene of the run with --scene",
             )
         return SceneLayers(up_axis=contacts.up_axis)
     if Path(path).suffix.lower() in MUJOCO_ENDINGS:
-        raise InputError("a USD layer lies over USD scenes only", path, "leave --scene out: the layer stands alone")
+        raise InputError("a USD layer needs a USD scene", path, "leave --scene out to write a layer without a scene")
     (imported,) = loaded_scene(contacts, path).imports
-    assert isinstance(imported, UsdImport)  # scenes have no other endings
+    assert isinstance(imported, UsdImport)  # scenes have no other extensions
     return layers_of(imported.stage, (path,), output, imported.metres_per_unit)

@@ -1,16 +1,17 @@
-"""What a scene holds and who may touch whom in it, as plain values."""
+"""Contents of a scene and its collision filter, for the verb `inspect`."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Container
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, load_scene
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
@@ -21,62 +22,88 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.run_options import SceneOptions
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 
-SCENE_SCHEMA = "collide.inspect.scene/1"
-COUNTED_SHAPES = 5000
-"""Pairs of a larger template are counted only where they are asked for."""
+MAX_COUNTED_SHAPES = 5000
+"""Pairs of a template with more shapes are counted only on request."""
 
 
-def scene_facts(
+@dataclass(frozen=True)
+class SceneResult(Result):
+    """Contents of a scene: shapes, bodies, worlds, filters.
+
+    allowed_pair_count: pairs of shapes that may touch; None if not counted. excluded_pairs: count by rule.
+    kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.inspect.scene/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("pairs", "why")
+
+    file: str
+    sha256: str
+    up_axis: str
+    gap_rule: str
+    material_rule: str
+    worlds: int
+    templates: int
+    motion: dict[str, Any]
+    shape_types: dict[str, int]
+    shapes: list[dict[str, Any]]
+    bodies: list[dict[str, Any]]
+    allowed_pair_count: int | None
+    excluded_pairs: dict[str, int]
+    forced_pair_count: int
+    kept_attributes: dict[str, int]
+    warnings: tuple[str, ...]
+    pairs: list[list[str]] | None = None
+    why: dict[str, Any] | None = None
+
+
+def inspect_scene(
     path: str, pairs: bool, why: tuple[str, str] | None, static_pairs: bool, options: SceneOptions
-) -> dict[str, Any]:
-    """A scene's shapes, bodies, worlds and filters.
+) -> SceneResult:
+    """Contents of a scene. pairs: list the paths of all pairs that may touch. why: explain the filter for two shapes.
 
-    pairs: adds `pairs`, a list of [path, path]. why: adds `why`, the verdict on two shapes named by path.
+    static_pairs: pairs of two static shapes may touch.
     """
     scene = load_scene([path], None, static_pairs, options=options)
     model = scene.model
     templates = range(int(model.world_template.max()) + 1)
-    counted = pairs or all(len(model.template_shapes(t)) <= COUNTED_SHAPES for t in templates)
+    counted = pairs or all(len(model.template_shapes(t)) <= MAX_COUNTED_SHAPES for t in templates)
     listed = [allowed_pairs(model, t) for t in templates] if counted else None
-    facts: dict[str, Any] = {
-        "schema": SCENE_SCHEMA,
-        "file": path,
-        "sha256": scene.sha256,
-        "up_axis": model.up_axis,
-        "gap_rule": model.gap_rule,
-        "material_rule": model.material_rule,
-        "worlds": model.world_count,
-        "templates": len(templates),
-        "motion": _motion_facts(scene),
-        "shape_types": dict(Counter(kind.label for kind in model.shapes.types())),
-        "shapes": [_shape_facts(model, row) for row in range(len(model.shapes))],
-        "bodies": _body_facts(model),
-        "allowed_pair_count": None if listed is None else len(_together(listed)),
-        "excluded_pairs": dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
-        "forced_pair_count": len(model.pair_filter.forced),
-        "kept_attributes": _kept_attributes(scene),
-        "warnings": list(scene.warnings),
-    }
-    if pairs and listed is not None:
-        paths = model.shapes.path
-        facts["pairs"] = [[paths[a], paths[b]] for a, b in _together(listed)]
-    if why is not None:
-        left_out = {name for imported in scene.imports for name in imported.left_out}
-        facts["why"] = why_facts(model, *why, left_out)
-    return facts
+    left_out = {name for imported in scene.imports for name in imported.left_out}
+    paths = model.shapes.path
+    return SceneResult(
+        file=path,
+        sha256=scene.sha256,
+        up_axis=model.up_axis,
+        gap_rule=model.gap_rule,
+        material_rule=model.material_rule,
+        worlds=model.world_count,
+        templates=len(templates),
+        motion=_motion(scene),
+        shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
+        shapes=[_shape(model, row) for row in range(len(model.shapes))],
+        bodies=_bodies(model),
+        allowed_pair_count=None if listed is None else len(_union(listed)),
+        excluded_pairs=dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
+        forced_pair_count=len(model.pair_filter.forced),
+        kept_attributes=_kept_attributes(scene),
+        warnings=scene.warnings,
+        pairs=[[paths[a], paths[b]] for a, b in _union(listed)] if pairs and listed is not None else None,
+        why=explain_pair(model, *why, left_out) if why is not None else None,
+    )
 
 
-def why_facts(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
-    """Whether two shapes may touch, and the rule that decides. In several templates, those of one template are meant.
+def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
+    """Whether two shapes may touch, and the rule that decides. With several templates, two shapes of one are taken.
 
-    left_out: names of what the scene has and the model does not, since it is only seen.
+    left_out: names of visual shapes of the scene, which are not in the model.
     Raises InputError for a path that no shape has.
     """
     rows_a, rows_b = (_rows(model, path, left_out) for path in (path_a, path_b))
     template = model.shapes.template
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
-        raise InputError(f"shape '{path_a}' is asked against itself", "--why", "name two shapes")
+        raise InputError(f"'{path_a}' is given twice", "--why", "name two shapes")
     a, b = next(
         ((a, b) for a, b in choices if template[a] == template[b] or -1 in (template[a], template[b])), choices[0]
     )
@@ -88,7 +115,7 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
     rows = [row for row, held in enumerate(model.shapes.path) if held == path]
     if not rows and path in left_out:
         raise InputError(
-            f"'{path}' is only seen: no mask and no pair lets it touch anything",
+            f"'{path}' is only visual: no mask and no pair allows contacts of it",
             "--why",
             "name two shapes that collide",
         )
@@ -100,12 +127,13 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
 
 
 def _kept_attributes(scene: LoadedScene) -> dict[str, int]:
-    """How many colliders have each attribute that is read, checked and changes no contact yet."""
-    return dict(Counter(name for imported in scene.imports for kept in imported.kept.values() for name in kept))
+    """Number of colliders with each attribute that is read and checked but affects no contact."""
+    kept = (held for imported in scene.imports for held in imported.kept.values())
+    return dict(Counter(name for held in kept for name in held))
 
 
-def _together(listed: list[np.ndarray]) -> np.ndarray:
-    """Pairs of all templates, each once, in order: pairs of two global shapes are in every template."""
+def _union(listed: list[np.ndarray]) -> np.ndarray:
+    """Sorted pairs of all templates, each once, as every template has the pairs of two global shapes."""
     return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed), axis=0)
 
 
@@ -117,17 +145,17 @@ _NAMED = (
     (r"'[^']*'", "..."),
     (r"<(\w+)[^>]*>", r"<\1>"),
 )
-"""Names in a rule, and what stands for them where pairs are counted by rule; the first that fits comes first."""
+"""Patterns of names in a rule and their replacements, applied in this order, to count pairs by rule."""
 
 
 def _kind_of_rule(rule: str) -> str:
-    """The rule without the names in it, which differ from pair to pair."""
+    """The rule without the names of shapes and bodies."""
     for named, plain in _NAMED:
         rule = re.sub(named, plain, rule)
     return rule
 
 
-def _motion_facts(scene: LoadedScene) -> dict[str, Any]:
+def _motion(scene: LoadedScene) -> dict[str, Any]:
     motion = scene.motion()
     try:
         return {"frames": len(motion.time), "start": float(motion.time[0]), "end": float(motion.time[-1])}
@@ -135,8 +163,8 @@ def _motion_facts(scene: LoadedScene) -> dict[str, Any]:
         motion.close()
 
 
-def _geometry_facts(model: Model, row: int) -> dict[str, Any]:
-    """Of a convex mesh its vertices; of a mesh its triangles, whether they have an inside and what was repaired."""
+def _geometry(model: Model, row: int) -> dict[str, Any]:
+    """Of a convex mesh the vertex count; of a mesh the triangle count, whether it is closed, and its repairs."""
     shapes = model.shapes
     if shapes.hull[row] >= 0:
         return {"vertices": len(model.hulls[shapes.hull[row]].vertex)}
@@ -146,7 +174,7 @@ def _geometry_facts(model: Model, row: int) -> dict[str, Any]:
     return {}
 
 
-def _shape_facts(model: Model, row: int) -> dict[str, Any]:
+def _shape(model: Model, row: int) -> dict[str, Any]:
     shapes = model.shapes
     kind = ShapeType(shapes.type[row])
     body = int(shapes.body[row])
@@ -154,25 +182,25 @@ def _shape_facts(model: Model, row: int) -> dict[str, Any]:
         "path": shapes.path[row],
         "type": kind.label,
         "size": shapes.size[row, : SIZE_COUNT[kind]].tolist(),
-        **_geometry_facts(model, row),
+        **_geometry(model, row),
         "body": None if body == STATIC_BODY else model.bodies.path[body],
         "template": int(shapes.template[row]),
         "margin": float(shapes.margin[row]),
         "gap": float(shapes.gap[row]),
-        "material": _material_facts(model, row),
+        "material": _material(model, row),
         "filter": _filter_words(model, row),
     }
 
 
-def _material_facts(model: Model, row: int) -> dict[str, Any]:
-    """What of the surface enters a contact under the model's rule, and penalty parameters that are stated."""
+def _material(model: Model, row: int) -> dict[str, Any]:
+    """Material fields that the model's material rule uses, and the penalty parameters that are authored."""
     material = asdict(model.shapes.material.row(row))
     names = (*RULE_FIELDS[model.material_rule], *(n for n in PENALTY_PARAMETERS if material[n] is not None))
     return {name: material[name] for name in names}
 
 
 def _filter_words(model: Model, row: int) -> list[str]:
-    """What the shape's filter class says beyond the usual."""
+    """Properties of the shape's filter class that differ from the defaults."""
     if not model.pair_filter.classes:
         return []
     held: FilterClass = model.pair_filter.classes[model.pair_filter.shape_class[row]]
@@ -186,7 +214,7 @@ def _filter_words(model: Model, row: int) -> list[str]:
     return words + [name for _, name in sorted(held.usd_groups)]
 
 
-def _body_facts(model: Model) -> list[dict[str, Any]]:
+def _bodies(model: Model) -> list[dict[str, Any]]:
     counts = Counter(model.shapes.body.tolist())
     return [
         {"path": path, "template": int(model.bodies.template[row]), "shapes": counts[row]}

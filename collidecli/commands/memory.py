@@ -1,4 +1,4 @@
-"""How a limit of memory is shared out between reading, computing and writing."""
+"""Division of a memory limit between reading, computing and writing."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from collidecli.scene.text_format import memory
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 
 HELD_BATCHES = 3
-"""Chunks of poses at a time: being read, waiting, being computed."""
+"""Number of chunks of poses in memory: one is read, one waits, one is computed."""
 POSE_BYTES = 7 * 8
 LEAST_CHUNK_ROWS = 4096
 HELD_CHUNKS = 2
-"""Chunks of every column at a time: being filled, and filtered but not yet written."""
+"""Number of chunks of every column in memory: one is filled, one is compressed and not yet written."""
 WRITING_BYTES = 2 << 20
-"""What filtering and HDF5's caches take besides."""
+"""Memory of the HDF5 filters and caches [bytes]."""
 _MMAP_THRESHOLD, _MMAP_BYTES = -3, 256 << 10
 
 
 @dataclass(frozen=True)
 class MemoryShares:
-    """chunk_cells: of poses at a time. chunk_rows: of a column in the file. engine_bytes: for scratch and blocks."""
+    """chunk_cells: of a chunk of poses. chunk_rows: of a chunk of a column. engine_bytes: for scratch and blocks."""
 
     chunk_cells: int
     chunk_rows: int
@@ -38,9 +38,9 @@ class MemoryShares:
 def shared_out(
     limit: int, model: Model, motion: Motion, chunk_cells: int, columns: Sequence[Column] = RIGID_COLUMNS
 ) -> MemoryShares:
-    """The shares of `limit` bytes, half of it or more for the engine; chunks of poses and of columns are cut to that.
+    """Shares of `limit` bytes, at least half for the engine; chunks of poses and of columns are reduced to fit.
 
-    Raises InputError where one frame of all worlds, and the least chunks of columns, do not leave as much.
+    Raises InputError if one frame of all worlds and the smallest chunks of columns need more than half.
     """
     worlds = model.world_count
     frame_bytes = POSE_BYTES * motion.world_count * max(1, len(model.bodies.path))
@@ -66,9 +66,9 @@ def _writing_bytes(rows: int, row_bytes: int) -> int:
 
 
 def keep_to_limits() -> None:
-    """Has large arrays go back to the system as soon as they are freed, where the C library is glibc.
+    """Makes glibc return large freed arrays to the system immediately; no effect with another C library.
 
-    It would otherwise keep up to some tens of MiB of them for each thread, which no share accounts for.
+    By default glibc keeps up to some tens of MiB of them per thread, which no share accounts for.
     """
     try:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)

@@ -1,4 +1,4 @@
-"""Contact sets of disjoint frames, or of disjoint worlds, joined to the set that one run would have made."""
+"""The verb `merge`: the contact set of one run from contact sets of its disjoint frames or worlds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from collidecli.commands.merge_plan import (
 )
 from collidecli.commands.merge_timing import merged_timing
 from collidecli.commands.output_paths import check_output
+from collidecli.commands.result import Result
 from collidecli.errors import InputError
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.run_options import recorded_option
@@ -29,10 +30,9 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.stored_tables import StoredTable, check_groups, model_attributes, model_tables
 from collidecli.storage.process_activity import reading
 
-MERGE_SCHEMA = "collide.merge/1"
 WORLD_TEMPLATE = "/model/world/template"
-PARTED_BY_FRAMES, PARTED_BY_WORLDS = ("frames",), ("worlds", "demos", "frames")
-"""Options by which the runs of sets to be joined may differ."""
+DIFFER_BY_FRAMES, DIFFER_BY_WORLDS = ("frames",), ("worlds", "demos", "frames")
+"""Options in which the runs of the merged sets may differ."""
 SAME_RUN = "make the sets again, of one scene with the same options"
 
 Progress = Callable[[int, int], None] | None
@@ -40,7 +40,10 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True)
 class MergeRequest:
-    """contacts: files, at least two. worlds: of disjoint worlds and the same frames, else of disjoint frames."""
+    """Contact sets to merge, at least two, and the output. worlds: they have equal frames and disjoint worlds.
+
+    Otherwise they have equal worlds and disjoint frames.
+    """
 
     contacts: Sequence[str]
     output: str
@@ -49,14 +52,30 @@ class MergeRequest:
     force: bool = False
 
 
-def merge(request: MergeRequest, progress: Progress = None) -> dict[str, Any]:
-    """JSON-ready, schema collide.merge/1.
+@dataclass(frozen=True)
+class MergeResult(Result):
+    """Merged files and size of the output. parted_by: "worlds" or "frames". recordings: number of different ones."""
 
-    Raises InputError, naming the file and what differs, for sets that have no union; OutputError for an output that
-    cannot be written. Nothing is then left at the output.
+    SCHEMA: ClassVar[str] = "collide.merge/1"
+
+    files: list[str]
+    output: str
+    parted_by: str
+    frames: int
+    worlds: int
+    contacts: int
+    recordings: int
+    content_sha256: str
+
+
+def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
+    """Merges contact sets.
+
+    Raises InputError, naming the file and the difference, for sets that cannot be merged; OutputError for an output
+    that cannot be written. Then no output is left.
     """
     if len(request.contacts) < 2:
-        raise InputError("one set by itself is merged already", "the command line", "give two contact sets or more")
+        raise InputError("there is only one contact set", "the command line", "give two contact sets or more")
     check_output(request.output, request.force, request.contacts)
     with ExitStack() as stack:
         sets = []
@@ -74,17 +93,16 @@ def merge(request: MergeRequest, progress: Progress = None) -> dict[str, Any]:
         header = _header(sets, plan, request.worlds)
         blocks = _blocks(sets, plan, tuple(column.name for column, _ in header.columns), progress)
         sha = write_merged(request.output, header, blocks, request.compression, request.force)
-        return {
-            "schema": MERGE_SCHEMA,
-            "files": [one.path for one in sets],
-            "output": request.output,
-            "parted_by": "worlds" if request.worlds else "frames",
-            "frames": plan.frame_count,
-            "worlds": plan.world_count,
-            "contacts": sum(one.contact_count for one in sets),
-            "recordings": len({one.trajectory_sha256 for one in sets}),
-            "content_sha256": sha,
-        }
+        return MergeResult(
+            files=[one.path for one in sets],
+            output=request.output,
+            parted_by="worlds" if request.worlds else "frames",
+            frames=plan.frame_count,
+            worlds=plan.world_count,
+            contacts=sum(one.contact_count for one in sets),
+            recordings=len({one.trajectory_sha256 for one in sets}),
+            content_sha256=sha,
+        )
 
 
 def _blocks(
@@ -97,13 +115,13 @@ def _blocks(
 
 
 def _check_alike(one: ContactSet, first: ContactSet, worlds: bool) -> None:
-    """Raises InputError for another scene, model, version, options or columns, naming the first that differs."""
+    """Raises InputError for a different scene, model, version, option or column, naming the first difference."""
     if one.version != first.version:
         versions = " and ".join(".".join(map(str, each.version)) for each in (one, first))
         _refuse(one, first, f"format versions {versions}")
     if one.scene_sha256 != first.scene_sha256:
         _refuse(one, first, "scene_sha256: the scenes are different files")
-    allowed = PARTED_BY_WORLDS if worlds else PARTED_BY_FRAMES
+    allowed = DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES
     for name in sorted((one.config.keys() | first.config.keys()) - set(allowed)):
         ours, theirs = (recorded_option(each.config, name) for each in (one, first))
         if ours != theirs:
@@ -134,7 +152,7 @@ def _header(sets: Sequence[ContactSet], plan: MergePlan, worlds: bool) -> Merged
         templates = np.concatenate([one.world_template for one in sets])
         if len(set(templates.tolist())) > 1:
             raise InputError(
-                "the worlds are of several scenes, whose templates one run would number otherwise",
+                "the worlds are of several scenes, whose templates have other numbers in one run",
                 first.path,
                 "run the scenes together",
             )
@@ -159,15 +177,15 @@ def _columns(contacts: ContactSet) -> list[Column]:
 
 
 def _recording(sets: Sequence[ContactSet]) -> str:
-    """The hash of the one recording; of several, that of their hashes in order."""
+    """Hash of the recording; of several recordings, the hash of their hashes in order."""
     hashes = list(dict.fromkeys(one.trajectory_sha256 for one in sets))
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def _config(sets: Sequence[ContactSet], worlds: bool) -> dict[str, Any]:
-    """The options of all; of those by which the runs are parted, what each of them had."""
+    """The common options, and the options in which the runs may differ with the values of all runs."""
     config = dict(sets[0].config)
-    for name in PARTED_BY_WORLDS if worlds else PARTED_BY_FRAMES:
+    for name in DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES:
         given = [one.config.get(name) for one in sets]
         if name == "worlds":
             config[name] = sum(one.world_count for one in sets)

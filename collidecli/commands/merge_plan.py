@@ -1,4 +1,4 @@
-"""Which frame and world of several contact sets becomes which of their union, and whether they have one."""
+"""Mapping of the frames and worlds of several contact sets to those of the merged set, and its blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 
 CELL_WINDOW = 1 << 18
-"""Cells that are put in order together."""
+"""Number of cells that are sorted together."""
 
 
 @dataclass(frozen=True)
 class MergePlan:
-    """frame_of: of each set, intp[its frames], rising: the union's frames. first_world: of each set, in the union.
+    """Mapping to the merged set. frame_of: for each set, intp[its frames], ascending merged frames.
 
-    world_count: of the union. step, time: of its frames.
+    first_world: merged number of the first world of each set. world_count, step, time: of the merged set.
     """
 
     frame_of: tuple[np.ndarray, ...]
@@ -30,23 +30,24 @@ class MergePlan:
 
     @property
     def frame_count(self) -> int:
+        """Number of merged frames."""
         return len(self.step)
 
 
 def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
-    """The frames of all sets, by their steps; the worlds are the same ones.
+    """Plan for sets of disjoint frames, ordered by step, with equal worlds.
 
-    Raises InputError: contacts that were followed from frame to frame, as no part knows the ids of the one before it;
-    steps that do not rise, a step of two sets, times that run back.
+    Raises InputError for contact ids, which start anew in every set; for steps that do not increase, a step in two
+    sets, or times that decrease.
     """
     for one in sets:
         if CONTACT_ID.name in one.optional_columns:
-            what = "its contacts were followed from frame to frame: their ids begin anew in every set"
+            what = "it has contact ids, which start anew in every set"
             raise InputError(what, f"{one.path}: /rigid_contacts/{CONTACT_ID.name}", "run the whole motion at once")
         falls = np.flatnonzero(one.step[1:] <= one.step[:-1])
         if len(falls):
-            what = f"step {one.step[falls[0] + 1]} follows on step {one.step[falls[0]]}: frames are told apart by steps"
-            raise InputError(what, f"{one.path}: /time/step", "record rising steps")
+            what = f"step {one.step[falls[0] + 1]} follows step {one.step[falls[0]]}: steps must increase"
+            raise InputError(what, f"{one.path}: /time/step", "record increasing steps")
     steps = np.concatenate([one.step for one in sets])
     owner = np.repeat(np.arange(len(sets)), [one.frame_count for one in sets])
     order = np.argsort(steps, kind="stable")
@@ -56,36 +57,36 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
         what = f"step {steps[order[same[0]]]} is in {first} too" + (
             f", {len(same)} steps in all" if len(same) > 1 else ""
         )
-        raise InputError(what, second, "give disjoint frames, or --worlds where these are other worlds")
+        raise InputError(what, second, "give disjoint frames, or --worlds if these are other worlds")
     time = np.concatenate([one.time for one in sets])[order]
     back = np.flatnonzero(np.diff(time) < 0.0)
     if len(back):
         before, after = (sets[int(owner[order[back[0] + k]])].path for k in (0, 1))
         one, next_one = steps[order[back[0] : back[0] + 2]]
-        what = f"step {next_one} is earlier than step {one} of {before}: the times do not follow the steps"
+        what = f"step {next_one} is earlier than step {one} of {before}: times must increase with steps"
         raise InputError(what, after, "give sets of one recording")
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    frame_of = tuple(place[owner == k] for k in range(len(sets)))
+    merged = np.empty(len(order), np.intp)
+    merged[order] = np.arange(len(order))
+    frame_of = tuple(merged[owner == k] for k in range(len(sets)))
     return MergePlan(frame_of, (0,) * len(sets), sets[0].world_count, steps[order], time)
 
 
 def plan_worlds(sets: Sequence[ContactSet]) -> MergePlan:
-    """The worlds of all sets, one set after another; the frames are the same ones.
+    """Plan for sets of disjoint worlds, in the order of the sets, with equal frames.
 
-    Raises InputError: other frames, or worlds that are there already, as they are of one recording.
+    Raises InputError for different frames, and for sets of one recording with common worlds.
     """
     for k, one in enumerate(sets):
         for name in ("step", "time"):
             if not np.array_equal(getattr(one, name), getattr(sets[0], name)):
                 raise InputError(
-                    f"the frames are others than those of {sets[0].path}: /time/{name} differs",
+                    f"the frames differ from those of {sets[0].path} in /time/{name}",
                     one.path,
-                    "give sets of the same frames, or leave --worlds out where these are other frames",
+                    "give sets of the same frames, or leave --worlds out if these are other frames",
                 )
         twin = next((other for other in sets[:k] if _share_worlds(one, other)), None)
         if twin is not None:
-            what = f"these are worlds of {twin.path} again: both were made of the same motion"
+            what = f"it has worlds of {twin.path}: both are of one motion"
             raise InputError(what, one.path, "give sets of disjoint worlds")
     counts = [one.world_count for one in sets]
     every = np.arange(sets[0].frame_count)
@@ -94,7 +95,7 @@ def plan_worlds(sets: Sequence[ContactSet]) -> MergePlan:
 
 
 def _share_worlds(one: ContactSet, other: ContactSet) -> bool:
-    """Whether both are of one recording; its demonstrations are worlds, and may be parted by name."""
+    """Whether both are of one recording without disjoint demonstrations."""
     if one.trajectory_sha256 != other.trajectory_sha256:
         return False
     demos = [set(demos_of(each)) for each in (one, other)]
@@ -102,24 +103,24 @@ def _share_worlds(one: ContactSet, other: ContactSet) -> bool:
 
 
 def demos_of(contacts: ContactSet) -> tuple[str, ...]:
-    """Names of the demonstrations that a set was made of; () is all of its recording's."""
+    """Names of the demonstrations in a set; () is all of its recording."""
     found = contacts.config.get("demos")
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def check_same_worlds(one: ContactSet, other: ContactSet) -> None:
-    """Raises InputError for sets of other numbers of worlds."""
+    """Raises InputError for sets with different numbers of worlds."""
     if one.world_count != other.world_count:
         what = f"has {one.world_count} worlds, and {other.path} has {other.world_count}"
-        raise InputError(what, one.path, "give sets of the same worlds, or --worlds where these are other worlds")
+        raise InputError(what, one.path, "give sets of the same worlds, or --worlds if these are other worlds")
 
 
 def merged_blocks(
     sets: Sequence[ContactSet], plan: MergePlan, names: tuple[str, ...], max_rows: int = BLOCK_ROWS
 ) -> Iterator[ContactBlock]:
-    """The union's cells in order, in blocks of whole frames with at most `max_rows` contacts, or one frame.
+    """Merged cells in order, in blocks of whole frames with at most `max_rows` contacts, or of one frame.
 
-    Of each set the frames of a block follow each other, as its frames rise in the union.
+    The frames of a block are consecutive in each set, as `frame_of` is ascending.
     """
     rows = np.zeros(plan.frame_count, np.int64)
     for one, frames in zip(sets, plan.frame_of, strict=True):
@@ -136,7 +137,7 @@ def merged_blocks(
 
 
 def _frame_rows(one: ContactSet) -> np.ndarray:
-    """int64[F]: contacts of each frame."""
+    """int64[F]: number of contacts of each frame."""
     worlds, starts = one.world_count, []
     step = max(1, CELL_WINDOW // max(1, worlds))
     for first in range(0, one.frame_count, step):
@@ -147,7 +148,7 @@ def _frame_rows(one: ContactSet) -> np.ndarray:
 
 
 def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, names: tuple[str, ...]) -> ContactBlock:
-    """Frames first to last - 1 of the union."""
+    """Merged frames first to last - 1."""
     counts = np.zeros((last - first, plan.world_count), np.int64)
     parts, cells = [], []
     for one, frames, world in zip(sets, plan.frame_of, plan.first_world, strict=True):
@@ -157,11 +158,11 @@ def _joined(sets: Sequence[ContactSet], plan: MergePlan, first: int, last: int, 
         worlds = slice(world, world + one.world_count)
         block = one.cells(int(low) * one.world_count, int(high) * one.world_count, names)
         counts[frames[low:high] - first, worlds] = block.cell_counts.reshape(-1, one.world_count)
-        place = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[worlds]
-        cells.append(np.repeat(place.reshape(-1), block.cell_counts))
+        merged = (frames[low:high, None] - first) * plan.world_count + np.arange(plan.world_count)[worlds]
+        cells.append(np.repeat(merged.reshape(-1), block.cell_counts))
         parts.append(block.columns)
     cell = np.concatenate(cells)
-    # Rows of one cell are all of one set, and keep their order.
+    # The rows of a cell are of one set; the stable sort keeps their order.
     order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
     columns = {name: np.concatenate([part[name] for part in parts])[order] for name in names}
     return ContactBlock(first * plan.world_count, counts.reshape(-1), columns)

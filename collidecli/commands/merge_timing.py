@@ -1,4 +1,4 @@
-"""Timing of several runs as that of one: times and counts are summed, and what differs is named side by side."""
+"""Timing of a merged contact set: times and counts are summed, different texts are listed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from collidecli.storage.process_activity import structure
 
 STAGES = ("stage", "seconds", "calls")
 LARGEST = ("peak_memory_bytes",)
-"""Attributes of which the merged set has the largest; other numbers are summed."""
+"""Attributes whose maximum is taken; other numbers are summed."""
 SAME_KIND = ("thread_count", "chunk_cells")
-"""Numbers that say how a run was done, not how much."""
+"""Numbers that are settings of a run, which are listed instead of summed."""
 
 
 def merged_timing(sets: Sequence[ContactSet]) -> dict[str, Any]:
-    """What /timing of the merged set holds; sets without it count for nothing.
+    """Contents of /timing of the merged set; sets without /timing are ignored.
 
-    Raises InputError for one that is damaged, or whose datasets are not as `collide run` writes them.
+    Raises InputError for a damaged group, or datasets that differ from those of `collide run`.
     """
     try:
         return _merged_timing(sets)
@@ -64,7 +64,7 @@ def _stages(groups: Sequence[Any]) -> dict[str, Any]:
 
 
 def _merged(name: str, values: Sequence[Any]) -> Any:
-    """One attribute: a sum of numbers, or the largest; of words, and of numbers that say how, each once."""
+    """A merged attribute: the sum or maximum of numbers; the distinct values of texts and settings."""
     numbers = all(isinstance(value, (int, float, np.integer, np.floating)) for value in values)
     if numbers and name not in SAME_KIND:
         return max(values) if name in LARGEST else sum(values)

@@ -1,4 +1,4 @@
-"""Motions made of motions: a slice of the frames, and one world from each of several scenes."""
+"""Derived motions: a slice of frames, and the motions of several scenes as worlds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.scene.motion import Motion
 
 
 def parse_frames(text: str, frame_count: int) -> range:
-    """The frames that `A:B:S` picks of `frame_count`, as Python slices do. Raises InputError when none are left."""
+    """Frames of the slice `A:B:S` of `frame_count` frames, as in Python. Raises InputError for no frames."""
     parts = text.split(":")
     try:
         numbers = [int(part) if part else None for part in parts]
@@ -20,23 +20,27 @@ def parse_frames(text: str, frame_count: int) -> range:
             raise ValueError
         picked = range(frame_count)[slice(*numbers)] if len(numbers) > 1 else _one_frame(numbers[0] or 0, frame_count)
     except ValueError as error:
-        raise InputError(f"'{text}' is no slice of frames", "--frames", "write A:B:S, as 0:100 or ::10") from error
+        raise InputError(
+            f"'{text}' is not a slice of frames", "--frames", "write A:B:S, such as 0:100 or ::10"
+        ) from error
     if not len(picked):
         held = f"there are frames 0 to {frame_count - 1}" if frame_count else "there are none"
-        raise InputError(f"'{text}' picks no frames of {frame_count}", "--frames", f"{held}; write A:B:S with A < B")
+        raise InputError(
+            f"'{text}' selects none of {frame_count} frames", "--frames", f"{held}; write A:B:S with A < B"
+        )
     if picked.step < 0:
-        raise InputError(f"'{text}' runs back in time", "--frames", "write A:B:S with a step S above zero")
+        raise InputError(f"'{text}' is descending", "--frames", "write A:B:S with a step S above zero")
     return picked
 
 
 def _one_frame(index: int, frame_count: int) -> range:
-    """The frame of that number, counted from the end where it is negative; empty where there is none."""
+    """The frame with an index, which is relative to the end if negative; empty without such a frame."""
     index += frame_count if index < 0 else 0
     return range(index, index + 1) if 0 <= index < frame_count else range(0)
 
 
 class SlicedMotion:
-    """Some frames of another motion, evenly spaced."""
+    """Evenly spaced frames of another motion."""
 
     def __init__(self, motion: Motion, frames: range) -> None:
         self._motion, self._frames = motion, frames
@@ -48,7 +52,7 @@ class SlicedMotion:
         picked = self._frames[frames.start : frames.stop]
         if self._frames.step == 1:
             return self._motion.read(picked)
-        # Frame by frame: the frames between two picked ones are never in memory.
+        # Frame by frame, so that the frames between two selected ones are never in memory.
         return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
 
     @property
@@ -64,7 +68,7 @@ class SlicedMotion:
 
 
 class MergedMotion:
-    """World k moves as motion k says; a world without one rests."""
+    """World k moves by motion k; a world without a motion rests."""
 
     def __init__(self, motions: Sequence[Motion | None], model: Model) -> None:
         self._motions, self._model = motions, model
@@ -89,7 +93,7 @@ class MergedMotion:
 
 
 def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) -> MergedMotion:
-    """Merges the scenes' own motions. Raises InputError when they are not recorded at the same times."""
+    """The motions of several scenes as one. Raises InputError if their times differ."""
     times = [motion.time for motion in motions if motion is not None]
     if any(not np.array_equal(times[0], time) for time in times[1:]):
         raise InputError("the scenes move at different times", where, "record one trajectory and give it with -t")
@@ -97,6 +101,6 @@ def merged_motion(motions: Sequence[Motion | None], model: Model, where: str) ->
 
 
 def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
-    """Raises InputError for a motion of neither one world nor as many as the model has."""
+    """Raises InputError for a motion whose number of worlds is neither one nor that of the model."""
     if motion.world_count not in (1, model.world_count):
         raise InputError(f"the motion has {motion.world_count} worlds, the scene {model.world_count}", where, fix)

@@ -1,4 +1,4 @@
-"""Arrays of one length by name: what a question asked of a contact set comes back as."""
+"""Columns by name, as queries of a contact set return them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 class NamedColumns(Mapping[str, np.ndarray]):
-    """A mapping of names to arrays [row_count]; texts are arrays of objects that are str."""
+    """A mapping of names to arrays [row_count]; texts are arrays of objects of type str."""
 
     def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
         self._columns = dict(columns)
 
     @property
     def row_count(self) -> int:
+        """Number of rows."""
         return len(next(iter(self._columns.values()), ()))
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -36,7 +37,7 @@ class NamedColumns(Mapping[str, np.ndarray]):
         return f"{type(self).__name__}({self.row_count} rows: {', '.join(self._columns)})"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame of these columns. Raises InputError where pandas is not installed."""
+        """A data frame of the columns. Raises InputError without pandas."""
         try:
             import pandas
         except ImportError as error:

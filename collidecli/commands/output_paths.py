@@ -1,4 +1,4 @@
-"""An output path checked at the door, before any time is spent."""
+"""Checks of output paths before a computation, and writing of small files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collidecli.storage.atomic_output import AtomicOutput
 
 
 def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> None:
-    """Writes a small file whole. Raises OutputError; nothing is left then."""
+    """Writes a small file atomically. Raises OutputError; then no file is left."""
     with AtomicOutput(path, force) as output:
         output.write(content)
         output.commit()
 
 
 def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
-    """Raises OutputError where `path` cannot be written, exists and not `force`, is one of the inputs, or "-"."""
+    """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs, or is "-"."""
     if os.fspath(path) == "-":
-        raise OutputError("nothing is written to standard output", "-", "give a path; ./- is a file of that name")
+        raise OutputError("outputs are not written to standard output", "-", "give a path; ./- is a file of that name")
     for source in inputs:
         if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise OutputError("the output is an input too", os.fspath(path), "choose another path")
+            raise OutputError("the output is also an input", os.fspath(path), "choose another path")
     AtomicOutput(path, force).discard()

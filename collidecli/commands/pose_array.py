@@ -1,4 +1,4 @@
-"""Poses in memory as a motion."""
+"""A motion from an array of poses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FLOAT_TYPES = ("float32", "float64")
 
 
 class PoseArray:
-    """An array of poses as a motion (see `model.motion.Motion`); frame k is at time k.
+    """A motion (see `scene.motion.Motion`) from an array of poses; frame k has time k.
 
     Args:
         poses: float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw.
-        body_path: of the model's bodies.
-    Raises InputError for another shape or type. A bad pose is refused when its frame is read, as one in a file is.
+        body_path: paths of the model's bodies.
+    Raises InputError for another shape or type. An invalid pose raises InputError when its frame is read.
     """
 
     def __init__(self, poses: np.ndarray, body_path: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""What this process computes with: the processor's instructions, the C library and the linear algebra library.
+"""Instruction set, C library and linear algebra library of this process.
 
-No contact depends on these (docs/adr/0068-one-result-on-every-processor.md). They are recorded so that, if two machines
-disagree all the same, their files tell in what they differ.
+No contact depends on these (docs/adr/0068-one-result-on-every-processor.md). They are recorded so that, if the results
+of two machines differ nevertheless, their files contain the difference of the machines.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import platform
 import re
 
 INSTRUCTIONS = ("sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512dq", "avx512vl", "amx_tile", "asimd", "sve")
-"""Of those that a processor names, the ones that choose between implementations."""
+"""Instruction set extensions by which libraries choose between implementations."""
 _CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
 
 
-def arithmetic_facts() -> dict[str, str]:
-    """Attributes of /timing: instruction_set, c_library and linear_algebra; empty where the system does not tell."""
+def processor_description() -> dict[str, str]:
+    """Attributes of /timing: instruction_set, c_library and linear_algebra; empty if unknown."""
     return {"instruction_set": _instruction_set(), "c_library": _c_library(), "linear_algebra": _linear_algebra()}
 
 
 def _instruction_set() -> str:
-    """The machine, and those of INSTRUCTIONS that it has."""
+    """The machine type and the supported extensions of INSTRUCTIONS."""
     try:
         with open("/proc/cpuinfo") as file:
             flags = next((line.split() for line in file if re.match(r"(flags|Features)\s*:", line)), [])
@@ -32,7 +32,7 @@ def _instruction_set() -> str:
 
 
 def _c_library() -> str:
-    """Name and version; and the processor features that the environment hides from it."""
+    """Name and version of the C library, and the processor features that GLIBC_TUNABLES disables."""
     try:
         name = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (ValueError, OSError):
@@ -42,7 +42,7 @@ def _c_library() -> str:
 
 
 def _linear_algebra() -> str:
-    """OpenBLAS and the kernels that it has chosen, of each copy that is loaded."""
+    """The processor name for which each loaded copy of OpenBLAS has chosen its kernels."""
     try:
         with open("/proc/self/maps") as file:
             paths = sorted({line.split(None, 5)[5].strip() for line in file if "openblas" in line.lower()})

@@ -1,4 +1,4 @@
-"""Every broad phase on the same motion, side by side: what each costs, that all agree, and which to choose."""
+"""The verb `profile`: times and contacts of every broad phase on one motion, and a recommendation."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from collidecli.commands.collision import pose_batches, sample_poses
+from collidecli.commands.result import Result
 from collidecli.commands.run import Progress
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
-from collidecli.commands.timing import TimingReport
+from collidecli.commands.timing import TimingReport, processor_name, versions
 from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
@@ -31,19 +33,22 @@ PHASES = {
     "explicit": {"pipeline": "unified", "broad_phase": "explicit"},
     "standard": {"pipeline": "standard", "broad_phase": "auto"},
 }
-"""What is measured, by name; standard is a pipeline of its own, whose broad phase is explicit."""
+"""Engine options of each measured entry; `standard` is a separate pipeline, whose broad phase is explicit."""
 
 MOST_PAIR_TESTS = 2_000_000_000
-"""nxn is left out where one pass would test more pairs: some ten seconds a pass on one core."""
+"""nxn is skipped if one pass would test more pairs, about ten seconds per pass on one core."""
 MOST_LISTED_PAIRS = 50_000_000
-"""explicit is left out where a template has more pairs of shapes: their list takes 2 GB."""
-SAME_SHARE = 0.02
-"""Two broad phases are as good as each other when they differ by less than this share of all computing."""
+"""explicit is skipped if a template has more pairs of shapes: their list takes 2 GB."""
+EQUAL_FRACTION = 0.02
+"""Two broad phases count as equally fast if they differ by at most this fraction of the compute time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRequest(SceneRequest):
-    """What to profile. engine: its pipeline and broad_phase are not looked at. repeats: measured passes of each."""
+    """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
+
+    repeats: measured passes of each broad phase.
+    """
 
     engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
@@ -51,9 +56,9 @@ class ProfileRequest(SceneRequest):
 
 @dataclass
 class Measured:
-    """One broad phase. skipped: why it was not run; empty when it was.
+    """Measurement of one broad phase. skipped: reason why it was not run; empty if it was run.
 
-    passes: a report per repeat. contacts_sha256: of every contact column and cell start.
+    passes: one report per repeat. contacts_sha256: hash of all contact columns and cell starts.
     """
 
     name: str
@@ -62,7 +67,7 @@ class Measured:
     contacts_sha256: str = ""
 
     def compute_seconds(self) -> np.ndarray:
-        """float64[repeats]: the engine's stages, summed over its workers."""
+        """float64[repeats]: time of the engine's stages, summed over its workers [s]."""
         return np.array([report.compute_seconds for report in self.passes])
 
     def stage_seconds(self, stage: str) -> np.ndarray:
@@ -71,34 +76,74 @@ class Measured:
     def wall_seconds(self) -> np.ndarray:
         return np.array([report.wall_seconds for report in self.passes])
 
+    def as_dict(self) -> dict[str, Any]:
+        """The entry of `phases` in the result."""
+        if self.skipped:
+            return {"name": self.name, "skipped": self.skipped}
+        first = self.passes[0]
+        return {
+            "name": self.name,
+            "skipped": None,
+            "compute_seconds": _spread(self.compute_seconds()),
+            "wall_seconds": _spread(self.wall_seconds()),
+            "stages": {stage: _spread(self.stage_seconds(stage)) for stage in STAGES},
+            "candidates": first.candidate_count,
+            "touching_pairs": first.touching_count,
+            "false_positive_ratio": first.false_positive_ratio,
+            "contacts": first.contact_count,
+            "contacts_sha256": self.contacts_sha256,
+        }
 
-@dataclass(frozen=True)
-class Profile:
-    """What was measured, and what follows.
 
-    identical: every broad phase found the same contacts, bit for bit. fastest: name; agrees: whether auto picks it, or
-    one as good. advice: for a person.
+def _spread(values: np.ndarray) -> dict[str, Any]:
+    """Median, extremes and all values of the repeats."""
+    return {
+        "median": float(np.median(values)),
+        "least": float(values.min()),
+        "most": float(values.max()),
+        "repeats": values.tolist(),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileResult(Result):
+    """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
+
+    phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
+    every broad phase found the same contacts, bit for bit. fastest: its name. auto: what `--broad-phase auto` chooses,
+    its reason, and whether that choice is as fast as the fastest. output, json_output: files, if any are written.
     """
 
-    scene: LoadedScene
+    SCHEMA: ClassVar[str] = "collide.profile/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "json_output")
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
     trajectory_sha256: str
-    frame_count: int
+    shapes: int
+    worlds: int
+    frames: int
     device: str
+    processor: str
     threads: int
     chunk_cells: int
-    measured: tuple[Measured, ...]
-    choice: BroadPhaseChoice
+    versions: dict[str, str]
+    repeats: int
+    phases: list[dict[str, Any]]
     identical: bool
     fastest: str
-    agrees: bool
+    auto: dict[str, Any]
     advice: str
     warnings: tuple[str, ...]
+    output: str | None = None
+    json_output: str | None = None
 
 
-def profile(request: ProfileRequest, progress: Progress | None = None) -> Profile:
-    """Runs every broad phase `repeats` times, in turn, after one pass of each that warms up and compares contacts.
+def profile(request: ProfileRequest, progress: Progress | None = None) -> ProfileResult:
+    """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
 
-    Loading, compiling and reading the motion are in no figure. Raises InputError as a run does.
+    Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
     """
     request.contact.checked()
     device = find_device(request.engine.device)
@@ -122,18 +167,24 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
         cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
         _measure(request, measured, pipelines, threads, cells, motion, progress)
         fastest, agrees, advice = advise(measured, choice)
-        return Profile(
-            scene=scene,
+        return ProfileResult(
+            scene=scene.name,
+            scene_sha256=scene.sha256,
+            trajectory=request.trajectory,
             trajectory_sha256=motion.sha256,
-            frame_count=len(motion.time),
+            shapes=len(scene.model.shapes),
+            worlds=scene.model.world_count,
+            frames=len(motion.time),
             device=device.name or device.alias,
+            processor=processor_name(),
             threads=threads,
             chunk_cells=cells,
-            measured=tuple(measured),
-            choice=choice,
+            versions=versions(),
+            repeats=max(len(m.passes) for m in measured),
+            phases=[m.as_dict() for m in measured],
             identical=len({m.contacts_sha256 for m in measured if not m.skipped}) == 1,
             fastest=fastest,
-            agrees=agrees,
+            auto={"choice": choice.name, "reason": choice.reason, "agrees": agrees},
             advice=advice,
             warnings=(*scene.warnings, *motion.warnings, *cache.notes),
         )
@@ -142,7 +193,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
 
 
 def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
-    """Why a broad phase would be absurd on this scene; empty when it would not."""
+    """Why a broad phase would take too long or too much memory on this scene; empty if it would not."""
     model = scene.model
     widths = np.array([len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1)])
     pairs = widths * (widths - 1) // 2
@@ -155,10 +206,10 @@ def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
 
 
 def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> tuple[str, bool, str]:
-    """The fastest broad phase, whether auto agrees, and advice in words.
+    """The fastest broad phase, whether the choice of auto is as fast, and advice as text.
 
-    Candidates are the same for all, and so is the work after them: the broad phase's own time decides. Only where
-    candidates differ does all computing.
+    If all broad phases have equal candidates, the work after them is equal too, and the time of the broad phase
+    decides. If candidates differ, the whole compute time decides.
     """
     run = [m for m in measured if not m.skipped and m.name != "standard"]
     same_work = len({m.passes[0].candidate_count for m in run}) == 1
@@ -169,7 +220,7 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> tuple[str,
     compute = float(np.median(next(m for m in run if m.name == fastest).compute_seconds()))
     chosen = choice.name
     lost = costs[chosen] - costs[fastest] if chosen in costs else 0.0
-    agrees = chosen == fastest or (chosen in costs and lost <= SAME_SHARE * compute)
+    agrees = chosen == fastest or (chosen in costs and lost <= EQUAL_FRACTION * compute)
     share = costs[fastest] / compute if compute else 0.0
     advice = (
         f"choose {fastest}: its broad phase takes {share:.1%} of the computing" if same_work else f"choose {fastest}"
@@ -190,7 +241,7 @@ def _measure(
     motion: Motion,
     progress: Progress | None,
 ) -> None:
-    """Fills in passes and hashes. The repeats are interleaved: a slow minute of the machine meets all alike."""
+    """Fills in passes and hashes. Repeats are interleaved, so that a slow period of the machine affects all equally."""
     running = [m for m in measured if not m.skipped]
     frames = len(motion.time)
     total, done = frames * len(running) * (request.repeats + 1), 0
@@ -225,7 +276,7 @@ def _one_pass(
 
 
 class ContactDigest:
-    """One hash of all contacts, as a contact set's content hash takes the same columns."""
+    """One hash of all contacts, computed from the columns as the content hash of a contact set is."""
 
     def __init__(self, float_type: np.dtype) -> None:
         self._start = DatasetDigest(CELL_START, np.dtype(np.int64))
@@ -237,14 +288,15 @@ class ContactDigest:
         }
 
     def add(self, block: ContactBlock) -> None:
-        """Takes the next block, in the order of cells."""
+        """Adds the next block, in the order of cells."""
         self._start.update(self._rows + np.cumsum(block.cell_counts, dtype=np.int64))
         self._rows += block.contact_count
         for name, digest in self._columns.items():
             digest.update(block.columns[name])
 
     def value(self) -> str:
+        """The hash in hexadecimal."""
         return content_hash((digest.path, digest.line()) for digest in (self._start, *self._columns.values()))
 
 
-__all__ = ["PHASES", "STAGES", "Measured", "Profile", "ProfileRequest", "advise", "profile", "skip_reason"]
+__all__ = ["PHASES", "STAGES", "Measured", "ProfileRequest", "ProfileResult", "advise", "profile", "skip_reason"]

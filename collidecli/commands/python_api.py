@@ -1,4 +1,4 @@
-"""The Python door: scenes built or loaded, and their contacts in memory, through the engine that `collide run` uses."""
+"""The Python API: scenes from code or files, and their contacts in memory, computed by the engine of `collide run`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ModelBuilder(model_builder.ModelBuilder):
-    """A builder that also takes scene files. What they add joins what is there already."""
+    """A builder that also adds scene files."""
 
     def add_usd(
         self,
@@ -42,36 +42,36 @@ class ModelBuilder(model_builder.ModelBuilder):
         environments: str = "",
         strict_meshes: bool = False,
     ) -> UsdImport:
-        """Adds an OpenUSD stage; returns what became of its prims, and its animation as `motion(model)`.
+        """Adds an OpenUSD stage; returns the import of its prims, and its animation as `motion(model)`.
 
-        variants: to select, each "prim:set=value". environments: pattern of the prims that are worlds of their own;
-        "" is the usual names, "none" takes the stage as one world. strict_meshes: triangle meshes that would be
-        repaired are refused.
-        Raises InputError for a file that is no readable stage, and for what a model cannot hold.
+        variants: selected variants, each "prim:set=value". environments: pattern of the prims that are one world each;
+        "" is the usual names, "none" loads the stage as one world. strict_meshes: refuse triangle meshes that need
+        repairs.
+        Raises InputError for a file that is not a readable stage, and for content that a model cannot represent.
         """
         from collidecli.importers.usd.scene import add_usd
 
-        _check_door(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
+        _check_extension(path, MUJOCO_ENDINGS, "MJCF or URDF", "add_mjcf")
         options = SceneOptions(tuple(variants), environments, strict_meshes=strict_meshes)
         return add_usd(self, os.fspath(path), options)
 
     def add_mjcf(
         self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""
     ) -> MjcfImport:
-        """Adds an MJCF or URDF scene; returns what became of its bodies and geoms, and `motion(model)`, its keyframes.
+        """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
 
-        asset_map: each "OLD=NEW", the start of an asset's path and its replacement. disabled_pairs: an SRDF file.
-        Raises InputError for a file that MuJoCo cannot compile, and for what a model cannot hold.
+        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. disabled_pairs: an SRDF file.
+        Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
         """
         from collidecli.importers.mujoco.scene import add_mjcf
 
-        _check_door(path, USD_ENDINGS, "OpenUSD", "add_usd")
+        _check_extension(path, USD_ENDINGS, "OpenUSD", "add_usd")
         return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
 
 
 @dataclass(frozen=True, repr=False)
 class Contacts:
-    """Every contact of a run as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
+    """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1 and features.
 
     cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the rows from
         cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
@@ -80,10 +80,10 @@ class Contacts:
     normal: float32[n, 3], unit, from shape0 to shape1, in world.
     point0, point1: [n, 3], witness points on the two surfaces without margins, in world and in the motion's float
         type [m].
-    offset0, offset1: float32[n, 3], the same points in the frames of the shapes' bodies [m].
-    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 where it has none.
+    offset0, offset1: float32[n, 3], the witness points in the frames of the shapes' bodies [m].
+    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one.
     kind: uint8[n], 0 point, 1 edge, 2 face.
-    columns: the optional columns that were asked for, by name, [n] or [n, width].
+    columns: the requested optional columns, by name, [n] or [n, width].
     """
 
     frame_count: int
@@ -104,7 +104,7 @@ class Contacts:
 
     @property
     def rigid_contact_count(self) -> int:
-        """How many contacts there are, in all frames and worlds."""
+        """Number of contacts in all frames and worlds."""
         return len(self.shape0)
 
     def __repr__(self) -> str:
@@ -112,10 +112,10 @@ class Contacts:
         return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
-        """The contacts of one frame of one world, as views. Raises InputError for one that is not there."""
+        """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or world."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
             raise InputError(
-                f"frame {frame}, world {world} is not there",
+                f"frame {frame}, world {world} does not exist",
                 "contacts",
                 f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}",
             )
@@ -153,27 +153,27 @@ def collide(
     cache_dir: str = "",
     cache_limit: int = DEFAULT_CACHE_LIMIT,
 ) -> Contacts:
-    """Every contact of a model in motion, in memory; the same contacts, bit for bit, that `collide run` writes.
+    """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide run` writes.
 
     Args:
-        model: what `ModelBuilder.finalize` returns.
+        model: a result of `ModelBuilder.finalize`.
         body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the order of the
-            model's bodies; one world stands for all. Or a `Motion`. None is the model's one resting pose.
+            model's bodies; one world moves all worlds. Or a `Motion`. None is the model's resting pose.
         narrow_phase: "gjk" or "mpr".
         gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
-        max_contacts_per_pair: the deepest that are kept; 0 keeps all.
-        reduce_contacts: keep of each pair the contacts that matter (docs/contact-reduction.md). reduce_pairs: "meshes",
-            hulls included, or "all". betas, normal_matching, moment_matching, anchor_contact: how.
-        sticky_contacts: contacts stay where they were in the frame before if that is not farther [m]. contact_ids: a
-            column of ids that persist (docs/contact-tracking.md).
+        max_contacts_per_pair: number of deepest contacts to keep; 0 keeps all.
+        reduce_contacts: reduce the contacts of each pair (docs/contact-reduction.md). reduce_pairs: "meshes", which
+            includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
+        sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
+            column of persistent ids (docs/contact-tracking.md).
         columns: names of optional columns, such as ["friction"], or one name; docs/file-formats.md lists them.
-        pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: how it is done, never what is found;
-            empty or 0 lets the engine choose.
-        cache_dir, cache_limit [bytes]: where signed distance fields are kept between runs; 0 bytes keeps none.
+        pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
+            "" or 0 lets the engine choose.
+        cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
         The contacts in host memory: positions and normals in world, in the scene's own axes, lengths in metres.
     Raises:
-        InputError: body_q does not fit the model or holds a bad pose, or an option is none of those it may be.
+        InputError: body_q does not fit the model or has an invalid pose, or an option has an invalid value.
     """
     contact = ContactOptions(
         narrow_phase, gap, margin, gap_rule, max_contacts_per_pair=max_contacts_per_pair,
@@ -195,7 +195,7 @@ def _contacts_in_memory(
     columns: Sequence[str] | str,
 ) -> Contacts:
     if not isinstance(model, Model):
-        raise InputError(f"model is a {type(model).__name__}", "collide", "give what ModelBuilder.finalize() returns")
+        raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
     optional = OptionalColumns.of(contact.apply(model), names)
     motion, timing = _motion_of(model, body_q), TimingReport()
@@ -205,19 +205,19 @@ def _contacts_in_memory(
 
 
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
-    """A contact set file, open for reading; a context manager. The same as `ContactSet.open`.
+    """A contact set file, open for reading, as `ContactSet.open` returns it; a context manager.
 
-    Raises InputError for a file that is not a finished contact set of a version known here.
+    Raises InputError for a file that is not a finished contact set of a supported version.
     """
     from collidecli.commands.contact_set import ContactSet
 
     return ContactSet.open(path)
 
 
-def _check_door(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, door: str) -> None:
-    """Raises InputError for a path with one of `endings`: `door` reads such files."""
+def _check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, method: str) -> None:
+    """Raises InputError for a path with one of the extensions `endings`, which `method` reads."""
     if os.path.splitext(path)[1].lower() in endings:
-        raise InputError(f"is {what} by its ending", os.fspath(path), f"{door} reads it")
+        raise InputError(f"is {what} by its extension", os.fspath(path), f"{method} reads it")
 
 
 def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
@@ -234,12 +234,12 @@ def _motion_of(model: Model, body_q: np.ndarray | Motion | None) -> Motion:
 
 
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
-    """The contacts of all cells from blocks in the order of cells; the blocks are used up."""
+    """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
     held = list(blocks)
     counts = np.concatenate([block.cell_counts for block in held])
     columns = {}
     for name in list(held[0].columns):
-        # Taken out of the blocks one by one, so that no more than one column is held twice.
+        # Columns are removed from the blocks one by one, so that at most one column is in memory twice.
         columns[name] = np.concatenate([block.columns.pop(name) for block in held])
     required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
     return Contacts(frame_count, world_count, np.concatenate([[0], np.cumsum(counts)]), **required, columns=columns)

@@ -1,6 +1,6 @@
-"""Recording: MuJoCo steps a scene, and its bodies' motion becomes a trajectory file."""
+"""The verb `record`: a trajectory file of a scene that MuJoCo simulates."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright cannot resolve the names of MuJoCo's compiled modules.
 # pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import mujoco
 import numpy as np
 
 from collidecli.commands.record_control import Control, control_of
+from collidecli.commands.result import Result
 from collidecli.commands.scenes import USD_ENDINGS
 from collidecli.errors import InputError, OutputError
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
@@ -25,7 +27,7 @@ from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 _BLOCK_BYTES = 8 << 20
-"""How much motion is held before it is written."""
+"""Size of the motion that is buffered before it is written."""
 
 _UNSTABLE = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
@@ -33,17 +35,23 @@ _UNSTABLE = (
     mujoco.mjtWarning.mjWARN_BADQACC,
     mujoco.mjtWarning.mjWARN_BADCTRL,
 )
-"""MuJoCo answers these by resetting the simulation: the motion would jump back to its beginning."""
+"""On these MuJoCo resets the simulation: the motion would jump back to its initial state."""
 
 
 @dataclass(frozen=True)
-class RecordSummary:
-    """What was recorded. duration: simulated time of the last frame [s]. warnings: MuJoCo's, each once."""
+class RecordResult(Result):
+    """Result of a recording. output: path of the trajectory. duration: simulated time of the last frame [s].
 
-    path: str
-    frame_count: int
-    world_count: int
-    body_count: int
+    warnings: MuJoCo's, without repetitions.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.record/1"
+
+    scene: str
+    output: str
+    frames: int
+    worlds: int
+    bodies: int
     duration: float
     warnings: tuple[str, ...]
 
@@ -65,37 +73,37 @@ def record(
     compression: str = "none",
     force: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> RecordSummary:
-    """Steps a scene and writes its motion; the same arguments give the same motion.
+) -> RecordResult:
+    """Simulates a scene and writes its motion; equal arguments give equal motions.
 
-    Frame 0 is the initial state, and each later one comes `every` steps after the one before.
+    Frame 0 is the initial state; each later frame is `every` simulation steps after the previous frame.
 
     Args:
-        frames: how many to record, the initial one included.
-        control: "zero"; "random", uniform in each actuator's range (-1 .. 1 where it has none) and drawn anew for each
-            frame; or a .npy or .csv file with a row of nu numbers for each frame but the last, [frames - 1, nu] or, in
-            .npy, [frames - 1, worlds, nu].
-        seed: world w draws its control and noise from seed + w.
-        keyframe: name or number of the state to begin with; None is the scene's own.
-        noise: the initial configuration is moved by up to this along each degree of freedom [m or rad].
-        joint: write generalized coordinates rather than body poses.
-        asset_map: each "OLD=NEW", the start of an asset's path and what to look under instead.
+        frames: number of recorded frames, including the initial one.
+        control: "zero"; "random", uniform in each actuator's range (-1 .. 1 without a range) and drawn for each
+            frame; or a .npy or .csv file with a row of nu numbers for each frame except the last,
+            [frames - 1, nu] or, in .npy, [frames - 1, worlds, nu].
+        seed: world w uses seed + w for its control and noise.
+        keyframe: name or number of the initial state; None is the scene's own.
+        noise: largest random offset of the initial configuration along each degree of freedom [m or rad].
+        joint: write generalized coordinates instead of body poses.
+        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement.
         float_type: of body poses, "float64" or "float32".
         progress: called with the number of frames done.
     Raises:
-        InputError: the scene or an argument cannot be used, or the simulation became unstable.
+        InputError: the scene or an argument is invalid, or the simulation became unstable.
         OutputError: the output exists and not `force`, or cannot be written.
     """
-    place = os.fspath(scene)
-    _check_arguments(place, frames, every, worlds, seed, noise, float_type)
-    with reading("scene", place):
-        compiled = compile_mjcf(place, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
+    path = os.fspath(scene)
+    _check_arguments(path, frames, every, worlds, seed, noise, float_type)
+    with reading("scene", path):
+        compiled = compile_mjcf(path, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings
-    if Path(output).exists() and Path(output).samefile(place):
+    if Path(output).exists() and Path(output).samefile(path):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")
     with collected_messages() as step_messages:
         simulation = _Simulation(
-            mj_model, place, worlds, control_of(control, mj_model, frames, worlds, seed), seed, keyframe, noise
+            mj_model, path, worlds, control_of(control, mj_model, frames, worlds, seed), seed, keyframe, noise
         )
         recorder = _Recorder(simulation, joint, frames)
         with recorder.writer(output, float_type, compression, force) as writer:
@@ -105,13 +113,12 @@ def record(
                 recorder.take(frame, frame * every, writer)
                 if progress is not None:
                     progress(frame + 1)
-    summary = (frames, worlds, len(recorder.body_names), float(simulation.data[0].time))
-    return RecordSummary(os.fspath(output), *summary, (*messages, *step_messages))
+    sizes = (frames, worlds, len(recorder.body_names))
+    duration = float(simulation.data[0].time)
+    return RecordResult(path, os.fspath(output), *sizes, duration, (*messages, *step_messages))
 
 
-def _check_arguments(
-    place: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str
-) -> None:
+def _check_arguments(path: str, frames: int, every: int, worlds: int, seed: int, noise: float, float_type: str) -> None:
     for name, value, least in (("frames", frames, 1), ("every", every, 1), ("worlds", worlds, 1), ("seed", seed, 0)):
         if value < least:
             raise InputError(f"{name} is {value}", "record", f"{name} must be at least {least}")
@@ -119,36 +126,38 @@ def _check_arguments(
         raise InputError(f"noise is {noise:g}", "record", "it must be finite and at least zero")
     if float_type not in ("float32", "float64"):
         raise InputError(f"the float type is '{float_type}'", "record", "take float32 or float64")
-    if Path(place).suffix.lower() in USD_ENDINGS:
-        raise InputError("MuJoCo steps MJCF and URDF, and this is OpenUSD", place, "give an MJCF or URDF scene")
+    if Path(path).suffix.lower() in USD_ENDINGS:
+        raise InputError(
+            "MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD", path, "give an MJCF or URDF scene"
+        )
 
 
 class _Simulation:
-    """One MuJoCo state per world, stepped side by side."""
+    """One MuJoCo state per world, all stepped together."""
 
     def __init__(
         self,
         mj_model: mujoco.MjModel,
-        place: str,
+        path: str,
         worlds: int,
         control: Control,
         seed: int,
         keyframe: str | int | None,
         noise: float,
     ) -> None:
-        self.mj_model, self.place, self._control = mj_model, place, control
+        self.mj_model, self.path, self._control = mj_model, path, control
         self.data = [mujoco.MjData(mj_model) for _ in range(worlds)]
-        key = None if keyframe is None else _keyframe(mj_model, keyframe, place)
+        key = None if keyframe is None else _keyframe(mj_model, keyframe, path)
         for world, data in enumerate(self.data):
             if key is not None:
                 mujoco.mj_resetDataKeyframe(mj_model, data, key)
-            # A stream of its own: noise does not change the control that a seed draws.
+            # A separate random stream: noise does not change the random control of a seed.
             amount = np.random.default_rng([seed + world, 1]).uniform(-noise, noise, mj_model.nv)
             if noise > 0.0:
                 mujoco.mj_integratePos(mj_model, data.qpos, amount, 1.0)
 
     def advance(self, frame: int, every: int) -> None:
-        """Steps every world from `frame` to the next."""
+        """Steps every world from `frame` to the next frame."""
         for world, data in enumerate(self.data):
             data.ctrl[:] = self._control(frame, world)
             mujoco.mj_step(self.mj_model, data, every)
@@ -157,13 +166,13 @@ class _Simulation:
                 if given.number:
                     raise InputError(
                         f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}",
-                        f"{self.place}: on the way to frame {frame + 1}, world {world}",
+                        f"{self.path}: before frame {frame + 1}, world {world}",
                         "take a smaller timestep in the scene's <option>, or a gentler control",
                     )
 
 
 class _Recorder:
-    """Takes frames of a simulation and hands them to a writer in blocks."""
+    """Buffers frames of a simulation and writes them in blocks."""
 
     def __init__(self, simulation: _Simulation, joint: bool, frames: int) -> None:
         self._simulation, self._joint, self._frames = simulation, joint, frames
@@ -180,7 +189,7 @@ class _Recorder:
         self._step = np.empty(self._block, np.int64)
         self._qpos = np.empty((self._block, worlds, mj_model.nq))
         self._mocap = np.empty((self._block, worlds, mj_model.nmocap, 7))
-        self._held = 0
+        self._buffered = 0
 
     def writer(
         self, output: str | os.PathLike[str], float_type: str, compression: str, force: bool
@@ -200,19 +209,19 @@ class _Recorder:
         )
 
     def take(self, frame: int, step: int, writer: TrajectoryWriter) -> None:
-        """Holds the simulation's present state as `frame`; writes when the block is full or the frame is the last."""
-        row = self._held
+        """Buffers the current state as `frame`; writes the block when it is full or the frame is the last."""
+        row = self._buffered
         self._time[row], self._step[row] = self._simulation.data[0].time, step
         for world, data in enumerate(self._simulation.data):
             self._qpos[row, world] = data.qpos
             self._mocap[row, world, :, :3] = data.mocap_pos
             self._mocap[row, world, :, 3:] = data.mocap_quat[:, WXYZ_TO_XYZW]
-        self._held += 1
-        if self._held == self._block or frame == self._frames - 1:
+        self._buffered += 1
+        if self._buffered == self._block or frame == self._frames - 1:
             self._flush(writer)
 
     def _flush(self, writer: TrajectoryWriter) -> None:
-        held, self._held = self._held, 0
+        held, self._buffered = self._buffered, 0
         time, step = self._time[:held], self._step[:held]
         qpos, mocap = self._qpos[:held], self._mocap[:held]
         if self._joint:
@@ -223,13 +232,13 @@ class _Recorder:
         writer.append(time, step, body_q=flat.reshape(*qpos.shape[:2], *flat.shape[1:])[:, :, self._moving])
 
 
-def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, place: str) -> int:
-    """A keyframe's number. A name that is none but a number is taken as one."""
+def _keyframe(mj_model: mujoco.MjModel, keyframe: str | int, path: str) -> int:
+    """Number of a keyframe given by name or number; a name takes precedence."""
     names = [mj_model.key(key).name for key in range(mj_model.nkey)]
     if isinstance(keyframe, str) and keyframe in names:
         return names.index(keyframe)
     number = int(keyframe) if isinstance(keyframe, int) or keyframe.isdecimal() else -1
     if not 0 <= number < mj_model.nkey:
         held = ", ".join(f"{k} '{name}'" for k, name in enumerate(names)) or "none"
-        raise InputError(f"there is no keyframe '{keyframe}'", place, f"the scene's keyframes: {held}")
+        raise InputError(f"there is no keyframe '{keyframe}'", path, f"the scene's keyframes: {held}")
     return number

@@ -1,6 +1,6 @@
-"""What drives the actuators while a scene is recorded."""
+"""Controls of the actuators during a recording."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
+# pyright cannot resolve the names of MuJoCo's compiled modules.
 # pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from collidecli.errors import InputError
 
 Control = Callable[[int, int], np.ndarray]
-"""The actuators' values, float64[nu], in a world from a frame to the next; called once for each frame, in order."""
+"""Actuator values float64[nu] of (frame, world) up to the next frame; called once for each frame, in order."""
 
 
 def control_of(control: str, mj_model: mujoco.MjModel, frames: int, worlds: int, seed: int) -> Control:
-    """The control that `record`'s argument names. Raises InputError for a word or a file that is none."""
+    """The control given by the argument `control` of `record`. Raises InputError for an unknown word or a bad file."""
     if control == "zero":
-        # A keyframe may carry a control: zero means zero.
+        # Not the control of the keyframe, which may be nonzero.
         return lambda frame, world: np.zeros(mj_model.nu)
     if control == "random":
         return _random_control(mj_model, worlds, seed)
@@ -37,12 +37,12 @@ def _random_control(mj_model: mujoco.MjModel, worlds: int, seed: int) -> Control
 
 
 def _control_rows(path: Path) -> np.ndarray:
-    """float64 array of a .npy or .csv file; a first line of words is a heading."""
-    place = str(path)
+    """float64 array of a .npy or .csv file; a first line that is not numeric is a heading."""
+    name = str(path)
     if path.suffix not in (".npy", ".csv"):
         raise InputError(f"control '{path}' is not known", "record", "take zero, random, or a .npy or .csv file")
     if not path.is_file():
-        raise InputError("there is no such file", place, "give the path of a control file")
+        raise InputError("there is no such file", name, "give the path of a control file")
     try:
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), np.float64)
@@ -51,7 +51,7 @@ def _control_rows(path: Path) -> np.ndarray:
             lines = lines[1:]
         return np.array([[float(field) for field in line.split(",")] for line in lines], np.float64)
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"the control cannot be read: {error}", place, "give rows of numbers") from error
+        raise InputError(f"the control cannot be read: {error}", name, "give rows of numbers") from error
 
 
 def _is_number(word: str) -> bool:
@@ -62,17 +62,17 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _recorded_control(rows: np.ndarray, place: str, actuators: int, frames: int, worlds: int) -> Control:
+def _recorded_control(rows: np.ndarray, path: str, actuators: int, frames: int, worlds: int) -> Control:
     if rows.ndim == 2:
         rows = np.repeat(rows[:, None], worlds, axis=1)
     if rows.ndim != 3 or rows.shape[0] < frames - 1 or rows.shape[1:] != (worlds, actuators):
         raise InputError(
             f"the control has shape {list(rows.shape)}",
-            place,
-            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] for each world its own",
+            path,
+            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a control per world",
         )
     finite = np.isfinite(rows)
     if not finite.all():
         row, world, actuator = (int(k) for k in np.unravel_index(int(np.argmin(finite)), rows.shape))
-        raise InputError("a control is not finite", f"{place}: row {row}, world {world}, actuator {actuator}")
+        raise InputError("a control is not finite", f"{path}: row {row}, world {world}, actuator {actuator}")
     return lambda frame, world: rows[frame, world]

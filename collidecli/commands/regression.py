@@ -1,4 +1,4 @@
-"""A scene run anew and compared with a contact set that was kept: the use case behind the pytest plugin."""
+"""Comparison of a new run with a baseline contact set, for the pytest plugin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collidecli.commands.diff import DiffRequest, diff, limits
+from collidecli.commands.diff import DiffRequest, DiffResult, diff, limits
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import FRAME_MATCHES
 from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
@@ -41,15 +41,15 @@ TOLERANCES = {
     "pairs_only": "--pairs-only",
     "match_frames": "--match-frames",
 }
-"""Fields of DiffRequest that a test may set, and the option of `collide diff` that does the same."""
+"""Fields of DiffRequest that a test may set, and the corresponding option of `collide diff`."""
 _LISTS = ("atol", "rtol", "fields", "include", "exclude", "renames")
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """facts: of `diff`. allowed: the fields of DiffRequest that were set."""
+class BaselineComparison:
+    """Differences from a baseline. allowed: the fields of DiffRequest that were set."""
 
-    facts: dict[str, Any]
+    result: DiffResult
     allowed: dict[str, Any]
 
 
@@ -60,9 +60,9 @@ def run_request(
     output: Path,
     options: Mapping[str, Any],
 ) -> RunRequest:
-    """What `collide run` would be asked for. folder: what relative paths are relative to.
+    """The request of the corresponding `collide run`. folder: base of relative paths.
 
-    options: names of the fields of RunRequest, and of its groups of options. Raises InputError for another name.
+    options: by name of a field of RunRequest or of one of its option groups. Raises InputError for another name.
     """
     from collidecli.commands.run import RunRequest
 
@@ -94,17 +94,18 @@ def run_request(
 
 
 def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of DiffRequest from what a test allows.
+    """Fields of DiffRequest from the tolerances of a test.
 
-    given: by the names of TOLERANCES, `rename` for renames too. atol and rtol: a number, a text as "normal=0.1deg", a
-    list of those, or a mapping of fields to values, "" for every other field. Raises InputError for another name.
+    given: by the names of TOLERANCES; `rename` is a synonym of `renames`. atol and rtol: a number, a text such as
+    "normal=0.1deg", a list of those, or a mapping of fields to values, with "" for every other field. Raises
+    InputError for another name.
     """
     found: dict[str, Any] = {}
     for key, value in given.items():
         name = "renames" if key == "rename" else key
         if name not in TOLERANCES:
             known = ["rename" if known == "renames" else known for known in TOLERANCES]
-            raise InputError(f"'{key}' is nothing that can be allowed", MARKER, _advice(key, known))
+            raise InputError(f"'{key}' is no tolerance", MARKER, _advice(key, known))
         found[name] = _texts(value) if name in _LISTS else _checked(key, value)
     for name in ("atol", "rtol"):
         limits(found.get(name, ()), TOLERANCES[name])
@@ -112,7 +113,7 @@ def tolerance_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """A value that is no list. Raises InputError for one that the option would not take."""
+    """A value that is not a list. Raises InputError for a value that the option does not accept."""
     if name == "pairs_only":
         good, wanted = isinstance(value, bool), "True or False"
     elif name == "match_frames":
@@ -121,7 +122,9 @@ def _checked(name: str, value: Any) -> Any:
         number = isinstance(value, int) if name.startswith("max_") else isinstance(value, (int, float))
         most = 1.0 if name == "allow_fraction" else math.inf
         good = number and not isinstance(value, bool) and 0 <= value <= most and value < math.inf
-        wanted = "a whole number" if name.startswith("max_") else "a share from 0 to 1" if most == 1.0 else "a length"
+        wanted = (
+            "a whole number" if name.startswith("max_") else "a fraction from 0 to 1" if most == 1.0 else "a length"
+        )
     if not good:
         raise InputError(f"{name} is {value!r}", MARKER, f"give {wanted}")
     return value
@@ -140,13 +143,13 @@ def _advice(name: str, known: Sequence[str]) -> str:
     return f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
 
 
-def compare_with_baseline(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> Comparison:
-    """The baseline is A. Raises InputError where one of the files is no contact set, or allowed means nothing."""
-    return Comparison(diff(DiffRequest(str(baseline), str(obtained), **allowed)), dict(allowed))
+def compare_with_baseline(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> BaselineComparison:
+    """Compares the obtained set with the baseline, which is A. Raises InputError as `diff` does."""
+    return BaselineComparison(diff(DiffRequest(str(baseline), str(obtained), **allowed)), dict(allowed))
 
 
-def looking_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
-    """The call of `collide diff` that makes the same comparison."""
+def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
+    """The command line of `collide diff` with this comparison."""
     words = ["collide", "diff", str(baseline), str(obtained)]
     for name, value in allowed.items():
         option = TOLERANCES[name]

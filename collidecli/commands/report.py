@@ -1,17 +1,18 @@
-"""What a report and its charts show of a contact set: sums over frames, pairs and depths, timing, differences."""
+"""The verbs `report` and `plot`: totals of a contact set by frame, pair and depth, its timing, and differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins
 from collidecli.analysis.touching import touches_of
 from collidecli.commands.diff import DiffRequest, diff
-from collidecli.commands.inspect import contact_set_head, timing_facts
+from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
+from collidecli.commands.result import Result
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -19,13 +20,11 @@ from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile
 
-REPORT_SCHEMA = "collide.report/1"
-PLOT_SCHEMA = "collide.plot/1"
 COLUMNS = ("shape0", "shape1", "distance")
-MOST_POINTS = 600
-"""Of a line over time: a screen has not many more dots."""
-MOST_BINS = 160
-MOST_PAIRS = 24
+MAX_POINTS = 600
+"""Number of points of a line over time, about the number of pixels that show it."""
+MAX_BINS = 160
+MAX_PAIRS = 24
 WORST_PAIRS = 12
 BLOCK_ROWS = 1 << 20
 TEXTS = ("device", "processor", "broad_phase")
@@ -43,9 +42,9 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """file: the contact set. against: a baseline to compare it with, and what is allowed, as in DiffRequest.
+    """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
 
-    profile: a file of `collide profile`. Empty: none.
+    profile: a file that `collide profile` wrote. "" is none.
     """
 
     file: str
@@ -56,46 +55,104 @@ class ReportRequest:
     ignore_shallow: float = -1.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportResult(ContactSetSource):
+    """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
+
+    touching_pairs: over all cells. penetrating: number of contacts with a negative distance. depths: histogram.
+    worst: the pairs with the deepest contacts. profile: of `read_profile`. difference: a `DiffResult` as dictionary.
+    output: path of the page.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.report/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output",)
+
+    contacts: int
+    touching_pairs: int
+    penetrating: int
+    deepest: dict[str, Any] | None
+    series: dict[str, Any]
+    pairs: dict[str, Any]
+    depths: list[dict[str, Any]]
+    worst: list[dict[str, Any]]
+    timing: dict[str, Any]
+    profile: dict[str, Any] | None
+    profile_file: str
+    difference: dict[str, Any] | None
+    notes: list[str]
+    warnings: list[str]
+    output: str | None = None
+
+
+@dataclass(frozen=True)
+class PlotResult(Result):
+    """A chart. words: its description. output: path of the picture."""
+
+    SCHEMA: ClassVar[str] = "collide.plot/1"
+
+    file: str
+    kind: str
+    words: str
+    output: str
+
+
 @dataclass
 class _Sums:
     frames: FrameSums
     depths: DepthHistogram
-    pairs: PairTotals | None = None
+    pairs: PairTotals
 
 
-def report_facts(request: ReportRequest, progress: Progress = None) -> dict[str, Any]:
-    """JSON-ready, schema collide.report/1. Lengths [m], times [s]; lists over time have an entry a bin of frames.
+def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
+    """Computes the data of a report.
 
-    Reads the contacts twice, a block at a time. Raises InputError for files that are not what they should be.
+    Reads the contacts twice, a block at a time. Raises InputError for files that cannot be used.
     """
     profile = read_profile(request.profile) if request.profile else None
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         sums = _first_pass(contacts, progress)
-        assert sums.pairs is not None
         pairs = sums.pairs
-        facts = {"schema": REPORT_SCHEMA, **_head(contacts, sums, pairs)}
-        facts["series"] = _series(contacts, sums.frames)
-        facts["pairs"] = _pairs(contacts, pairs, progress)
-        facts["depths"] = _depths(sums.depths)
-        facts["worst"] = _worst(contacts, pairs)
-    facts["timing"], unclear = _timing(request.file)
-    facts["profile"], facts["profile_file"] = profile, request.profile
-    facts["difference"] = difference
-    facts["notes"], facts["warnings"] = _notes(facts), _warnings(facts) + unclear
-    return facts
+        source = contact_set_source(contacts)
+        series = _series(contacts, sums.frames)
+        over_time = _pairs(contacts, pairs, progress)
+        deepest = _closest_cell(contacts, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
+        worst = _worst(contacts, pairs)
+        contact_count = contacts.contact_count
+    timing, warnings = _timing(request.file)
+    if inexact := timing.get("inexact_pair_count", 0):
+        warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
+    if profile is not None and profile["scene_sha256"] != source["scene_sha256"]:
+        warnings.insert(0, f"{request.profile} profiles another scene than this one")
+    return ReportResult(
+        **source,
+        contacts=contact_count,
+        touching_pairs=int(pairs.touches.sum()),
+        penetrating=int(sums.frames.penetrating.sum()),
+        deepest=deepest,
+        series=series,
+        pairs=over_time,
+        depths=_depths(sums.depths),
+        worst=worst,
+        timing=timing,
+        profile=profile,
+        profile_file=request.profile,
+        difference=difference,
+        notes=_notes(series, over_time),
+        warnings=warnings,
+    )
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
-    """What the timing report says of this run, and notes on what it says in a way that means nothing."""
-    facts = timing_facts(path)
-    found: dict[str, Any] = {name: facts[name] for name in TEXTS if isinstance(facts.get(name), str)}
-    found |= {name: facts[name] for name in NUMBERS if _is_amount(facts.get(name))}
-    stages = facts.get("stages", [])
+    """Valid entries of /timing, and a warning about the invalid ones."""
+    held = read_timing(path)
+    found: dict[str, Any] = {name: held[name] for name in TEXTS if isinstance(held.get(name), str)}
+    found |= {name: held[name] for name in NUMBERS if _is_amount(held.get(name))}
+    stages = held.get("stages", [])
     found["stages"] = [one for one in stages if _is_amount(one["seconds"])]
-    unclear = [name for name in (*TEXTS, *NUMBERS) if name in facts and name not in found]
+    unclear = [name for name in (*TEXTS, *NUMBERS) if name in held and name not in found]
     unclear += [f"stage {one['stage']}" for one in stages if not _is_amount(one["seconds"])]
-    return found, [f"left out of the timing, as it is no amount: {', '.join(unclear)}"] if unclear else []
+    return found, [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"] if unclear else []
 
 
 def _is_amount(value: Any) -> bool:
@@ -107,7 +164,7 @@ def _difference(request: ReportRequest) -> dict[str, Any]:
         DiffRequest(
             request.against, request.file, atol=request.atol, rtol=request.rtol, ignore_shallow=request.ignore_shallow
         )
-    )
+    ).as_dict()
 
 
 def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
@@ -116,22 +173,21 @@ def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
         raise InputError(
             "is not a finite number", f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
         )
-    sums = _Sums(FrameSums(contacts.frame_count, contacts.world_count), DepthHistogram())
     none = np.zeros(0, np.int64)
-    pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
+    no_pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
+    sums = _Sums(FrameSums(contacts.frame_count, contacts.world_count), DepthHistogram(), no_pairs)
     for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
         _check_distances(contacts, block)
         check_shape_rows(contacts, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
-        pairs = pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
-        _tell(progress, contacts, block, 0)
-    sums.pairs = pairs
+        sums.pairs = sums.pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
+        _report_progress(progress, contacts, block, 0)
     return sums
 
 
 def _check_distances(contacts: ContactSet, block: ContactBlock) -> None:
-    """Raises InputError for one that no sum can be made of."""
+    """Raises InputError for a distance that is not finite."""
     finite = np.isfinite(block.columns["distance"])
     if not finite.all():
         cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
@@ -140,26 +196,15 @@ def _check_distances(contacts: ContactSet, block: ContactBlock) -> None:
         raise InputError("is not a finite number", where, "make the contact set again")
 
 
-def _tell(progress: Progress, contacts: ContactSet, block: ContactBlock, done: int) -> None:
-    """Two passes: 2 frames in all for each frame."""
+def _report_progress(progress: Progress, contacts: ContactSet, block: ContactBlock, done: int) -> None:
+    """Reports progress; each pass counts half. done: 0 in the first pass, the frame count in the second."""
     if progress is not None and contacts.world_count:
         last = (block.first_cell + len(block.cell_counts)) // contacts.world_count
         progress((done + last) // 2, contacts.frame_count)
 
 
-def _head(contacts: ContactSet, sums: _Sums, pairs: PairTotals) -> dict[str, Any]:
-    deepest = _place(contacts, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
-    return {
-        **contact_set_head(contacts),
-        "contacts": contacts.contact_count,
-        "touching_pairs": int(pairs.touches.sum()),
-        "penetrating": int(sums.frames.penetrating.sum()),
-        "deepest": deepest,
-    }
-
-
-def _place(contacts: ContactSet, pairs: PairTotals, row: int) -> dict[str, Any]:
-    """A pair and where its distance is least."""
+def _closest_cell(contacts: ContactSet, pairs: PairTotals, row: int) -> dict[str, Any]:
+    """A pair, its least distance, and the frame and world of it."""
     frame, world = divmod(int(pairs.at[row]), contacts.world_count)
     shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
     return {
@@ -173,7 +218,7 @@ def _place(contacts: ContactSet, pairs: PairTotals, row: int) -> dict[str, Any]:
 
 
 def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
-    """Of each bin of frames: means of contacts and of those that penetrate, the most contacts, the greatest depth."""
+    """Per bin of frames: mean count of contacts and of penetrating contacts, greatest count, greatest depth."""
     if not contacts.frame_count:
         return {
             "frames_per_bin": 1,
@@ -184,7 +229,7 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
             "penetrating": [],
             "depth": [],
         }
-    bin_of = time_bins(contacts.frame_count, MOST_POINTS)
+    bin_of = time_bins(contacts.frame_count, MAX_POINTS)
     start = np.flatnonzero(np.diff(bin_of, prepend=-1))
     lengths = np.diff(start, append=contacts.frame_count)
     depth = np.maximum(0.0, -np.minimum.reduceat(frames.least, start))
@@ -200,14 +245,14 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
 
 
 def _pairs(contacts: ContactSet, pairs: PairTotals, progress: Progress) -> dict[str, Any]:
-    """The pairs with the most contacts, in the order in which they first touch, over time."""
-    chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MOST_PAIRS])
-    bin_of = time_bins(contacts.frame_count, MOST_BINS)
+    """The pairs with the most contacts over time, in the order of their first contacts."""
+    chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
+    bin_of = time_bins(contacts.frame_count, MAX_BINS)
     held = PairMap(pairs.key[chosen], bin_of, contacts.world_count, len(contacts.shapes))
     if len(chosen):
         for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
             held.add(touches_of(block))
-            _tell(progress, contacts, block, contacts.frame_count)
+            _report_progress(progress, contacts, block, contacts.frame_count)
     start = np.flatnonzero(np.diff(bin_of, prepend=-1))
     lengths = np.diff(start, append=contacts.frame_count)
     listed = []
@@ -217,7 +262,7 @@ def _pairs(contacts: ContactSet, pairs: PairTotals, progress: Progress) -> dict[
         least = held.least[row]
         listed.append(
             {
-                **_place(contacts, pairs, pair),
+                **_closest_cell(contacts, pairs, pair),
                 "contacts": int(pairs.contacts[pair]),
                 "touches": int(pairs.touches[pair]),
                 "first_frame": first,
@@ -236,7 +281,7 @@ def _pairs(contacts: ContactSet, pairs: PairTotals, progress: Progress) -> dict[
 
 
 def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
-    """The bins that hold something and those between; `from` is 0 in the first of all, `to` None in the last."""
+    """Bins from the first to the last that is not empty; `from` is 0 in the lowest bin, `to` is None in the highest."""
     filled = np.flatnonzero(depths.counts)
     if not len(filled):
         return []
@@ -248,30 +293,23 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
 
 
 def _worst(contacts: ContactSet, pairs: PairTotals) -> list[dict[str, Any]]:
-    """The pairs that penetrate deepest, the deepest first."""
+    """The pairs with the deepest penetrations, deepest first."""
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
-        {**_place(contacts, pairs, row), "contacts": int(pairs.contacts[row]), "touches": int(pairs.touches[row])}
+        {
+            **_closest_cell(contacts, pairs, row),
+            "contacts": int(pairs.contacts[row]),
+            "touches": int(pairs.touches[row]),
+        }
         for row in order.tolist()
         if pairs.least[row] < 0.0
     ]
 
 
-def _notes(facts: dict[str, Any]) -> list[str]:
+def _notes(series: dict[str, Any], pairs: dict[str, Any]) -> list[str]:
     notes = []
-    if facts["pairs"]["frames_per_bin"] > 1:
-        notes.append(f"the map of pairs has {facts['pairs']['frames_per_bin']} frames in a column")
-    if facts["series"]["frames_per_bin"] > 1:
-        notes.append(f"lines over time are of {facts['series']['frames_per_bin']} frames at a time")
+    if pairs["frames_per_bin"] > 1:
+        notes.append(f"a column of the map of pairs is {pairs['frames_per_bin']} frames")
+    if series["frames_per_bin"] > 1:
+        notes.append(f"a point of a line over time is {series['frames_per_bin']} frames")
     return notes
-
-
-def _warnings(facts: dict[str, Any]) -> list[str]:
-    found = []
-    profile = facts["profile"]
-    if profile is not None and profile["scene_sha256"] != facts["scene_sha256"]:
-        found.append(f"{facts['profile_file']} profiles another scene than this one")
-    inexact = facts["timing"].get("inexact_pair_count", 0)
-    if inexact:
-        found.append(f"{inexact} depths are upper bounds: the search for them hit its limit")
-    return found

@@ -1,4 +1,4 @@
-"""The main job: a scene and a recorded motion in, a contact set and a timing report out."""
+"""The verb `run`: contact set and timing report of a scene in motion."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
-from collidecli.commands.contact_totals import Tally
+from collidecli.commands.contact_totals import DeepestContact, PairContacts, Tally, top_pairs
 from collidecli.commands.output_paths import check_output
-from collidecli.commands.processor_description import arithmetic_facts
+from collidecli.commands.processor_description import processor_description
+from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
-from collidecli.commands.timing import TimingReport, processor_name, versions
-from collidecli.engine.pipeline_builder import BroadPhaseChoice, find_device, load_ahead
+from collidecli.commands.timing import StageTime, TimingReport, peak_memory, processor_name, versions
+from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
@@ -28,12 +30,13 @@ from collidecli.storage import native_array_loops as native_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
 
 WAITING_WRITES = 2
+"""Largest number of blocks that wait to be written."""
 SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(SceneRequest):
-    """What to run, on what, to where. columns: names of the optional columns of contacts to write."""
+    """Scene, motion, options and output of a run. columns: names of the optional contact columns to write."""
 
     output: str
     engine: EngineOptions = field(default_factory=EngineOptions)
@@ -42,30 +45,50 @@ class RunRequest(SceneRequest):
     force: bool = False
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """What a run found, for people and for --json."""
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Result):
+    """Result of a run. Lengths [m], times [s].
 
-    scene: LoadedScene
-    output: str
-    content_sha256: str
-    frame_count: int
-    choice: BroadPhaseChoice
+    shapes, bodies, worlds, frames, contacts, candidates: counts. touching_pairs: over all cells. deepest: None without
+    a contact. contact_pair_count: pairs of shapes with contacts; top_pairs: the first ones by contact count.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.run/1"
+
+    scene: str
+    scene_sha256: str
+    trajectory: str | None
+    shapes: int
+    bodies: int
+    worlds: int
+    frames: int
     device: str
     threads: int
     chunk_cells: int
-    timing: TimingReport
+    broad_phase: str
+    broad_phase_reason: str
+    contacts: int
+    touching_pairs: int
+    candidates: int
+    false_positive_ratio: float
+    deepest: DeepestContact | None
+    contact_pair_count: int
+    top_pairs: list[PairContacts]
+    stages: list[StageTime]
+    wall_seconds: float
+    frames_per_second: float
+    peak_memory_bytes: int
+    output: str
+    content_sha256: str
     warnings: tuple[str, ...]
-    pair_contacts: dict[tuple[int, int], int]
-    deepest: tuple[float, int, int, int] | None
 
 
 Progress = Callable[[int, int], None]
-"""Called with frames done and frames in all."""
+"""Called with the number of frames done and the number of all frames."""
 
 
-def run(request: RunRequest, progress: Progress | None = None) -> RunSummary:
-    """Runs the whole job. Raises CollideError; then no output file is left or changed."""
+def run(request: RunRequest, progress: Progress | None = None) -> RunResult:
+    """Computes and writes the contact set. Raises CollideError; then no output file is created or changed."""
     timing = TimingReport()
     request.engine.checked()
     request.contact.checked()
@@ -90,7 +113,7 @@ def _run(
     device,
     timing: TimingReport,
     progress: Progress | None,
-) -> RunSummary:
+) -> RunResult:
     model = scene.model
     optional = OptionalColumns.of(request.contact.apply(model), request.columns)
     columns = (*RIGID_COLUMNS, *optional.columns, *request.contact.columns)
@@ -106,7 +129,7 @@ def _run(
     environment = run_environment(request, collision)
     start = time.perf_counter()
     with (
-        taking_turns(),
+        short_switch_interval(),
         ContactWriter(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
@@ -128,48 +151,78 @@ def _run(
         content = writer.content_sha256
         writer.finish()
     timing.wall_seconds = time.perf_counter() - start
-    return RunSummary(
-        scene=scene,
-        output=os.fspath(request.output),
-        content_sha256=content,
-        frame_count=len(motion.time),
-        choice=collision.choice,
-        device=str(environment["device"]),
+    device = str(environment["device"])
+    return _result(request, scene, motion, collision, device, timing, tally, content)
+
+
+def _result(
+    request: RunRequest,
+    scene: LoadedScene,
+    motion: Motion,
+    collision: Collision,
+    device: str,
+    timing: TimingReport,
+    tally: Tally,
+    content: str,
+) -> RunResult:
+    model = scene.model
+    pairs = tally.pairs()
+    return RunResult(
+        scene=scene.name,
+        scene_sha256=scene.sha256,
+        trajectory=request.trajectory,
+        shapes=len(model.shapes),
+        bodies=len(model.bodies),
+        worlds=model.world_count,
+        frames=len(motion.time),
+        device=device,
         threads=collision.workers,
         chunk_cells=collision.chunk_cells,
-        timing=timing,
+        broad_phase=collision.choice.name,
+        broad_phase_reason=collision.choice.reason,
+        contacts=timing.contact_count,
+        touching_pairs=timing.touching_count,
+        candidates=timing.candidate_count,
+        false_positive_ratio=timing.false_positive_ratio,
+        deepest=tally.deepest_contact(model),
+        contact_pair_count=len(pairs),
+        top_pairs=top_pairs(pairs, model),
+        stages=timing.stages(),
+        wall_seconds=timing.wall_seconds,
+        frames_per_second=len(motion.time) / timing.wall_seconds,
+        peak_memory_bytes=peak_memory(),
+        output=os.fspath(request.output),
+        content_sha256=content,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
-        pair_contacts=tally.pairs(),
-        deepest=tally.deepest,
     )
 
 
 def inexact_warnings(timing: TimingReport) -> tuple[str, ...]:
-    """Says so when depths are upper bounds only."""
+    """A warning if some depths are only upper bounds, else nothing."""
     count = timing.inexact_count
     return (f"{count} pairs hit the limit of the depth search; their depth is an upper bound",) if count else ()
 
 
 def result_config(request: RunRequest) -> dict[str, object]:
-    """Every option that could change the contact set: how contacts are reduced is none where they are not."""
+    """Options that can change the contact set; the options of contact reduction only if contacts are reduced."""
     contact = asdict(request.contact)
     if not request.contact.reduce_contacts:
         contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
-    # Whether a scene is refused changes no contact of one that is not.
-    doors = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
-    given = {name: value for name, value in {**doors, "columns": request.columns}.items() if value}
+    # strict_meshes only decides whether a scene is refused: it changes no contact of an accepted scene.
+    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
+    given = {name: value for name, value in {**importing, "columns": request.columns}.items() if value}
     return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
 
 
 def run_environment(request: RunRequest, collision: Collision) -> dict[str, object]:
-    """Attributes of the timing report: on what, and how, the run was done."""
+    """Attributes of the timing report: device, processor, package versions, pipeline and broad phase."""
     device = collision.pipeline.device_model.device
     return {
         "device": device.name or device.alias,
         "processor": processor_name(),
         "thread_count": collision.workers,
         "versions": json.dumps(versions(), sort_keys=True),
-        **arithmetic_facts(),
+        **processor_description(),
         "chunk_cells": collision.chunk_cells,
         "pipeline": request.engine.pipeline,
         "broad_phase": collision.choice.name,
@@ -178,10 +231,11 @@ def run_environment(request: RunRequest, collision: Collision) -> dict[str, obje
 
 
 @contextmanager
-def taking_turns() -> Iterator[None]:
-    """Lets a thread wait for the interpreter no longer than half a millisecond, in place of five.
+def short_switch_interval() -> Iterator[None]:
+    """Sets the thread switch interval of the interpreter to half a millisecond, from five.
 
-    What computes and what writes needs it for some tens of microseconds at a time, and a core would stand idle.
+    The computing and the writing thread each hold the interpreter for some tens of microseconds at a time. With the
+    default interval a core would be idle while its thread waits for the interpreter.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))
@@ -192,7 +246,7 @@ def taking_turns() -> Iterator[None]:
 
 
 class WriterThread:
-    """Appends blocks in a thread of its own, while the next chunks are computed; few blocks wait at a time."""
+    """Writes blocks in a separate thread while the next chunks are computed; at most WAITING_WRITES blocks wait."""
 
     def __init__(self, writer: ContactWriter, timing: TimingReport) -> None:
         self._writer, self._timing = writer, timing
@@ -202,12 +256,12 @@ class WriterThread:
         self._thread = threading.Thread(target=self._write, name="collide-writer", daemon=True)
 
     def put(self, block: ContactBlock) -> None:
-        """Hands over a block; raises what an earlier write raised."""
+        """Queues a block; raises the exception of an earlier write."""
         self._raise_failure()
         self._blocks.put(block)
 
     def drain(self) -> None:
-        """Waits until every block is written; raises what a write raised."""
+        """Waits until every block is written; raises the exception of a write."""
         self._blocks.put(None)
         self._thread.join()
         self._raise_failure()

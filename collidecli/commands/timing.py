@@ -1,4 +1,4 @@
-"""Where a run's time went: stages, chunks, and what the broad phase let through."""
+"""Times of a run's stages and chunks, counts of candidates and contacts, and versions of the packages."""
 
 from __future__ import annotations
 
@@ -28,15 +28,24 @@ RUN_STAGES = (
     "write",
 )
 PACKAGES = {"collidecli": "", "warp-lang": "warp", "usd-core": "", "mujoco": "mujoco", "numpy": "numpy", "h5py": "h5py"}
-"""What has a part in the result, and the module that says its version: reading a package's metadata takes longer."""
+"""Packages that affect a result, and the module with their `__version__`, as reading package metadata is slower."""
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """Seconds and number of calls of a stage."""
+
+    stage: str
+    seconds: float
+    calls: int
 
 
 @dataclass
 class TimingReport:
     """Seconds and calls of every stage, and the reports of every chunk.
 
-    Stages of the engine are summed over its workers, so that they may add up to more than the wall-clock time; load and
-    compile are never part of it. wall_seconds: from the first frame read to the last byte written.
+    Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time, which excludes load
+    and compile. wall_seconds: from the first frame read to the last byte written.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0))
@@ -46,7 +55,7 @@ class TimingReport:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time that its block takes to a stage."""
+        """Adds the duration of the `with` block to a stage."""
         start = time.perf_counter()
         try:
             yield
@@ -55,7 +64,7 @@ class TimingReport:
             self.calls[name] += 1
 
     def move(self, source: str, target: str, seconds: float) -> None:
-        """Counts `seconds` of one stage's time as another's: it was done within."""
+        """Moves `seconds` from stage `source` to stage `target`, which ran within it."""
         if seconds > 0.0:
             self.seconds[source] -= seconds
             self.seconds[target] += seconds
@@ -65,7 +74,11 @@ class TimingReport:
         self.chunks.append(report)
         for stage in STAGES:
             self.seconds[stage] += report.seconds[stage]
-            self.calls[stage] += report.seconds[stage] > 0.0  # a run that reduces nothing has no such stage
+            self.calls[stage] += report.seconds[stage] > 0.0  # without reduction the stage is not called
+
+    def stages(self) -> list[StageTime]:
+        """Every stage in the order of RUN_STAGES."""
+        return [StageTime(stage, self.seconds[stage], self.calls[stage]) for stage in RUN_STAGES]
 
     @property
     def cell_count(self) -> int:
@@ -85,21 +98,21 @@ class TimingReport:
 
     @property
     def inexact_count(self) -> int:
-        """Pairs whose depth is an upper bound, as a limit ended the search for it."""
+        """Pairs whose depth is an upper bound because the search reached its limit."""
         return sum(chunk.inexact_count for chunk in self.chunks)
 
     @property
     def compute_seconds(self) -> float:
-        """Seconds of the engine's own stages, summed over its workers."""
+        """Seconds of the engine's stages, summed over its workers."""
         return sum(self.seconds[stage] for stage in STAGES)
 
     @property
     def false_positive_ratio(self) -> float:
-        """Share of the candidates that gave no contact; 0 when there were none."""
+        """Fraction of the candidates without a contact; 0 without candidates."""
         return 1.0 - self.touching_count / self.candidate_count if self.candidate_count else 0.0
 
     def as_tables(self) -> dict[str, object]:
-        """What goes under /timing: arrays as datasets, `chunk` as a group, the rest as attributes."""
+        """Contents of /timing: arrays become datasets, `chunk` becomes a group, other values become attributes."""
         chunk: dict[str, object] = {
             "cells": np.array([c.cell_count for c in self.chunks], np.int64),
             "candidates": np.array([c.candidate_count for c in self.chunks], np.int64),
@@ -125,7 +138,7 @@ class TimingReport:
 def peak_memory() -> int:
     """Largest resident size of this process so far [bytes]."""
     try:
-        # On Linux, getrusage tells of the parent too: it counts what the process was before it became this program.
+        # On Linux, getrusage includes the size that the process had before exec.
         with open("/proc/self/status") as file:
             peaks = [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
         if peaks:
@@ -137,7 +150,7 @@ def peak_memory() -> int:
 
 
 def versions() -> dict[str, str]:
-    """Version of each package that has a part in the result; empty where one is not installed."""
+    """Version of each of PACKAGES and of Python; empty for a package that is not installed."""
     found = {"python": platform.python_version()}
     for package, module in PACKAGES.items():
         try:
@@ -148,7 +161,7 @@ def versions() -> dict[str, str]:
 
 
 def processor_name() -> str:
-    """The processor as the system names it."""
+    """Model name of the processor."""
     try:
         with open("/proc/cpuinfo") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]

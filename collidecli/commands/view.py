@@ -1,17 +1,18 @@
-"""A contact set to look at: what is drawn, served to a browser or written as a page."""
+"""The verb `view`: a contact set with its scene and motion, served to a browser or written as a page."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from collidecli.analysis.touch_intervals import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.output_paths import write_output
+from collidecli.commands.result import Result
 from collidecli.commands.view_frames import ViewFrames
 from collidecli.commands.view_sources import Sources, find_sources
 from collidecli.errors import InputError
@@ -23,16 +24,14 @@ from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
-VIEW_SCHEMA = "collide.view/1"
-
 Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """file: the contact set. scene, trajectory: of its run; "" looks for them. frames: A:B:S, "" is all.
+    """Contact set, and scene and trajectory of its run; "" searches for them. frames: A:B:S, "" is all.
 
-    allow_mismatch: draw a scene and a motion whose hashes are others. points_only: draw neither.
+    allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither.
     """
 
     file: str
@@ -44,73 +43,97 @@ class ViewRequest:
 
 
 @dataclass(frozen=True)
+class ViewResult(Result):
+    """Contents of a view. scene: its files; None without a scene. trajectory: None without a recording.
+
+    shapes: drawn ones. touching_pairs: pairs that touch in any frame. written, written_bytes: of the page, if it is
+    written; url: if it is served.
+    """
+
+    SCHEMA: ClassVar[str] = "collide.view/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("written", "written_bytes", "url")
+
+    file: str
+    scene: list[str] | None
+    trajectory: str | None
+    shapes: int
+    frames: int
+    worlds: int
+    contacts: int
+    touching_pairs: int
+    notes: list[str]
+    written: str | None = None
+    written_bytes: int | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
 class View:
-    """What is looked at, open. facts: JSON-ready, schema collide.view/1."""
+    """Frames and touches of an open contact set, for the viewer and for pages."""
 
     frames: ViewFrames
     touches: TouchList
     title: str
     up_axis: str
-    facts: dict[str, Any]
+    result: ViewResult
 
 
 @contextmanager
 def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[View]:
-    """Reads scene, motion and touches. Raises InputError for files that are not what they should be, or do not fit."""
+    """Opens contact set, scene and motion. Raises InputError for files that cannot be used or do not fit together."""
     if request.points_only and (request.scene or request.trajectory):
         raise InputError("--points-only draws neither scene nor motion", "", "leave it out, or --scene and -t")
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         if not contacts.cell_count:
-            raise InputError("it has no frames: there is nothing to look at", request.file)
+            raise InputError("it has no frames", request.file)
         sources = find_sources(contacts, request.scene, request.trajectory, request.allow_mismatch, request.points_only)
         try:
             frames = ViewFrames(contacts, sources, request.frames)
             stream = EventStream(contacts, EventOptions(frames=request.frames))
             touches = TouchList(Intervals.chained(*stream.batches(progress)), stream.keys)
-            facts = _facts(request, contacts, sources, frames, touches)
-            yield View(frames, touches, Path(request.file).name, contacts.up_axis, facts)
+            result = _result(request, contacts, sources, frames, touches)
+            yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:
             sources.close()
 
 
-def _facts(
+def _result(
     request: ViewRequest, contacts: ContactSet, sources: Sources, frames: ViewFrames, touches: TouchList
-) -> dict[str, Any]:
+) -> ViewResult:
     notes = list(sources.notes)
     if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
         notes.append(f"{coarse} of its heightfields are drawn with fewer rows and columns than they have")
-    return {
-        "schema": VIEW_SCHEMA,
-        "file": request.file,
-        "scene": list(sources.scene_files) if sources.scene else None,
-        "trajectory": sources.motion_file or None,
-        "shapes": len(frames.model.shapes) if frames.model is not None else 0,
-        "frames": len(frames),
-        "worlds": contacts.world_count,
-        "contacts": contacts.contact_count,
-        "touching_pairs": len({pair.shapes for pair in touches}),
-        "notes": notes,
-    }
+    return ViewResult(
+        file=request.file,
+        scene=list(sources.scene_files) if sources.scene else None,
+        trajectory=sources.motion_file or None,
+        shapes=len(frames.model.shapes) if frames.model is not None else 0,
+        frames=len(frames),
+        worlds=contacts.world_count,
+        contacts=contacts.contact_count,
+        touching_pairs=len({pair.shapes for pair in touches}),
+        notes=notes,
+    )
 
 
 def serve_view(view: View, host: str, port: int | None) -> Served:
-    """A server that shows the view, until it is stopped; see `report.view.server.serve`."""
+    """A server that shows the view until it is stopped; see `report.view.server.serve`."""
     return serve(view.frames, view.touches, view.title, view.up_axis, host, port)
 
 
-def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progress: Progress = None) -> dict[str, Any]:
-    """Writes the view of some worlds, at least one, as a page; returns the facts. Raises InputError, OutputError."""
+def export_view(view: View, path: str, worlds: Sequence[int], force: bool, progress: Progress = None) -> ViewResult:
+    """Writes the view of one or more worlds as a page. Raises InputError, OutputError."""
     for world in worlds:
         if not world < view.frames.world_count:
             held = numbered(view.frames.world_count, "world")
-            raise InputError(f"world {world} is not there", "--world", f"the contact set has {held}")
+            raise InputError(f"world {world} does not exist", "--world", f"the contact set has {held}")
     page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress).encode()
     write_output(path, page, force)
-    return {**view.facts, "written": path, "written_bytes": len(page)}
+    return replace(view.result, written=path, written_bytes=len(page))
 
 
 def wait(served: Served) -> None:
-    """Until a signal ends it. Raises what the drawing died of."""
+    """Waits for a signal. Raises the exception of the drawing thread, if it has failed."""
     while served.failure is None:
         time.sleep(0.1)
     raise served.failure

@@ -1,4 +1,4 @@
-"""What a view shows of a frame: where the shapes stand, and the contacts. Read when it is asked for."""
+"""Shape poses and contacts of the frames of a view, read on demand."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from collidecli.storage.process_activity import reading
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 AHEAD = 16
-"""Frames of a motion that are read at a time: a recording is packed in chunks of many frames."""
+"""Number of frames that are read together, as a recording is compressed in chunks of many frames."""
 KEPT = 8
+"""Number of such groups of frames in memory."""
 
 
 class ViewFrames:
-    """number: int64[K], the frames of the contact set that are shown, by place. time: float64[K] [s].
+    """The selected frames of a contact set. number: int64[K], frame numbers. time: float64[K] [s].
 
-    Poses and contacts of a place are read in any order; calls may come from several threads.
+    Poses and contacts of a frame index are read in any order; the methods are thread-safe.
     """
 
     def __init__(self, contacts: ContactSet, sources: Sources, frames: str = "") -> None:
@@ -40,24 +41,24 @@ class ViewFrames:
     def __len__(self) -> int:
         return len(self.number)
 
-    def contacts(self, place: int, world: int) -> dict[str, np.ndarray]:
+    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
         """COLUMNS of the contacts of a cell."""
-        cell = int(self.number[place]) * self.world_count + world
+        cell = int(self.number[index]) * self.world_count + world
         with self._lock, reading("contact set", self._contacts.path):
             block = self._contacts.cells(cell, cell + 1, COLUMNS)
         check_shape_rows(self._contacts, block)
         return block.columns
 
     def rows(self, world: int) -> np.ndarray:
-        """Which of the model's shapes a world has."""
+        """Rows of the model's shapes in a world."""
         assert self.model is not None
         return self.model.template_shapes(int(self.model.world_template[world]))
 
-    def shape_poses(self, place: int, world: int) -> np.ndarray:
-        """float64[S, 7], xyzw: every shape of the model in the world's frame; of other templates' shapes, anything."""
+    def shape_poses(self, index: int, world: int) -> np.ndarray:
+        """Poses float64[S, 7], xyzw, of all shapes in the world frame; shapes of other templates have any pose."""
         model = self.model
         assert model is not None
-        bodies = self._bodies(place)
+        bodies = self._bodies(index)
         bodies = bodies[0] if len(bodies) == 1 else bodies[world]
         body, pose = model.shapes.body, model.shapes.pose
         if not len(bodies):
@@ -67,18 +68,18 @@ class ViewFrames:
         if model.world_shift is None:
             return placed
         shifted = compose(model.world_shift[world], placed)
-        # A body that is read for every world is where it is already.
-        own = (body < 0) if len(self._bodies(place)) > 1 else np.ones(len(body), bool)
+        # Bodies with a pose per world are already at the position of their world.
+        own = (body < 0) if len(self._bodies(index)) > 1 else np.ones(len(body), bool)
         stays = ~own | (model.shapes.template == GLOBAL_TEMPLATE)
         return np.where(stays[:, None], placed, shifted)
 
-    def _bodies(self, place: int) -> np.ndarray:
-        """float64[recorded worlds, B, 7]"""
+    def _bodies(self, index: int) -> np.ndarray:
+        """Body poses float64[recorded worlds, B, 7]."""
         assert self._motion is not None
-        frame = int(self._frame_of[place])
+        frame = int(self._frame_of[index])
         with self._lock:
             if frame not in self._read:
-                first = place - place % AHEAD
+                first = index - index % AHEAD
                 wanted = self._frame_of[first : first + AHEAD]
                 run = range(int(wanted[0]), int(wanted[0]) + len(wanted))
                 many = bool(np.array_equal(wanted, np.arange(run.start, run.stop)))

@@ -1,4 +1,4 @@
-"""The scene and the motion that a contact set was made of, found again by name and by hash."""
+"""Search for the scene and the motion of a contact set, by name and by hash."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.file_hash import file_sha256
 
 MOTION_ENDINGS = (".h5", ".hdf5", ".npz", ".npy", ".csv", *USD_ENDINGS)
-MOST_BYTES = 4 << 30
-"""Of files that are read through to find a motion by its hash."""
-ANYWAY = "or draw it all the same with --allow-mismatch"
-POINTS = "or draw the contacts alone with --points-only"
+MAX_BYTES = 4 << 30
+"""Total size of the files that are read to find a motion by its hash."""
+ANYWAY = "or draw it nevertheless with --allow-mismatch"
+POINTS = "or draw only the contacts with --points-only"
 
 Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What a view draws besides contacts. notes: what a person has to know of it.
+    """Scene and motion of a view. notes: warnings about them.
 
-    scene: None where there is none: then nothing but the contacts is drawn. frame_of: int[F], the motion's frame that
-    each frame of the contact set is.
+    scene: None if only the contacts are drawn. frame_of: int[F], frame of the motion for each frame of the contact
+    set.
     """
 
     scene: LoadedScene | None
@@ -40,17 +40,18 @@ class Sources:
     notes: tuple[str, ...]
 
     def close(self) -> None:
+        """Closes the motion."""
         if self.motion is not None:
             self.motion.close()
 
 
 def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismatch: bool, alone: bool) -> Sources:
-    """The scene and motion of a contact set: those that are given, else what is found beside it or in this folder.
+    """Scene and motion of a contact set: the given files, else files in its folder or the current folder.
 
-    scene, trajectory: files, or "" for none given. alone: neither is wanted.
+    scene, trajectory: files, or "" to search for them. alone: use neither.
 
-    Raises InputError for a scene or motion whose hash is another than the contact set's, if not `allow_mismatch`, and
-    for one that does not have the shapes, worlds or frames of the contact set at all.
+    Raises InputError for a scene or motion with another hash, unless `allow_mismatch`, and for a scene or motion
+    without the shapes, worlds or frames of the contact set.
     """
     if alone:
         return _without(contacts, ())
@@ -78,8 +79,8 @@ def find_sources(contacts: ContactSet, scene: str, trajectory: str, allow_mismat
 
 
 def _without(contacts: ContactSet, notes: tuple[str, ...]) -> Sources:
-    said = tuple(f"{note}; contacts are drawn without shapes" for note in notes)
-    return Sources(None, None, (), "", range(contacts.frame_count), said)
+    texts = tuple(f"{note}; contacts are drawn without shapes" for note in notes)
+    return Sources(None, None, (), "", range(contacts.frame_count), texts)
 
 
 def _missing(folders: Sequence[Path], verb: str = "is neither") -> str:
@@ -93,7 +94,7 @@ def _shown(folder: Path) -> str:
 
 
 def _folders(*files: str) -> list[Path]:
-    """Of the files, then the current one; each once."""
+    """Folders of the files, then the current folder, each once."""
     found: dict[str, Path] = {}
     for folder in (*(Path(file).parent for file in files), Path()):
         found.setdefault(os.path.realpath(folder), folder)
@@ -101,7 +102,7 @@ def _folders(*files: str) -> list[Path]:
 
 
 def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
-    """The scene files that a contact set names, in the first folder that has all; names are joined by spaces."""
+    """The scene files of a contact set, in the first folder with all of them; their names are joined by spaces."""
     for folder in folders:
         for names in ([name], name.split(" ")):
             files = [folder / one for one in names if one]
@@ -111,12 +112,12 @@ def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
 
 
 def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
-    """The file whose hash is that of the run's recording; "" where there was none, or it is not found."""
+    """The file with the hash of the run's recording; "" without a recording, or if it is not found."""
     if not contacts.trajectory_sha256:
         return ""
-    left, seen = MOST_BYTES, {os.path.realpath(contacts.path)}
+    left, seen = MAX_BYTES, {os.path.realpath(contacts.path)}
     for folder in folders:
-        # Small files first: a recording of many frames costs seconds to read through.
+        # Small files first, as it takes seconds to read a large recording.
         found = [file for file in folder.iterdir() if file.suffix.lower() in MOTION_ENDINGS and file.is_file()]
         for size, file in sorted((file.stat().st_size, file) for file in found):
             if os.path.realpath(file) in seen or size > left or not os.access(file, os.R_OK):
@@ -158,10 +159,10 @@ def _loaded(
 
 
 def _options(contacts: ContactSet, kind: type[Options]) -> Options:
-    """Options of the run, of one kind, as the contact set has them; a motion laid over the scene is given anew."""
+    """Options of one kind from the contact set's record of the run, without a motion layer."""
     found: dict[str, Any] = {}
     for each in fields(kind):
-        if isinstance(each.default, bool):  # it changes no contact, and is not kept
+        if isinstance(each.default, bool):  # affects no contact and is not recorded
             continue
         value = contacts.config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
@@ -185,7 +186,7 @@ def _motion(
         return motion, list(motion.warnings)
     what = f"this is not the recording of {contacts.path}: the hashes differ"
     if not contacts.trajectory_sha256:
-        what = f"{contacts.path} was made of the scene's own motion, not of a recording"
+        what = f"{contacts.path} is of the scene's own motion, not of a recording"
     if not allow_mismatch:
         motion.close()
         raise InputError(what, motion_file, f"give the recording of the run with -t, {ANYWAY}, {POINTS}")
@@ -193,11 +194,11 @@ def _motion(
 
 
 def _frames(contacts: ContactSet, motion: Motion, where: str) -> Sequence[int]:
-    """Frames of the motion with the steps and times of the contact set's, in its order."""
+    """Frames of the motion with the steps and times of the contact set's frames, in its order."""
     if len(motion.time) == contacts.frame_count and (motion.time == contacts.time).all():
         return range(contacts.frame_count)
-    place = {step: n for n, step in reversed(list(enumerate(motion.step.tolist())))}
-    frames = [place.get(step, -1) for step in contacts.step.tolist()]
+    frame_of_step = {step: n for n, step in reversed(list(enumerate(motion.step.tolist())))}
+    frames = [frame_of_step.get(step, -1) for step in contacts.step.tolist()]
     wrong = [n for n, at in enumerate(frames) if at < 0 or motion.time[at] != contacts.time[n]]
     if wrong:
         what = f"it has no frame of step {contacts.step[wrong[0]]} at {contacts.time[wrong[0]]:g} s"

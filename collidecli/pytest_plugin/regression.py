@@ -1,4 +1,4 @@
-"""What the fixture `contacts_regression` does: run, compare with the baseline, keep and tell what differs."""
+"""The fixture `contacts_regression`: runs a scene, compares with the baseline, reports the differences."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from collidecli.cli.streams import console, spoken
+from collidecli.cli.streams import console, printable_values
 from collidecli.commands.regression import (
     MARKER,
-    Comparison,
+    BaselineComparison,
     compare_with_baseline,
-    looking_command,
+    diff_command,
     run_request,
     tolerance_options,
 )
 from collidecli.errors import CollideError, OutputError
-from collidecli.pytest_plugin import REGENERATE, ContactsWarning
+from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff_pages import markdown
 from collidecli.report.diff_table import diff_table
 from collidecli.storage.atomic_output import AtomicOutput
@@ -36,7 +36,7 @@ DIFFERENT = "contacts are not those of the baseline"
 
 
 class ContactsDiffer(pytest.fail.Exception):
-    """A failure that says much. summary: one line of it, for pytest's list of failures."""
+    """A failure with a table of differences. summary: one line of it, for pytest's list of failures."""
 
     def __init__(self, words: str, summary: str) -> None:
         super().__init__(words, pytrace=False)
@@ -44,7 +44,7 @@ class ContactsDiffer(pytest.fail.Exception):
 
 
 class ContactsRegression:
-    """The fixture's value, of one test."""
+    """The value of the fixture in one test."""
 
     def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
         self._request, self._folder = request, folder
@@ -59,13 +59,13 @@ class ContactsRegression:
         basename: str | None = None,
         **options: Any,
     ) -> None:
-        """Runs a scene in motion as `collide run` does, and fails the test where its contacts are not the baseline's.
+        """Runs a scene in motion as `collide run` does, and fails the test if its contacts differ from the baseline.
 
         Args:
-            scene, trajectory: paths, relative to the folder of the test's file. Several scenes are a world each.
-            basename: of the baseline, in place of the test's name; tests that share one compare with the same file.
-            options: those of `collide run`, as `worlds=4`, `frames="0:10"`, `gap=0.01`, `broad_phase="sap"`. The
-                device is "cpu" unless given, and with pytest-xdist there is one thread unless given.
+            scene, trajectory: paths, relative to the folder of the test's file. Several scenes are one world each.
+            basename: name of the baseline in place of the test's name; tests may share it.
+            options: those of `collide run`, such as `worlds=4`, `frames="0:10"`, `gap=0.01`, `broad_phase="sap"`. The
+                default device is "cpu", and with pytest-xdist the default number of threads is 1.
         """
         __tracebackhide__ = True
         from collidecli.commands.run import run
@@ -75,17 +75,17 @@ class ContactsRegression:
         allowed = self._allowed()
         chosen = {"device": "cpu", **({"threads": 1} if "PYTEST_XDIST_WORKER" in os.environ else {}), **options}
         try:
-            summary = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
+            result = run(run_request(scene, trajectory, self._here.parent, obtained, chosen))
         except CollideError as error:
             raise pytest.fail.Exception(f"collide cannot run this: {error}", pytrace=False) from None
-        for text in summary.warnings:
+        for text in result.warnings:
             warnings.warn(ContactsWarning(text), stacklevel=2)
         self._compare(name, obtained, allowed)
 
     def check_file(self, contacts: PathLike, *, basename: str | None = None) -> None:
-        """Fails the test where a contact set, made in whatever way, is not the baseline.
+        """Fails the test if a contact set file differs from the baseline.
 
-        contacts: a finished contact set, as `collide run` writes; relative to the folder of the test's file.
+        contacts: path of a finished contact set, as `collide run` writes; relative to the folder of the test's file.
         """
         __tracebackhide__ = True
         name = self._name(basename)
@@ -101,12 +101,12 @@ class ContactsRegression:
         __tracebackhide__ = True
         name = basename or re.sub(r"\W", "_", self._test_name())
         if self._baseline(name) in self._checked:
-            pytest.fail(f"this test compares with {name}.h5 twice: give each check a basename of its own")
+            pytest.fail(f"this test compares with {name}.h5 twice: give each check another basename")
         self._checked.add(self._baseline(name))
         return name
 
     def _test_name(self) -> str:
-        """As pytest-regressions has it, with its option for the name of the class."""
+        """The test's name; with the option --with-test-class-names of pytest-regressions, after its class's name."""
         name, of = self._request.node.name, self._request.cls
         wanted = self._request.config.getoption("with_test_class_names", False)
         return f"{of.__name__}_{name}" if wanted and of is not None else name
@@ -128,7 +128,7 @@ class ContactsRegression:
             if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
             found = None
-        if found is not None and found.facts["equal"]:
+        if found is not None and found.result.equal:
             return
         if force or self._asked("--regen-all"):
             self._written(obtained, baseline, force=True)
@@ -138,16 +138,18 @@ class ContactsRegression:
                 )
             return
         assert found is not None
-        reasons = ", ".join(found.facts["reasons"])
+        reasons = ", ".join(found.result.reasons)
         raise ContactsDiffer(self._words(found, baseline, obtained), f"{DIFFERENT}: {reasons}")
 
     def _allowed(self) -> dict[str, Any]:
-        """Fields of DiffRequest from the markers; the nearest one decides each name."""
+        """Fields of DiffRequest from the markers; the closest marker takes precedence for each name."""
         __tracebackhide__ = True
         found: dict[str, Any] = {}
         for marker in self._request.node.iter_markers(MARKER):
             if marker.args:
-                pytest.fail(f"{MARKER} takes names, as atol=1e-6; it was given {marker.args[0]!r}", pytrace=False)
+                pytest.fail(
+                    f"{MARKER} takes keyword arguments, such as atol=1e-6, and not {marker.args[0]!r}", pytrace=False
+                )
             found = {**marker.kwargs, **found}
         try:
             return tolerance_options(found)
@@ -158,7 +160,7 @@ class ContactsRegression:
         return bool(self._request.config.getoption(REGENERATE[option][0], False))
 
     def _written(self, obtained: Path, baseline: Path, force: bool = False) -> bool:
-        """Copies to beside the test, whole; False where another process was first."""
+        """Copies the obtained set to the baseline atomically; False if another process has written it first."""
         __tracebackhide__ = True
         try:
             baseline.parent.mkdir(parents=True, exist_ok=True)
@@ -174,40 +176,41 @@ class ContactsRegression:
             raise pytest.fail.Exception(words, pytrace=False) from None
         return True
 
-    def _words(self, found: Comparison, baseline: Path, obtained: Path) -> str:
-        """What differs and where to look; keeps the report beside the obtained file."""
+    def _words(self, found: BaselineComparison, baseline: Path, obtained: Path) -> str:
+        """Table of differences and paths of the files; writes the report beside the obtained file."""
+        record = found.result.as_dict()
         report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
-        report.write_text(markdown(found.facts), encoding="utf-8")
+        report.write_text(markdown(record), encoding="utf-8")
         page = write_page(baseline, obtained, report.with_suffix(".html"), found.allowed)
         rows = {
             "baseline": baseline,
             "obtained": obtained,
             "report": report,
             **({"page": page} if page else {}),
-            "look": looking_command(baseline, obtained, found.allowed),
+            "look": diff_command(baseline, obtained, found.allowed),
             "accept": f"pytest {self._request.node.nodeid.split('[')[0]} --force-regen",
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
-        return "\n".join([DIFFERENT, "", table_text(found.facts), "", *lines])
+        return "\n".join([DIFFERENT, "", table_text(record), "", *lines])
 
 
 def write_page(baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]) -> Path | None:
-    """The page of `collide report`, where the packages for it are installed."""
+    """Writes the page of `collide report`; None if its packages are not installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
         return None
-    from collidecli.commands.report import ReportRequest, report_facts
+    from collidecli.commands.report import ReportRequest, report
     from collidecli.report.report_page import report_page
 
     kept = {name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")}
-    facts = report_facts(ReportRequest(str(obtained), str(baseline), **kept))
-    output.write_text(report_page(facts), encoding="utf-8")
+    result = report(ReportRequest(str(obtained), str(baseline), **kept))
+    output.write_text(report_page(result.as_dict()), encoding="utf-8")
     return output
 
 
-def table_text(facts: Mapping[str, Any]) -> str:
+def table_text(result: Mapping[str, Any]) -> str:
     """The table of `collide diff`, as plain text."""
     out = console(io.StringIO())
     out.width = WIDTH
     with out.capture() as captured:
-        out.print(diff_table(spoken(facts)))
+        out.print(diff_table(printable_values(result)))
     return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())

@@ -1,4 +1,4 @@
-"""How charts look: colours by their role, two widths, figures as SVG of a page or as files. Matplotlib is optional."""
+"""Style of charts: colours by role, two widths, output as SVG of a page or as files. Matplotlib is optional."""
 
 from __future__ import annotations
 
@@ -25,32 +25,34 @@ THEMES = {
     ),
 }
 PAGE = {role: f"#0000{n:02x}" for n, role in enumerate(ROLES, 1)}
-"""Stand-ins that `page_svg` turns into the page's own colours, so that one chart serves light and dark."""
+"""Placeholders that `page_svg` replaces by CSS variables, so that one chart has a light and a dark theme."""
 MAP_COLOUR = (0.25, 0.52, 0.80)
-"""Of maps, on any paper: how much of it is there is its opacity."""
+"""Colour of maps on any background; a value is shown by the opacity."""
 FONTS = ["DejaVu Sans"]
 DPI = 72.0
-"""An inch of the figure is 72 units of its SVG: font sizes are pixels of the page."""
+"""An inch of the figure is 72 units of its SVG, so that font sizes are pixels of the page."""
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """What a chart is drawn on. width [px]. colours: by role. narrow: for a phone."""
+    """Width [px] and colours by role of a chart."""
 
     width: int
     colours: dict[str, str]
 
     @property
     def narrow(self) -> bool:
+        """Whether the chart is for a phone."""
         return self.width < 600
 
     @property
     def in_page(self) -> bool:
-        """Whether a heading of the page says what the chart shows."""
+        """Whether the chart is on a page, which has a heading for it."""
         return self.colours is PAGE
 
     @property
     def font(self) -> float:
+        """Size of the font [px]."""
         return 11.0 if self.narrow else 12.5
 
     def figure(self, height: int) -> Figure:
@@ -67,7 +69,7 @@ class Canvas:
         return figure, axes
 
     def plain(self, axes: Axes, grid: str = "y") -> None:
-        """No frame, quiet ticks, a faint grid along one direction."""
+        """Removes the frame and the tick marks; adds a faint grid along one direction."""
         for side in axes.spines.values():
             side.set_visible(False)
         axes.set_facecolor("none")
@@ -80,7 +82,7 @@ class Canvas:
         axes.set_axisbelow(True)
 
     def legend(self, axes: Axes, columns: int) -> None:
-        """Above the axes, at their left; on a phone at the left of all, where names of rows would push it out."""
+        """Adds a legend above the axes at their left; on a phone at the left of the figure, to avoid clipping."""
         from matplotlib.transforms import blended_transform_factory
 
         left = axes.figure.transFigure if self.narrow else axes.transAxes
@@ -99,13 +101,13 @@ class Canvas:
         )
 
     def title(self, axes: Axes, words: str) -> None:
-        """Above the axes, at their left, quiet."""
+        """Adds a small title above the axes at their left."""
         axes.set_title(words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8)
 
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib's own settings left as they were; same facts, same bytes. Raises InputError without matplotlib."""
+    """Matplotlib settings for reproducible output, restored at the end. Raises InputError without matplotlib."""
     matplotlib = require_matplotlib()
     settings = {
         "svg.fonttype": "none",
@@ -121,7 +123,7 @@ def drawing() -> Iterator[None]:
 
 
 def require_matplotlib() -> Any:
-    """The module. Raises InputError, with what to install, where it is missing."""
+    """The module matplotlib. Raises InputError with the install command if it is missing."""
     try:
         import matplotlib
     except ImportError as error:
@@ -130,7 +132,7 @@ def require_matplotlib() -> Any:
 
 
 def page_svg(figure: Figure, prefix: str, words: str) -> str:
-    """An SVG element for a page: it takes the page's colours and width. words: what a screen reader says."""
+    """An SVG element with the colours and width of the page. words: description for screen readers."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()
@@ -156,7 +158,7 @@ def _attribute(text: str) -> str:
 
 
 def file_bytes(figure: Figure, kind: str, paper: str, scale: float) -> bytes:
-    """A figure as "png", `scale` pixels a unit, or "svg"."""
+    """A figure as "png", with `scale` pixels per unit, or "svg"."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI * scale, facecolor=paper, metadata=metadata)

@@ -1,15 +1,16 @@
-"""Words that charts and their tables share: names of pairs made short, and what stands along time."""
+"""Labels of charts and their tables: shortened names of pairs, and the time axis."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+
+from collidecli.report.words import ResultDict
 
 
-def pair_labels(pairs: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """Two names each, in at most so many letters: of a path its end, where that tells it from every other one."""
+def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
+    """Labels of pairs with at most `most` characters; a path is replaced by its last part if that is unique."""
     names = {name for pair in pairs for name in (pair["shape0"], pair["shape1"])}
     ends = Counter(name.rstrip("/").rsplit("/", 1)[-1] for name in names)
     short = {name: end if ends[end := name.rstrip("/").rsplit("/", 1)[-1]] == 1 else name for name in names}
@@ -17,20 +18,20 @@ def pair_labels(pairs: Sequence[Mapping[str, Any]], most: int) -> list[str]:
 
 
 def _label(one: str, other: str, most: int) -> str:
-    """What one name does not need, the other may have."""
+    """A label of two names; if one name is short, the other may use more than half of the length."""
     half = most // 2
-    room = max(half, most - len(other)), max(half, most - len(one))
-    return f"{cut(one, room[0])} · {cut(other, room[1])}"
+    widths = max(half, most - len(other)), max(half, most - len(one))
+    return f"{cut(one, widths[0])} · {cut(other, widths[1])}"
 
 
 def cut(text: str, most: int) -> str:
-    """The end of a text, which tells more of a path than its start."""
+    """The last `most` characters of a text, as the end of a path distinguishes it better than its start."""
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= most else f"…{text[1 - most :]}"
 
 
-def time_axis(series: Mapping[str, Any]) -> tuple[list[float], str]:
-    """Times where they rise, else frames; and what they are called."""
+def time_axis(series: ResultDict) -> tuple[list[float], str]:
+    """Times if they increase strictly, else frames; and the label of the axis."""
     times = series["time"]
     if len(times) > 1 and all(a < b for a, b in pairwise(times)):
         return times, "time [s]"

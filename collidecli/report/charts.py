@@ -1,29 +1,29 @@
-"""The charts of a report, by kind, of facts of schema collide.report/1: over time, of pairs and of depths."""
+"""Charts of collide.report/1 over time, of pairs and of depths."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.report.chart_style import MAP_COLOUR, Canvas
 from collidecli.report.chart_words import pair_labels, time_axis
+from collidecli.report.words import ResultDict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Facts = Mapping[str, Any]
 LEAST_OPACITY = 0.14
-"""Of a field of a map that is not empty."""
+"""Least opacity of a field of a map that is not empty."""
 
 
-def contacts_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Contacts over time, and those that penetrate; the most in a bin as a faint band above its mean."""
+def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Contacts and penetrating contacts over time; a faint band from the mean of a bin to its maximum."""
     figure, axes = canvas.axes(220 if canvas.narrow else 250)
-    series, colours = facts["series"], canvas.colours
+    series, colours = result["series"], canvas.colours
     times, label = time_axis(series)
     one_by_one = series["frames_per_bin"] == 1
     if not one_by_one:
@@ -37,11 +37,11 @@ def contacts_chart(facts: Facts, canvas: Canvas) -> Figure:
     return figure
 
 
-def depth_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """The deepest penetration over time."""
+def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Deepest penetration over time."""
     figure, axes = canvas.axes(200 if canvas.narrow else 220)
-    times, label = time_axis(facts["series"])
-    depth = np.array(facts["series"]["depth"], float)
+    times, label = time_axis(result["series"])
+    depth = np.array(result["series"]["depth"], float)
     factor, unit = length_unit(float(depth.max(initial=0.0)))
     axes.fill_between(times, 0, depth * factor, color=canvas.colours["warm"], alpha=0.14, linewidth=0)
     axes.plot(times, depth * factor, color=canvas.colours["warm"], linewidth=1.6)
@@ -51,20 +51,20 @@ def depth_chart(facts: Facts, canvas: Canvas) -> Figure:
     return figure
 
 
-def pairs_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Pairs by time: how many contacts a pair has in a frame."""
-    return _map(facts, canvas, "contacts_per_frame", "contacts in a frame", 1.0)
+def pairs_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Map of pairs over time: number of contacts of a pair in a frame."""
+    return _map(result, canvas, "contacts_per_frame", "contacts in a frame", 1.0)
 
 
-def pair_depths_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Pairs by time: how deep a pair penetrates; pairs that only come near are faint."""
-    deepest = max((max(p["depth"], default=0.0) for p in facts["pairs"]["listed"]), default=0.0)
+def pair_depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Map of pairs over time: penetration depth of a pair; pairs within their gap are faint."""
+    deepest = max((max(p["depth"], default=0.0) for p in result["pairs"]["listed"]), default=0.0)
     factor, unit = length_unit(deepest)
-    return _map(facts, canvas, "depth", f"{unit} deep", factor)
+    return _map(result, canvas, "depth", f"{unit} deep", factor)
 
 
-def _map(facts: Facts, canvas: Canvas, field: str, words: str, factor: float) -> Figure:
-    pairs = facts["pairs"]
+def _map(result: ResultDict, canvas: Canvas, field: str, words: str, factor: float) -> Figure:
+    pairs = result["pairs"]
     listed = pairs["listed"]
     row = 17 if canvas.narrow else 20
     figure = canvas.figure(max(3, len(listed)) * row + (66 if canvas.narrow else 76))
@@ -92,7 +92,7 @@ def _map(facts: Facts, canvas: Canvas, field: str, words: str, factor: float) ->
 
 
 def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
-    """A strip above the map that says what its colours mean."""
+    """The colour scale above the map."""
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, OffsetImage, TextArea
 
     strip = np.ones((8, 64, 4))
@@ -110,10 +110,10 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
     axes.add_artist(box)
 
 
-def depths_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """How many contacts are how deep, on a logarithmic scale of depths."""
+def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Histogram of penetration depths, on a logarithmic scale."""
     figure, axes = canvas.axes(220 if canvas.narrow else 250)
-    bins = [one for one in facts["depths"] if one["from"] > 0.0 and one["to"] is not None]
+    bins = [one for one in result["depths"] if one["from"] > 0.0 and one["to"] is not None]
     if bins:
         left = np.log10([one["from"] for one in bins])
         width = math.log10(bins[0]["to"]) - left[0]
@@ -146,7 +146,7 @@ def _counts(axes: Axes) -> None:
 
 
 def length_unit(metres: float) -> tuple[float, str]:
-    """(factor, unit) that suits a length."""
+    """(factor, unit) for a length: the largest unit in which it is at least 1."""
     for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
         if metres * factor >= 1.0:
             return factor, unit
@@ -154,13 +154,13 @@ def length_unit(metres: float) -> tuple[float, str]:
 
 
 def short_length(metres: float) -> str:
-    """A power of ten with a unit: 10 µm."""
+    """A power of ten with its unit, such as 10 µm."""
     factor, unit = length_unit(metres * (1.0 + 1e-9))
     return f"{metres * factor:.3g} {unit}"
 
 
 def short_number(value: float) -> str:
-    """A count on an axis: 12, 3.4k, 5M."""
+    """A count on an axis, such as 12, 3.4k or 5M."""
     for least, factor, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= least:
             return f"{value / factor:.3g}{letter}"

@@ -1,4 +1,4 @@
-"""The charts of a report that are bars: stages of the run, broad phases, and differences from a baseline."""
+"""Charts of collide.report/1 about costs and differences: stages, broad phases, differences from a baseline."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 from collidecli.report.chart_style import MAP_COLOUR, Canvas
 from collidecli.report.chart_words import pair_labels
 from collidecli.report.charts import LEAST_OPACITY, short_length, short_number
-from collidecli.report.words import seconds
+from collidecli.report.words import ResultDict, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Facts = Mapping[str, Any]
 BEFORE = ("load", "compile")
-"""Stages that are no part of the run."""
+"""Stages before the run, which are not part of its time."""
 PHASE_COUNTS = {"candidates": "muted", "touching_pairs": "accent", "contacts": "warm"}
 KINDS = {"missing": "accent", "extra": "third", "changed": "warm"}
-MOST_PAIRS = 12
+MAX_PAIRS = 12
 
 
-def stages_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Seconds of each stage; those before the run are pale."""
-    stages = [one for one in facts["timing"].get("stages", []) if one["seconds"] > 0.0]
+def stages_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Time of each stage [s]; stages before the run are pale."""
+    stages = [one for one in result["timing"].get("stages", []) if one["seconds"] > 0.0]
     figure, axes = canvas.axes(max(2, len(stages)) * 26 + 20)
     names = [one["stage"].replace("_", " ") for one in stages]
     values = [one["seconds"] for one in stages]
@@ -38,9 +37,9 @@ def stages_chart(facts: Facts, canvas: Canvas) -> Figure:
     return figure
 
 
-def phases_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Candidates, touching pairs and contacts of each broad phase, and how long each took."""
-    phases = phases_of(facts)
+def phases_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Candidates, touching pairs, contacts and compute time of each broad phase."""
+    phases = phases_of(result)
     timed = [one for one in phases if one.get("compute_seconds") is not None]
     height = len(phases) * 66 + 50
     beside = bool(timed) and not canvas.narrow
@@ -68,26 +67,26 @@ def phases_chart(facts: Facts, canvas: Canvas) -> Figure:
     return figure
 
 
-def phases_of(facts: Facts) -> list[dict[str, Any]]:
-    """The broad phases that were run: of the profile, else the one of this run."""
-    if facts["profile"] is not None:
-        return [one for one in facts["profile"]["phases"] if not one["skipped"]]
-    timing = facts["timing"]
+def phases_of(result: ResultDict) -> list[dict[str, Any]]:
+    """The measured broad phases of the profile, or else the broad phase of the run."""
+    if result["profile"] is not None:
+        return [one for one in result["profile"]["phases"] if not one["skipped"]]
+    timing = result["timing"]
     if "candidate_count" not in timing:
         return []
     return [
         {
             "name": timing.get("broad_phase", "this run"),
             "candidates": timing["candidate_count"],
-            "touching_pairs": timing.get("touching_pair_count", facts["touching_pairs"]),
-            "contacts": timing.get("contact_count", facts["contacts"]),
+            "touching_pairs": timing.get("touching_pair_count", result["touching_pairs"]),
+            "contacts": timing.get("contact_count", result["contacts"]),
         }
     ]
 
 
-def differences_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """Contacts missing, extra and changed of the pairs that differ."""
-    pairs = facts["difference"]["pairs"]["listed"][:MOST_PAIRS]
+def differences_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Missing, extra and changed contacts of the pairs that differ."""
+    pairs = result["difference"]["pairs"]["listed"][:MAX_PAIRS]
     figure, axes = canvas.axes(len(pairs) * 28 + 40)
     left = np.zeros(len(pairs))
     for kind, role in KINDS.items():
@@ -100,9 +99,9 @@ def differences_chart(facts: Facts, canvas: Canvas) -> Figure:
     return figure
 
 
-def deviations_chart(facts: Facts, canvas: Canvas) -> Figure:
-    """How far fields are off: contacts of each field by decade of their deviation."""
-    fields = [one for one in facts["difference"]["fields"] if one["histogram"]]
+def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
+    """Contacts by field and decade of the deviation."""
+    fields = [one for one in result["difference"]["fields"] if one["histogram"]]
     edges = sorted({b["from"] or 0.0 for one in fields for b in one["histogram"]})
     figure = canvas.figure(len(fields) * 30 + 50)
     axes = figure.add_subplot()
@@ -135,9 +134,9 @@ def _bin(one: Mapping[str, Any], edge: float) -> int:
 
 def _rows(
     axes: Axes, canvas: Canvas, names: Sequence[str], ends: Sequence[float], words: Sequence[str],
-    places: Sequence[float] = (),
+    positions: Sequence[float] = (),
 ) -> None:  # fmt: skip
-    """Names at the left of bars, words at their ends, the first on top, and no other axis."""
+    """Names to the left of bars and labels at their ends, the first bar on top, without other axes."""
     axes.grid(False)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", labelsize=canvas.font - 1.0, labelcolor=canvas.colours["ink"])
@@ -145,7 +144,7 @@ def _rows(
     most = max(ends, default=0.0) or 1.0
     axes.set_xlim(0, most * (1.28 if canvas.narrow else 1.12))
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
-    for place, end, word in zip(places or range(len(ends)), ends, words, strict=True):
+    for position, end, word in zip(positions or range(len(ends)), ends, words, strict=True):
         axes.text(
-            end + most * 0.012, place, word, va="center", color=canvas.colours["muted"], fontsize=canvas.font - 1.5
+            end + most * 0.012, position, word, va="center", color=canvas.colours["muted"], fontsize=canvas.font - 1.5
         )

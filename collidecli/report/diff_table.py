@@ -1,53 +1,51 @@
-"""Two contact sets compared, as tables for a terminal (schema collide.diff/1)."""
+"""Terminal tables of a comparison of two contact sets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.report.diff_words import KINDS, bins, deviation, field_kind, frame_lines, model_line, place, verdict
+from collidecli.report.diff_words import KINDS, bins, cell_text, deviation, field_kind, frame_lines, model_line, verdict
 from collidecli.report.fitting import Fitting, stacked
-from collidecli.report.words import facts_table, listing
+from collidecli.report.words import ResultDict, listing, name_value_table
 from collidecli.scene.text_format import count, plural
 
 
-def diff_table(facts: Mapping[str, Any]) -> RenderableType:
-    """The verdict, then only what differs."""
-    parts: list[RenderableType] = [Text(verdict(facts), style="bold")]
-    if not facts["by_hash"]:
-        parts += [Text(), _summary(facts)]
-    lines = [model_line(one) for one in facts["model"]["listed"]]
-    more = facts["model"]["differences"] - len(lines)
+def diff_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.diff/1: the verdict, then the differences."""
+    parts: list[RenderableType] = [Text(verdict(result), style="bold")]
+    if not result["by_hash"]:
+        parts += [Text(), _summary(result)]
+    lines = [model_line(one) for one in result["model"]["listed"]]
+    more = result["model"]["differences"] - len(lines)
     lines += [f"and {plural(more, 'more difference')} of the model"] if more else []
-    lines += frame_lines(facts)
+    lines += frame_lines(result)
     if lines:
         parts += [Text(), Text("\n".join(lines))]
-    if facts["pairs"]["differing"]:
-        parts.append(Fitting(partial(_pairs, facts)))
-    fields = [one for one in facts["fields"] if one["differing"]]
+    if result["pairs"]["differing"]:
+        parts.append(Fitting(partial(_pairs, result)))
+    fields = [one for one in result["fields"] if one["differing"]]
     if fields:
         parts.append(_fields(fields))
         parts += [Text(f"{one['name']}: largest at {field_kind(one)}") for one in fields if one["worst"]]
         histogram = [one for one in fields if one["histogram"]]
         if histogram:
             parts.append(_histogram(histogram))
-    if facts["notes"]:
-        parts += [Text(), *(Text(f"note: {note}") for note in facts["notes"])]
+    if result["notes"]:
+        parts += [Text(), *(Text(f"note: {note}") for note in result["notes"])]
     return Group(*parts)
 
 
-def _summary(facts: Mapping[str, Any]) -> RenderableType:
-    contacts, frames, worlds = facts["contacts"], facts["frames"], facts["worlds"]
+def _summary(result: ResultDict) -> RenderableType:
+    contacts, frames, worlds = result["contacts"], result["frames"], result["worlds"]
     of = "pairs" if contacts["what"] == "pairs" else "contacts"
     differing = f", {count(frames['differing'])} of them differ" if frames["differing"] else ""
     rows = [
-        ("A", f"{facts['a']['file']}, {count(facts['a']['contacts'])} contacts"),
-        ("B", f"{facts['b']['file']}, {count(facts['b']['contacts'])} contacts"),
+        ("A", f"{result['a']['file']}, {count(result['a']['contacts'])} contacts"),
+        ("B", f"{result['b']['file']}, {count(result['b']['contacts'])} contacts"),
         ("frames", f"{count(frames['compared'])} compared, by {frames['by']}{differing}"),
     ]
     if worlds["compared"] > 1 or worlds["a"] != worlds["b"]:
@@ -59,31 +57,31 @@ def _summary(facts: Mapping[str, Any]) -> RenderableType:
         rows.append(("touching", f"{only_a} a pair touches in A only, {only_b} in B only"))
     if contacts["ignored_shallow"]:
         rows.append(("ignored", f"{count(contacts['ignored_shallow'])} shallow ones"))
-    if facts["first"] is not None:
-        rows.append(("first", place(facts["first"])))
-    return facts_table(rows)
+    if result["first"] is not None:
+        rows.append(("first", cell_text(result["first"])))
+    return name_value_table(rows)
 
 
-def _pairs(facts: Mapping[str, Any], narrow: bool) -> Table:
-    """narrow: the pair's names one below the other."""
+def _pairs(result: ResultDict, narrow: bool) -> Table:
+    """narrow: the names of a pair in one column."""
     names = ["shape 0", "shape 1"]
     table = listing(
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         *((kind, "right") for kind in KINDS),
         ("first in", "left"),
     )
-    for pair in facts["pairs"]["listed"]:
+    for pair in result["pairs"]["listed"]:
         counts = (count(pair[kind]) if pair[kind] else "" for kind in KINDS)
         paths = (pair["shape0"], pair["shape1"])
-        table.add_row(*([stacked(*paths)] if narrow else paths), *counts, place(pair["first"]))
-    more = facts["pairs"]["differing"] - len(facts["pairs"]["listed"])
+        table.add_row(*([stacked(*paths)] if narrow else paths), *counts, cell_text(pair["first"]))
+    more = result["pairs"]["differing"] - len(result["pairs"]["listed"])
     if more:
         table.add_row(f"and {plural(more, 'more pair')}")
     return table
 
 
-def _fields(fields: list[Mapping[str, Any]]) -> RenderableType:
-    table = listing(("field", "left"), ("not the same", "right"), ("changed", "right"), ("largest", "right"))
+def _fields(fields: list[ResultDict]) -> RenderableType:
+    table = listing(("field", "left"), ("different", "right"), ("changed", "right"), ("largest", "right"))
     for one in fields:
         table.add_row(
             one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])
@@ -91,7 +89,7 @@ def _fields(fields: list[Mapping[str, Any]]) -> RenderableType:
     return table
 
 
-def _histogram(fields: list[Mapping[str, Any]]) -> RenderableType:
+def _histogram(fields: list[ResultDict]) -> RenderableType:
     found = {one["name"]: dict(bins(one)) for one in fields}
     edges = [None, *sorted({b["from"] for one in fields for b in one["histogram"] if b["from"] is not None})]
     words = ["below 1e-09" if edge is None else f"from {edge:.0e}" for edge in edges]

@@ -1,24 +1,23 @@
-"""What a comparison of contact sets found, in words that tables, pages and annotations share."""
+"""Descriptions of differences of contact sets, for tables, pages and annotations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from collidecli.report.words import length
+from collidecli.report.words import ResultDict, length
 from collidecli.scene.text_format import count, plural
 
 KINDS = ("missing", "extra", "changed")
 
 
-def verdict(facts: Mapping[str, Any]) -> str:
-    """One sentence."""
-    if facts["by_hash"] and facts["equal"]:
-        return f"equal: the content hashes are the same ({count(facts['contacts']['a'])} contacts)"
-    contacts = facts["contacts"]
+def verdict(result: ResultDict) -> str:
+    """Whether the sets are equal, as one line."""
+    if result["by_hash"] and result["equal"]:
+        return f"equal: the content hashes are equal ({count(result['contacts']['a'])} contacts)"
+    contacts = result["contacts"]
     noun = "touching pairs" if contacts["what"] == "pairs" else "contacts"
-    if not facts["equal"]:
-        return f"different: {', '.join(facts['reasons'])}"
+    if not result["equal"]:
+        return f"different: {', '.join(result['reasons'])}"
     found = sum(contacts[kind] for kind in KINDS)
     within = contacts["within_tolerance"]
     if not found and not within:
@@ -26,8 +25,8 @@ def verdict(facts: Mapping[str, Any]) -> str:
     return f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
 
 
-def place(where: Mapping[str, Any]) -> str:
-    """Frame, world and time of a cell."""
+def cell_text(where: ResultDict) -> str:
+    """Frame, world and time of a cell, as text."""
     frame = f"frame {where['frame_a']}"
     if where["frame_b"] != where["frame_a"]:
         frame += f" (B: {where['frame_b']})"
@@ -36,7 +35,7 @@ def place(where: Mapping[str, Any]) -> str:
 
 
 def deviation(value: Any, unit: str) -> str:
-    """A deviation with its unit."""
+    """A deviation with its unit, as text."""
     if isinstance(value, str):
         return value
     if unit == "m":
@@ -44,8 +43,8 @@ def deviation(value: Any, unit: str) -> str:
     return f"{value:.3g} {unit}".strip()
 
 
-def model_line(one: Mapping[str, Any]) -> str:
-    """One difference of the models."""
+def model_line(one: ResultDict) -> str:
+    """A difference of the models, as one line."""
     world = f" (world {one['world']})" if one["world"] is not None else ""
     if one["kind"] == "renamed":
         return f"renamed: {one['a']} is {one['b']} in B{world}"
@@ -55,7 +54,7 @@ def model_line(one: Mapping[str, Any]) -> str:
 
 
 def short(value: Any) -> str:
-    """A value in a few letters."""
+    """A value as short text."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):
@@ -63,9 +62,9 @@ def short(value: Any) -> str:
     return "none" if value == "" else str(value)
 
 
-def frame_lines(facts: Mapping[str, Any]) -> list[str]:
-    """Frames that only one file has, and times that differ."""
-    frames = facts["frames"]
+def frame_lines(result: ResultDict) -> list[str]:
+    """Lines about frames that only one file has, and about times that differ."""
+    frames = result["frames"]
     lines = []
     for name in ("a", "b"):
         first = frames[f"first_only_{name}"]
@@ -81,16 +80,18 @@ def frame_lines(facts: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def field_kind(field: Mapping[str, Any]) -> str:
-    """Where the largest deviation of a field is, and its two values."""
+def field_kind(field: ResultDict) -> str:
+    """Shapes and cell of the largest deviation of a field, and its two values, as text."""
     worst = field["worst"]
     if worst is None:
         return ""
-    return f"{worst['shape0']} and {worst['shape1']}, {place(worst)}: {short(worst['a'])} is {short(worst['b'])} in B"
+    return (
+        f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}: {short(worst['a'])} is {short(worst['b'])} in B"
+    )
 
 
-def bins(field: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The histogram with its bins in words: from, up to ten times that."""
+def bins(field: ResultDict) -> list[tuple[str, int]]:
+    """Description and contact count of each bin of a histogram; a bin is a decade."""
     return [
         ("below 1e-09" if one["from"] is None else f"from {one['from']:.0e}", one["contacts"])
         for one in field["histogram"]

@@ -1,8 +1,7 @@
-"""When pairs touch, as tables for a terminal (schema collide.events/1)."""
+"""Terminal tables of the intervals in which pairs touch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,38 +10,38 @@ from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.fitting import Fitting, stacked
-from collidecli.report.words import facts_table, length, listing, seconds
+from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
 from collidecli.scene.text_format import count, plural
 
 BEFORE, BEYOND = "<", ">"
-"""Marks of a frame before or behind which there is nothing to look at: the touch may be longer."""
+"""Marks of the first and last frame, at which the interval may continue outside the recording."""
 
 
-def events_table(facts: Mapping[str, Any]) -> RenderableType:
-    """A summary, the intervals asked for, and the graph where it is."""
-    parts: list[RenderableType] = [_summary(facts)]
-    if facts["listed"]:
-        parts.append(Fitting(partial(_intervals, facts)))
-        if any(not (one["begin_known"] and one["end_known"]) for one in facts["listed"]):
+def events_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.events/1: a summary, the listed intervals, and the graph if it is requested."""
+    parts: list[RenderableType] = [_summary(result)]
+    if result["listed"]:
+        parts.append(Fitting(partial(_intervals, result)))
+        if any(not (one["begin_known"] and one["end_known"]) for one in result["listed"]):
             mark = (
                 f"{BEFORE} touches in the first frame, {BEYOND} in the last one: begin or end is not in the recording"
             )
             parts.append(Text(mark))
-    if facts["graph"] is not None and facts["graph"]["edges"]:
-        parts.append(Fitting(partial(_graph, facts["graph"], facts["worlds"]["looked_at"] > 1)))
+    if result["graph"] is not None and result["graph"]["edges"]:
+        parts.append(Fitting(partial(_graph, result)))
     return Group(*parts)
 
 
-def _summary(facts: Mapping[str, Any]) -> RenderableType:
-    frames, worlds, found, options = facts["frames"], facts["worlds"], facts["intervals"], facts["options"]
+def _summary(result: ResultDict) -> RenderableType:
+    frames, worlds, found, options = result["frames"], result["worlds"], result["intervals"], result["options"]
     span = ""
     if frames["count"]:
         times = [f"{t} s" if isinstance(t, str) else f"{t:.6g} s" for t in (frames["begin_time"], frames["last_time"])]
         span = f", {frames['first']} to {frames['last']}, {times[0]} to {times[1]}"
-    rows = [("contact set", facts["file"]), ("frames", f"{count(frames['count'])}{span}")]
+    rows = [("contact set", result["file"]), ("frames", f"{count(frames['count'])}{span}")]
     if worlds["count"] > 1:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
-    contacts = facts["contacts"]
+    contacts = result["contacts"]
     which = "all" if options["threshold"] is None else f"with a distance of at most {length(options['threshold'])}"
     rows.append(("contacts", f"{count(contacts['asked_for'])}, {count(contacts['touching'])} {which}"))
     pairs = plural(found["pairs"], "pair") + f" of {options['by']}"
@@ -50,11 +49,11 @@ def _summary(facts: Mapping[str, Any]) -> RenderableType:
         pairs += f", {count(found['pairs_and_worlds'])} over all worlds"
     rows.append(("touching", pairs))
     rows.append(("intervals", _intervals_line(found, options["merge_gap"])))
-    rows += [("written", path) for path in facts["written"].values() if path]
-    return facts_table(rows)
+    rows += [("written", path) for path in result["written"].values() if path]
+    return name_value_table(rows)
 
 
-def _intervals_line(found: Mapping[str, Any], gap: Mapping[str, Any]) -> str:
+def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
     line = f"{count(found['count'])}, {count(found['begins'])} begin and {count(found['ends'])} end in the recording"
     if gap["seconds"] is not None:
         line += f"; pauses up to {seconds(gap['seconds'])} bridged"
@@ -63,12 +62,11 @@ def _intervals_line(found: Mapping[str, Any], gap: Mapping[str, Any]) -> str:
     return line
 
 
-def _intervals(facts: Mapping[str, Any], narrow: bool) -> Table:
-    """narrow: the pair's names one below the other, without how many frames and contacts the touch has."""
-    noun = {"shapes": "shape", "bodies": "body"}[facts["options"]["by"]]
-    names = [f"{noun} 0", f"{noun} 1"]
+def _intervals(result: ResultDict, narrow: bool) -> Table:
+    """narrow: the names of a pair in one column, and no counts of frames and contacts."""
+    names = _pair_headings(result)
     table = listing(
-        *([("world", "right")] if facts["worlds"]["count"] > 1 else []),
+        *([("world", "right")] if result["worlds"]["count"] > 1 else []),
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("frames", "right"),
         ("begin", "right"),
@@ -77,8 +75,8 @@ def _intervals(facts: Mapping[str, Any], narrow: bool) -> Table:
         ("deepest", "right"),
         ("in frame", "right"),
     )
-    worlds = facts["worlds"]["count"] > 1
-    for one in facts["listed"]:
+    worlds = result["worlds"]["count"] > 1
+    for one in result["listed"]:
         pair = (one["path0"], one["path1"])
         table.add_row(
             *([str(one["world"])] if worlds else []),
@@ -90,13 +88,18 @@ def _intervals(facts: Mapping[str, Any], narrow: bool) -> Table:
             length(one["least_distance"]),
             str(one["deepest_frame"]),
         )
-    more = facts["intervals"]["count"] - len(facts["listed"])
+    more = result["intervals"]["count"] - len(result["listed"])
     if more:
         table.add_row(*([""] if worlds else []), f"and {count(more)} more")
     return table
 
 
-def _span(one: Mapping[str, Any]) -> str:
+def _pair_headings(result: ResultDict) -> list[str]:
+    noun = {"shapes": "shape", "bodies": "body"}[result["options"]["by"]]
+    return [f"{noun} 0", f"{noun} 1"]
+
+
+def _span(one: ResultDict) -> str:
     begin = f"{'' if one['begin_known'] else BEFORE}{one['begin_frame']}"
     last = f"{one['last_frame']}{'' if one['end_known'] else BEYOND}"
     return f"{begin} to {last}"
@@ -110,10 +113,12 @@ def _lasting(value: Any) -> str:
     return value if isinstance(value, str) else seconds(value)
 
 
-def _graph(graph: Mapping[str, Any], worlds: bool, narrow: bool) -> Table:
-    """narrow: who above whom."""
+def _graph(result: ResultDict, narrow: bool) -> Table:
+    """narrow: the names of a pair in one column."""
+    graph, worlds = result["graph"], result["worlds"]["looked_at"] > 1
+    names = _pair_headings(result)
     table = listing(
-        *([("who\nwhom", "left")] if narrow else [("who", "left"), ("whom", "left")]),
+        *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         *([("worlds", "right")] if worlds else []),
         ("times", "right"),
         ("together", "right"),

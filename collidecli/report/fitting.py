@@ -1,4 +1,4 @@
-"""Tables for terminals that are too narrow for them."""
+"""Tables with fewer columns on narrow terminals."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 
-NATURAL = 10_000
-"""Columns of a terminal in which no cell is folded."""
+UNLIMITED_WIDTH = 10_000
+"""Width of a terminal on which no cell is folded [columns]."""
 
 
 @dataclass(frozen=True)
 class Fitting:
-    """`table(False)` where the terminal has room for all of it, else `table(True)`, which has fewer columns."""
+    """`table(False)` if it fits the terminal, else `table(True)`, which has fewer columns."""
 
     table: Callable[[bool], Table]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide: RenderableType = self.table(False)
-        needed = Measurement.get(console, options.update_width(NATURAL), wide).maximum
+        needed = Measurement.get(console, options.update_width(UNLIMITED_WIDTH), wide).maximum
         yield wide if needed <= options.max_width else self.table(True)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -29,5 +29,5 @@ class Fitting:
 
 
 def stacked(*names: str) -> str:
-    """Names one below the other: a column for what a wider table has several for."""
+    """Names on separate lines of one cell, in place of several columns."""
     return "\n".join(name for name in names if name)

@@ -1,10 +1,9 @@
-"""Tables of a scene, a trajectory and a contact set."""
+"""Terminal tables of a scene, a trajectory, a recording and a contact set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -12,17 +11,17 @@ from rich.text import Text
 
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.run_table import contact_text, deepest_text, pair_table
-from collidecli.report.words import facts_table, listing, seconds
+from collidecli.report.words import ResultDict, listing, name_value_table, seconds
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, plural
 
 SHOWN_ROWS = 40
-"""Rows of a table that is not asked for in full."""
+"""Number of rows of a table without --all."""
 
 
-def inspect_table(facts: Mapping[str, Any], every: bool = False) -> RenderableType:
-    """Tables of facts by their schema. every: no list is cut."""
-    kind = facts["schema"].split("/")[0].rsplit(".", 1)[1]
+def inspect_table(result: ResultDict, every: bool = False) -> RenderableType:
+    """Tables of a result, by its schema. every: show all rows."""
+    kind = result["schema"].split("/")[0].rsplit(".", 1)[1]
     limit = None if every else SHOWN_ROWS
     tables = {
         "scene": scene_table,
@@ -30,62 +29,69 @@ def inspect_table(facts: Mapping[str, Any], every: bool = False) -> RenderableTy
         "recording": recording_table,
         "contacts": contacts_table,
     }
-    return tables[kind](facts, limit)
+    return tables[kind](result, limit)
 
 
-def scene_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
-    """Of schema collide.inspect.scene/1: what was asked with --why and --pairs, or else the whole scene."""
-    asked: list[RenderableType] = []
-    if "why" in facts:
-        why = facts["why"]
+def scene_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Tables of collide.inspect.scene/1: answers of --why and --pairs, or else the whole scene."""
+    parts: list[RenderableType] = []
+    if "why" in result:
+        why = result["why"]
         may = "may touch" if why["may_touch"] else "may not touch"
-        asked.append(Text(f"{why['shape0']} and {why['shape1']} {may}: {why['rule']}"))
-    if "pairs" in facts:
+        parts.append(Text(f"{why['shape0']} and {why['shape1']} {may}: {why['rule']}"))
+    if "pairs" in result:
         table = listing(("shape0", "left"), ("shape1", "left"))
-        for pair in facts["pairs"]:
+        for pair in result["pairs"]:
             table.add_row(*pair)
-        asked += [table, Text(plural(len(facts["pairs"]), "pair"))]
-    return Group(*asked) if asked else _whole_scene(facts, limit)
+        parts += [table, Text(plural(len(result["pairs"]), "pair"))]
+    return Group(*parts) if parts else _whole_scene(result, limit)
 
 
-def _whole_scene(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
-    shapes, bodies = facts["shapes"], facts["bodies"]
-    kinds = ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())
-    pairs = facts["allowed_pair_count"]
+def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
+    shapes, bodies = result["shapes"], result["bodies"]
+    kinds = ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())
+    pairs = result["allowed_pair_count"]
     rows = [
-        ("scene", facts["file"]),
+        ("scene", result["file"]),
         ("shapes", f"{count(len(shapes))}: {kinds}" if shapes else "none"),
         ("bodies", count(len(bodies))),
-        ("worlds", _worlds(facts)),
-        ("motion", _span(facts["motion"], "frame") if facts["motion"]["frames"] > 1 else "none: one resting pose"),
-        ("up axis", facts["up_axis"]),
-        ("gap rule", facts["gap_rule"]),
-        ("may touch", plural(pairs, "pair") if pairs is not None else "too many shapes to list; ask with --pairs"),
+        ("worlds", _worlds(result)),
+        ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
+        ("up axis", result["up_axis"]),
+        ("gap rule", result["gap_rule"]),
+        (
+            "may touch",
+            plural(pairs, "pair") if pairs is not None else "too many shapes to count; use --pairs",
+        ),
     ]
-    rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in facts["excluded_pairs"].items()]
-    if facts["forced_pair_count"]:
-        rows.append(("forced", plural(facts["forced_pair_count"], "pair")))
-    if facts["kept_attributes"]:
-        named = (f"{name} ({count(number)})" for name, number in facts["kept_attributes"].items())
-        rows.append(("kept", f"changes no contact yet: {', '.join(named)}"))
-    rows.append(("sha256", facts["sha256"]))
-    return Group(facts_table(rows), Fitting(partial(_shape_table, facts, limit))) if shapes else facts_table(rows)
+    rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
+    if result["forced_pair_count"]:
+        rows.append(("forced", plural(result["forced_pair_count"], "pair")))
+    if result["kept_attributes"]:
+        named = (f"{name} ({count(number)})" for name, number in result["kept_attributes"].items())
+        rows.append(("kept", f"affects no contact: {', '.join(named)}"))
+    rows.append(("sha256", result["sha256"]))
+    return (
+        Group(name_value_table(rows), Fitting(partial(_shape_table, result, limit)))
+        if shapes
+        else name_value_table(rows)
+    )
 
 
-def _shape_table(facts: Mapping[str, Any], limit: int | None, narrow: bool) -> Table:
-    """Columns that say nothing, as a margin that is 0 everywhere, are left out.
+def _shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
+    """Table of the shapes, without columns that have only default values, such as margin 0.
 
-    narrow: the body below the shape, where it is not named as the shape is.
+    narrow: the body in the column of the shape, unless both have the same name.
     """
-    shapes = facts["shapes"]
-    columns: list[tuple[str, str, Callable[[Mapping[str, Any]], str]]] = [
+    shapes = result["shapes"]
+    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = [
         ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
         ("type", "left", lambda s: s["type"]),
         ("size [m]", "left", _size_text),
     ]
     if not narrow:
         columns.append(("body", "left", lambda s: s["body"] or "static"))
-    if facts["templates"] > 1:
+    if result["templates"] > 1:
         columns.append(("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"])))
     if any(s["margin"] for s in shapes):
         columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
@@ -102,18 +108,18 @@ def _shape_table(facts: Mapping[str, Any], limit: int | None, narrow: bool) -> T
     return table
 
 
-def _on_its_body(shape: Mapping[str, Any]) -> str:
+def _on_its_body(shape: ResultDict) -> str:
     body = "static" if shape["body"] is None else f"on {shape['body']}" if shape["body"] != shape["path"] else ""
     return stacked(shape["path"], f"  {body}" if body else "")
 
 
-def _repairs_text(shape: Mapping[str, Any]) -> str:
-    """What was repaired of a mesh, as counts."""
+def _repairs_text(shape: ResultDict) -> str:
+    """Counts of the repairs of a mesh, as text."""
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in shape.get("repairs", {}).items())
 
 
-def _size_text(shape: Mapping[str, Any]) -> str:
-    """A shape's sizes; of meshes half of their box, and how many vertices or triangles they have."""
+def _size_text(shape: ResultDict) -> str:
+    """Sizes of a shape; of a mesh the half extents of its box, and the number of vertices or triangles."""
     size = " ".join(f"{x:.4g}" for x in shape["size"])
     if "triangles" in shape:
         return f"{size}, {count(shape['triangles'])} triangles, {'closed' if shape['closed'] else 'open'}"
@@ -127,84 +133,84 @@ def _add_rows(table: Table, rows: Sequence[Sequence[str]], total: int) -> None:
         table.add_row(f"and {count(total - len(rows))} more; --all lists them")
 
 
-def trajectory_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
-    """Of schema collide.inspect.trajectory/1."""
-    if facts["kind"] == "joint_q":
-        what = f"generalized coordinates, {facts['coordinates']} a world"
+def trajectory_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Tables of collide.inspect.trajectory/1."""
+    if result["kind"] == "joint_q":
+        what = f"generalized coordinates, {result['coordinates']} a world"
     else:
-        what = f"body poses, {facts['float_type']}"
+        what = f"body poses, {result['float_type']}"
     rows = [
-        ("trajectory", facts["file"]),
+        ("trajectory", result["file"]),
         ("holds", what),
-        ("frames", _span(facts)),
-        ("worlds", count(facts["worlds"])),
+        ("frames", _span(result)),
+        ("worlds", count(result["worlds"])),
     ]
-    rows += [(name, count(facts[key])) for name, key in _OPTIONAL if facts[key]]
-    rows.append(("creator", facts["creator"] or "unknown"))
-    return _with_bodies(rows, facts["bodies"], limit)
+    rows += [(name, count(result[key])) for name, key in _OPTIONAL if result[key]]
+    rows.append(("creator", result["creator"] or "unknown"))
+    return _with_bodies(rows, result["bodies"], limit)
 
 
-def recording_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
-    """Of schema collide.inspect.recording/1."""
+def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Tables of collide.inspect.recording/1."""
     rows = [
-        ("recording", facts["file"]),
-        ("kind", facts["label"]),
-        ("frames", _span(facts)),
-        ("worlds", count(facts["worlds"])),
+        ("recording", result["file"]),
+        ("kind", result["label"]),
+        ("frames", _span(result)),
+        ("worlds", count(result["worlds"])),
     ]
-    if facts["coordinates"]:
-        rows.append(("coordinates", f"{count(facts['coordinates'])} a world"))
-    rows.append(("quaternions", facts["quaternion_order"] or "of an order that the recording does not say"))
-    rows += [(name, words) for name, words in facts["details"].items()]
-    rows.append(("needs", "; ".join(facts["needs"]) or "nothing more"))
-    return _with_bodies(rows, facts["bodies"], limit)
+    if result["coordinates"]:
+        rows.append(("coordinates", f"{count(result['coordinates'])} a world"))
+    rows.append(("quaternions", result["quaternion_order"] or "of an order that the recording does not contain"))
+    rows += [(name, words) for name, words in result["details"].items()]
+    rows.append(("needs", "; ".join(result["needs"]) or "nothing more"))
+    return _with_bodies(rows, result["bodies"], limit)
 
 
 def _with_bodies(rows: list[tuple[str, str]], bodies: Sequence[str], limit: int | None) -> RenderableType:
     if not bodies:
-        return facts_table(rows)
+        return name_value_table(rows)
     table = listing((f"bodies ({len(bodies)})", "left"))
     _add_rows(table, [[name] for name in bodies[:limit]], len(bodies))
-    return Group(facts_table(rows), table)
+    return Group(name_value_table(rows), table)
 
 
 _OPTIONAL = (("mocap bodies", "mocap_bodies"), ("particles", "particles"))
 
 
-def contacts_table(facts: Mapping[str, Any], limit: int | None) -> RenderableType:
-    """Of schema collide.inspect.contacts/1."""
-    kinds = ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())
-    changed = changed_options(facts["config"])
-    changed.pop("columns", None)  # they have a table
+def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Tables of collide.inspect.contacts/1."""
+    kinds = ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())
+    changed = changed_options(result["config"])
+    changed.pop("columns", None)  # shown in a separate table
     rows = [
-        ("contact set", f"{facts['file']}, version {facts['version']}, by {facts['creator']}"),
-        ("scene", facts["scene"]),
-        ("shapes", f"{count(facts['shapes'])}: {kinds}" if facts["shapes"] else "none"),
-        ("worlds", count(facts["worlds"])),
-        ("frames", _span(facts)),
+        ("contact set", f"{result['file']}, version {result['version']}, by {result['creator']}"),
+        ("scene", result["scene"]),
+        ("shapes", f"{count(result['shapes'])}: {kinds}" if result["shapes"] else "none"),
+        ("worlds", count(result["worlds"])),
+        ("frames", _span(result)),
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
-        ("contacts", contact_text(facts)),
-        ("deepest", deepest_text(facts["deepest"])),
-        ("content", facts["content_sha256"]),
+        ("contacts", contact_text(result)),
+        ("deepest", deepest_text(result["deepest"])),
+        ("content", result["content_sha256"]),
     ]
-    parts: list[RenderableType] = [facts_table(rows)]
-    if facts["top_pairs"]:
-        parts.append(pair_table(facts["top_pairs"], facts["contact_pair_count"]))
-    if facts["optional_columns"]:
-        parts.append(_ranges_table(facts["optional_columns"]))
-    if facts["timing"].get("stages"):
-        parts.append(_timing_table(facts["timing"]))
+    parts: list[RenderableType] = [name_value_table(rows)]
+    if result["top_pairs"]:
+        parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
+    if result["optional_columns"]:
+        parts.append(_ranges_table(result["optional_columns"]))
+    if result["timing"].get("stages"):
+        parts.append(_timing_table(result["timing"]))
     return Group(*parts)
 
 
-def _ranges_table(ranges: Mapping[str, Any]) -> Table:
+def _ranges_table(ranges: ResultDict) -> Table:
     table = listing(("column", "left"), ("least", "left"), ("most", "left"))
     for name, ends in ranges.items():
         table.add_row(name, *(" ".join(f"{x:.4g}" for x in end) or "-" for end in (ends["least"], ends["most"])))
     return table
 
 
-def _timing_table(timing: Mapping[str, Any]) -> Table:
+def _timing_table(timing: ResultDict) -> Table:
     table = listing(("stage", "left"), ("time", "right"), ("calls", "right"))
     for stage in timing["stages"]:
         if stage["calls"]:
@@ -212,13 +218,13 @@ def _timing_table(timing: Mapping[str, Any]) -> Table:
     return table
 
 
-def _worlds(facts: Mapping[str, Any]) -> str:
-    templates = facts["templates"]
-    return count(facts["worlds"]) + (f", of {templates} templates" if templates > 1 else "")
+def _worlds(result: ResultDict) -> str:
+    templates = result["templates"]
+    return count(result["worlds"]) + (f", of {templates} templates" if templates > 1 else "")
 
 
-def _span(facts: Mapping[str, Any], noun: str = "") -> str:
-    frames = plural(facts["frames"], noun) if noun else count(facts["frames"])
-    if not facts["frames"] or facts["start"] is None:
+def _span(result: ResultDict, noun: str = "") -> str:
+    frames = plural(result["frames"], noun) if noun else count(result["frames"])
+    if not result["frames"] or result["start"] is None:
         return frames
-    return f"{frames}, from {facts['start']:.6g} s to {facts['end']:.6g} s"
+    return f"{frames}, from {result['start']:.6g} s to {result['end']:.6g} s"

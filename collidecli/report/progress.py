@@ -1,4 +1,4 @@
-"""A progress bar in frames, with their rate and the time left."""
+"""A progress bar in frames, with the frame rate and the remaining time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 class FrameRate(ProgressColumn):
-    """Frames a second so far."""
+    """A column with the mean frame rate."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f} frames/s" if task.speed else "", style="dim")
@@ -19,9 +19,9 @@ class FrameRate(ProgressColumn):
 
 @contextmanager
 def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar until the block ends; what it gives is called with frames done and frames in all.
+    """Shows a bar until the `with` block ends; yields a function of the frames done and of all frames.
 
-    before: what is done until the first frame is; the bar only pulses then.
+    before: description of the work before the first frame, during which the bar pulses.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), FrameRate(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -31,7 +31,7 @@ def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[C
         def advance(done: int, total: int) -> None:
             nonlocal begun
             if not begun:
-                # The clock starts with the first frames: loading is no part of the rate.
+                # The clock restarts with the first frames, so that the rate excludes loading.
                 progress.reset(task, description=doing, total=total)
                 begun = True
             progress.update(task, completed=done)

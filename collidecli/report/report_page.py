@@ -1,36 +1,35 @@
-"""A report as one HTML page that holds all it needs: words, tables, charts as SVG. Of facts collide.report/1."""
+"""A report as one self-contained HTML page: text, tables, and charts as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.report.chart_kinds import page_charts
 from collidecli.report.report_sections import figures, page_tables, sections
+from collidecli.report.words import ResultDict
 
 HERE = Path(__file__).parent
 TEMPLATE, STYLE = "page.html.j2", "page.css"
 
 
-def report_page(facts: Mapping[str, Any]) -> str:
-    """The page. Every name from a file is escaped. Raises InputError where the packages for plots are missing."""
+def report_page(result: ResultDict) -> str:
+    """HTML page of collide.report/1, with escaped names. Raises InputError if the packages for plots are missing."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise InputError("a report needs jinja2 and matplotlib", "", "pip install 'collidecli[plots]'") from error
-    charts = page_charts(facts)
+    charts = page_charts(result)
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(TEMPLATE).render(
-        title=facts["scene"] or Path(facts["file"]).name,
-        subtitle=f"Contacts of {Path(facts['file']).name}",
-        generator=facts["creator"] or "collide",
+        title=result["scene"] or Path(result["file"]).name,
+        subtitle=f"Contacts of {Path(result['file']).name}",
+        generator=result["creator"] or "collide",
         style=(HERE / STYLE).read_text(encoding="utf-8"),
         charts=charts,
-        tables=page_tables(facts),
-        figures=figures(facts),
-        sections=sections(facts, charts),
+        tables=page_tables(result),
+        figures=figures(result),
+        sections=sections(result, charts),
     )

@@ -1,4 +1,4 @@
-"""What stands in a report, in words and tables; the page's template lays it out."""
+"""Text and tables of a report, for the template of the page."""
 
 from __future__ import annotations
 
@@ -8,56 +8,55 @@ from typing import Any
 
 from collidecli.report.chart_words import time_axis
 from collidecli.report.cost_charts import phases_of
-from collidecli.report.diff_words import KINDS, deviation, frame_lines, model_line, place, verdict
-from collidecli.report.words import length, percent, rate, seconds
+from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, model_line, verdict
+from collidecli.report.words import ResultDict, length, percent, rate, seconds
 from collidecli.scene.run_options import changed_options
 from collidecli.scene.text_format import count, memory, plural
 
-Facts = Mapping[str, Any]
-MOST_ROWS = 60
-"""Of a chart's table: a chart over time has hundreds of dots."""
-MOST_OPTION = 200
+MAX_ROWS = 60
+"""Number of rows of the table of a chart; a chart over time has hundreds of points."""
+MAX_OPTION_LENGTH = 200
 PAIR_COUNTS = ("contacts", "touches", "first_frame", "last_frame")
 
 
 def table(name: str, columns: str, rows: Iterable[Sequence[str]], more: str = "") -> dict[str, Any]:
-    """For the template. columns: titles with commas; those that end with > stand right."""
+    """A table for the template. columns: titles separated by commas; those that end with > are right-aligned."""
     titles = [{"title": one.rstrip(">"), "right": one.endswith(">")} for one in columns.split(",")]
     return {"name": name, "columns": titles, "rows": [list(row) for row in rows], "more": more}
 
 
-def _pair(one: Facts) -> str:
+def _pair(one: ResultDict) -> str:
     return f"{one['shape0']} and {one['shape1']}"
 
 
 def part(**given: Any) -> dict[str, Any]:
-    """A part of a section; what is not given is empty."""
-    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "facts": [], **given}
+    """A part of a section; by default its entries are empty."""
+    return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], **given}
 
 
 def section(name: str, title: str, *parts: dict[str, Any], lead: str = "", verdict: str = "") -> dict[str, Any]:
-    """A section of the page; `verdict`: "", "equal" or "different"."""
+    """A section of the page. verdict: "", "equal" or "different"."""
     return {"id": name, "title": title, "lead": lead, "parts": list(parts), "verdict": verdict}
 
 
-def figures(facts: Facts) -> list[dict[str, str]]:
-    """The first numbers: name, value, and a line below."""
-    timing, deepest = facts["timing"], facts["deepest"]
-    frames = facts["frames"]
-    span = f"{facts['end'] - facts['start']:.3g} s" if frames > 1 else ""
+def figures(result: ResultDict) -> list[dict[str, str]]:
+    """Name, value and comment of the numbers at the top of the page."""
+    timing, deepest = result["timing"], result["deepest"]
+    frames = result["frames"]
+    span = f"{result['end'] - result['start']:.3g} s" if frames > 1 else ""
     found = [
         (
             "contacts",
-            count(facts["contacts"]),
-            f"{percent(facts['penetrating'] / facts['contacts'])} penetrate" if facts["contacts"] else "",
+            count(result["contacts"]),
+            f"{percent(result['penetrating'] / result['contacts'])} penetrate" if result["contacts"] else "",
         ),
-        ("pairs of shapes", count(facts["pairs"]["count"]), f"{count(facts['touching_pairs'])} over all frames"),
+        ("pairs of shapes", count(result["pairs"]["count"]), f"{count(result['touching_pairs'])} over all frames"),
         (
             "frames",
             count(frames),
-            ", ".join(filter(None, [span, plural(facts["worlds"], "world") if facts["worlds"] != 1 else ""])),
+            ", ".join(filter(None, [span, plural(result["worlds"], "world") if result["worlds"] != 1 else ""])),
         ),
-        ("shapes", count(facts["shapes"]), ", ".join(f"{n} {kind}" for kind, n in facts["shape_types"].items())),
+        ("shapes", count(result["shapes"]), ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items())),
     ]
     if deepest is not None:
         deep = deepest["distance"] < 0.0
@@ -70,58 +69,61 @@ def figures(facts: Facts) -> list[dict[str, str]]:
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
 
 
-def sections(facts: Facts, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All sections that have something to say. charts: those that were drawn."""
+def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All sections with content. charts: the charts that were drawn."""
     found = []
-    if facts["difference"] is not None:
-        found.append(_difference(facts["difference"], charts))
+    if result["difference"] is not None:
+        found.append(_difference(result["difference"], charts))
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
-        found.append(section("time", "Over time", *parts, lead=_bins(facts["series"], facts)))
-        found.append(_pairs(facts, charts))
+        found.append(section("time", "Over time", *parts, lead=_bins(result["series"], result)))
+        found.append(_pairs(result, charts))
     if "depths" in charts:
-        below = facts["contacts"] - facts["penetrating"]
-        lead = f"{plural(facts['penetrating'], 'contact')} penetrate; {count(below)} are apart, nearer than their gap."
+        below = result["contacts"] - result["penetrating"]
+        lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
         found.append(section("depths", "Depths", part(chart="depths"), lead=lead))
-    if facts["worst"]:
+    if result["worst"]:
         lead = "The deepest contact of each pair, the deepest first."
-        found.append(section("worst", "Worst penetrations", part(table=_worst(facts)), lead=lead))
-    found += _timing(facts, charts)
+        found.append(section("worst", "Worst penetrations", part(table=_worst(result)), lead=lead))
+    found += _timing(result, charts)
     found.append(
         section(
-            "source", "Where it is from", part(facts=_source(facts)), part(lines=[*facts["warnings"], *facts["notes"]])
+            "source",
+            "Source",
+            part(properties=_source(result)),
+            part(lines=[*result["warnings"], *result["notes"]]),
         )
     )
     return found
 
 
-def _bins(series: Facts, facts: Facts) -> str:
+def _bins(series: ResultDict, result: ResultDict) -> str:
     per_bin = series["frames_per_bin"]
-    of = f" of all {count(facts['worlds'])} worlds together" if facts["worlds"] > 1 else ""
+    of = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
     binned = (
-        f", {per_bin} frames at a time: the line is their mean, the band reaches up to the most" if per_bin > 1 else ""
+        f", {per_bin} frames per point: the line is their mean, the band ends at their maximum" if per_bin > 1 else ""
     )
     return f"Contacts in a frame{of}{binned}." if of or binned else ""
 
 
-def _pairs(facts: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
-    pairs = facts["pairs"]
+def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    pairs = result["pairs"]
     shown = len(pairs["listed"])
     which = (
         f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
         if shown < pairs["count"]
         else f"{plural(shown, 'pair').capitalize()} of shapes"
     )
-    lead = f"{which}, in the order in which they first touch."
+    lead = f"{which}, in the order of their first contacts."
     parts = [part(chart="pairs", heading="Contacts in a frame" if "pair-depths" in charts else "")]
     if "pair-depths" in charts:
         parts.append(part(chart="pair-depths", heading="Depth"))
     return section("pairs", "Pairs over time", *parts, lead=lead)
 
 
-def _worst(facts: Facts) -> dict[str, Any]:
-    worlds = facts["worlds"] > 1
+def _worst(result: ResultDict) -> dict[str, Any]:
+    worlds = result["worlds"] > 1
     rows = [
         (
             _pair(one),
@@ -131,15 +133,15 @@ def _worst(facts: Facts) -> dict[str, Any]:
             *([str(one["world"])] if worlds else []),
             count(one["contacts"]),
         )
-        for one in facts["worst"]
+        for one in result["worst"]
     ]
     return table(
         "Worst penetrations", "pair,depth>,frame>,time>" + (",world>" if worlds else "") + ",contacts in all>", rows
     )
 
 
-def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
-    """`found`: of schema collide.diff/1."""
+def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
+    """The section about differences. found: of schema collide.diff/1."""
     frames, first = found["frames"], found["first"]
     rows = [
         ("baseline", found["a"]["file"], True),
@@ -148,9 +150,9 @@ def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
     if frames["differing"]:
         rows.append(("frames that differ", count(frames["differing"]), False))
     if first is not None:
-        rows.append(("first in", place(first), False))
+        rows.append(("first in", cell_text(first), False))
     lines = [model_line(one) for one in found["model"]["listed"]] + frame_lines(found)
-    parts = [part(facts=rows), part(lines=lines)]
+    parts = [part(properties=rows), part(lines=lines)]
     listed = found["pairs"]["listed"]
     if listed:
         more = found["pairs"]["differing"] - len(listed)
@@ -158,7 +160,7 @@ def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
         of_pairs = table(
             "Differences by pair",
             columns,
-            [(_pair(p), *(count(p[k]) for k in KINDS), place(p["first"])) for p in listed],
+            [(_pair(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed],
             f"and {plural(more, 'more pair')}" if more else "",
         )
         parts += [part(heading="By pair", chart="differences" if "differences" in charts else ""), part(table=of_pairs)]
@@ -166,7 +168,7 @@ def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
     if fields:
         of_fields = table(
             "Deviations of fields",
-            "field,not the same>,changed>,largest>",
+            "field,different>,changed>,largest>",
             [
                 (f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"]))
                 for f in fields
@@ -184,36 +186,34 @@ def _difference(found: Facts, charts: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _timing(facts: Facts, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     if "stages" in charts:
-        lead = (
-            "Stages of the engine are summed over its threads. What is pale comes before the run and is no part of it."
-        )
+        lead = "Stages of the engine are summed over its threads. Pale stages are before the run and not part of it."
         found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
     if "phases" in charts:
-        phases = phases_of(facts)
+        phases = phases_of(result)
         first = phases[0] if phases else None
         lead = ""
         if first is not None and first["candidates"]:
             false = 1.0 - first["touching_pairs"] / first["candidates"]
-            lead = f"A candidate is a pair whose bounds meet; {percent(false)} of them do not touch."
-        if facts["profile"] is None:
-            lead += " This run had one broad phase; collide profile times all of them."
+            lead = f"A candidate is a pair with overlapping bounds; {percent(false)} of the candidates have no contact."
+        if result["profile"] is None:
+            lead += " This run used one broad phase; collide profile measures all of them."
         found.append(section("phases", "Candidates against contacts", part(chart="phases"), lead=lead.strip()))
     return found
 
 
-def _source(facts: Facts) -> list[tuple[str, str, bool]]:
-    timing = facts["timing"]
+def _source(result: ResultDict) -> list[tuple[str, str, bool]]:
+    timing = result["timing"]
     rows = [
-        ("file", facts["file"], True),
-        ("scene", facts["scene"], True),
-        ("scene_sha256", facts["scene_sha256"], True),
+        ("file", result["file"], True),
+        ("scene", result["scene"], True),
+        ("scene_sha256", result["scene_sha256"], True),
     ]
-    rows += [("recording", facts["trajectory_sha256"] or "none", True), ("content", facts["content_sha256"], True)]
-    rows.append(("format", f"collide-contacts {facts['version']}, by {facts['creator']}", False))
-    given = changed_options(facts["config"])
+    rows += [("recording", result["trajectory_sha256"] or "none", True), ("content", result["content_sha256"], True)]
+    rows.append(("format", f"collide-contacts {result['version']}, by {result['creator']}", False))
+    given = changed_options(result["config"])
     rows += [(name.replace("_", " "), _option(value), True) for name, value in given.items()]
     for name in ("device", "processor", "broad_phase"):
         if timing.get(name):
@@ -225,15 +225,15 @@ def _source(facts: Facts) -> list[tuple[str, str, bool]]:
 
 def _option(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= MOST_OPTION else f"{text[:MOST_OPTION]}…"
+    return text if len(text) <= MAX_OPTION_LENGTH else f"{text[:MAX_OPTION_LENGTH]}…"
 
 
-def page_tables(facts: Facts) -> dict[str, dict[str, Any]]:
-    """A table for each chart, for those who cannot see it or want its numbers."""
+def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
+    """A table of the numbers of each chart, by kind."""
     found = {}
-    series = facts["series"]
+    series = result["series"]
     times, label = time_axis(series)
-    some = range(0, len(times), max(1, -(-len(times) // MOST_ROWS)))
+    some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
     found["contacts"] = table(
         "Contacts over time",
         f"{label},contacts>,that penetrate>",
@@ -245,22 +245,22 @@ def page_tables(facts: Facts) -> dict[str, dict[str, Any]]:
     found["pairs"] = table(
         "Pairs over time",
         "pair,contacts>,cells>,first frame>,last frame>",
-        [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in facts["pairs"]["listed"]],
+        [(_pair(p), *(count(p[k]) for k in PAIR_COUNTS)) for p in result["pairs"]["listed"]],
     )
     found["pair-depths"] = table(
         "Depth of pairs",
         "pair,deepest>,in frame>",
-        [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in facts["pairs"]["listed"]],
+        [(_pair(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in result["pairs"]["listed"]],
     )
     found["depths"] = table(
         "Depths",
         "from,to>,contacts>",
         [
             (length(b["from"]), length(b["to"]) if b["to"] is not None else "", count(b["contacts"]))
-            for b in facts["depths"]
+            for b in result["depths"]
         ],
     )
-    stages = [one for one in facts["timing"].get("stages", []) if one["seconds"]]
+    stages = [one for one in result["timing"].get("stages", []) if one["seconds"]]
     rows = [(one["stage"].replace("_", " "), seconds(one["seconds"]), count(one["calls"])) for one in stages]
     found["stages"] = table("Stages of the run", "stage,time>,calls>", rows)
     rows = [
@@ -269,7 +269,7 @@ def page_tables(facts: Facts) -> dict[str, dict[str, Any]]:
             *(count(p[k]) for k in ("candidates", "touching_pairs", "contacts")),
             seconds(p["compute_seconds"]) if "compute_seconds" in p else "",
         )
-        for p in phases_of(facts)
+        for p in phases_of(result)
     ]
     found["phases"] = table(
         "Broad phases", "broad phase,candidates>,with contacts>,contacts>,time of the engine>", rows

@@ -1,31 +1,28 @@
-"""What a run found and what it cost, as tables."""
+"""Terminal tables of a run."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from collidecli.report.words import facts_table, length, listing, percent, rate, seconds
+from collidecli.report.words import ResultDict, length, listing, name_value_table, percent, rate, seconds
 from collidecli.scene.text_format import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
 
 
-def run_table(facts: Mapping[str, Any]) -> RenderableType:
-    """Tables of the facts of a run (schema collide.run/1)."""
-    parts: list[RenderableType] = [facts_table(_overview(facts))]
-    if facts["top_pairs"]:
-        parts.append(pair_table(facts["top_pairs"], facts["contact_pair_count"]))
-    parts.append(_stage_table(facts))
-    parts.append(facts_table(_ending(facts)))
+def run_table(result: ResultDict) -> RenderableType:
+    """Tables of collide.run/1."""
+    parts: list[RenderableType] = [name_value_table(_overview(result))]
+    if result["top_pairs"]:
+        parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
+    parts.append(_stage_table(result))
+    parts.append(name_value_table(_ending(result)))
     return Group(*parts)
 
 
-def pair_table(pairs: list[Mapping[str, Any]], pair_count: int) -> Table:
-    """Pairs of shapes and their contacts, most first."""
+def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
+    """Table of pairs of shapes and their contact counts, and the number of pairs that are not listed."""
     table = listing(("contacts", "right"), ("shape0", "left"), ("shape1", "left"))
     for pair in pairs:
         table.add_row(count(pair["contacts"]), pair["shape0"], pair["shape1"])
@@ -34,8 +31,8 @@ def pair_table(pairs: list[Mapping[str, Any]], pair_count: int) -> Table:
     return table
 
 
-def deepest_text(deepest: Mapping[str, Any] | None) -> str:
-    """The deepest contact: how deep, when, who."""
+def deepest_text(deepest: ResultDict | None) -> str:
+    """The deepest contact as text: depth or distance, frame, world and shapes."""
     if deepest is None:
         return "no contact"
     distance = deepest["distance"]
@@ -44,36 +41,36 @@ def deepest_text(deepest: Mapping[str, Any] | None) -> str:
     return f"{what}, {when}: {deepest['shape0']} and {deepest['shape1']}"
 
 
-def contact_text(facts: Mapping[str, Any]) -> str:
-    """Contacts, and how many pairs of shapes have any, in words."""
-    between = f" between {plural(facts['contact_pair_count'], 'pair')} of shapes" if facts["contacts"] else ""
-    return f"{count(facts['contacts'])}{between}"
+def contact_text(result: ResultDict) -> str:
+    """Contact count and number of pairs with contacts, as text."""
+    between = f" between {plural(result['contact_pair_count'], 'pair')} of shapes" if result["contacts"] else ""
+    return f"{count(result['contacts'])}{between}"
 
 
-def candidate_text(facts: Mapping[str, Any]) -> str:
-    """Candidates, and the share of them that gave no contact, in words."""
-    false = f", {percent(facts['false_positive_ratio'])} of them false" if facts["candidates"] else ""
-    return f"{count(facts['candidates'])}{false}"
+def candidate_text(result: ResultDict) -> str:
+    """Candidate count and the fraction without contacts, as text."""
+    false = f", {percent(result['false_positive_ratio'])} of them false" if result["candidates"] else ""
+    return f"{count(result['candidates'])}{false}"
 
 
-def _overview(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _overview(result: ResultDict) -> list[tuple[str, str]]:
     sizes = (
-        f"{plural(facts['shapes'], 'shape')}, {plural(facts['worlds'], 'world')}, {plural(facts['frames'], 'frame')}"
+        f"{plural(result['shapes'], 'shape')}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"
     )
     return [
-        ("scene", facts["scene"]),
+        ("scene", result["scene"]),
         ("", sizes),
-        ("device", f"{facts['device']}, {plural(facts['threads'], 'thread')}"),
-        ("broad phase", f"{facts['broad_phase']}: {facts['broad_phase_reason']}"),
-        ("candidates", candidate_text(facts)),
-        ("contacts", contact_text(facts)),
-        ("deepest", deepest_text(facts["deepest"])),
+        ("device", f"{result['device']}, {plural(result['threads'], 'thread')}"),
+        ("broad phase", f"{result['broad_phase']}: {result['broad_phase_reason']}"),
+        ("candidates", candidate_text(result)),
+        ("contacts", contact_text(result)),
+        ("deepest", deepest_text(result["deepest"])),
     ]
 
 
-def _stage_table(facts: Mapping[str, Any]) -> Table:
-    """The run's own stages with their shares; load and compile, which a run pays once, after them without."""
-    stages = [stage for stage in facts["stages"] if stage["stage"] not in OUTSIDE_RUN]
+def _stage_table(result: ResultDict) -> Table:
+    """Stages of the run with their fractions of its time, then load and compile, which are not part of it."""
+    stages = [stage for stage in result["stages"] if stage["stage"] not in OUTSIDE_RUN]
     total = sum(stage["seconds"] for stage in stages) or 1.0
     table = listing(("stage", "left"), ("time", "right"), ("share", "right"))
     for stage in stages:
@@ -82,19 +79,19 @@ def _stage_table(facts: Mapping[str, Any]) -> Table:
                 stage["stage"].replace("_", " "), seconds(stage["seconds"]), percent(stage["seconds"] / total)
             )
     table.add_section()
-    for stage in facts["stages"]:
+    for stage in result["stages"]:
         if stage["stage"] in OUTSIDE_RUN:
             table.add_row(stage["stage"], seconds(stage["seconds"]), "")
     return table
 
 
-def _ending(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    speed = f"{rate(facts['frames_per_second'])} frames/s"
-    if facts["worlds"] > 1:
-        speed += f", {rate(facts['frames_per_second'] * facts['worlds'])} cells/s"
+def _ending(result: ResultDict) -> list[tuple[str, str]]:
+    speed = f"{rate(result['frames_per_second'])} frames/s"
+    if result["worlds"] > 1:
+        speed += f", {rate(result['frames_per_second'] * result['worlds'])} cells/s"
     return [
-        ("run", f"{seconds(facts['wall_seconds'])}, {speed}"),
-        ("peak memory", memory(facts["peak_memory_bytes"])),
-        ("written", facts["output"]),
-        ("content", facts["content_sha256"]),
+        ("run", f"{seconds(result['wall_seconds'])}, {speed}"),
+        ("peak memory", memory(result["peak_memory_bytes"])),
+        ("written", result["output"]),
+        ("content", result["content_sha256"]),
     ]

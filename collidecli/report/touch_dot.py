@@ -1,17 +1,14 @@
-"""Who touched whom, as Graphviz reads it."""
+"""The graph of touching pairs in the DOT language of Graphviz."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from collidecli.report.words import seconds
+from collidecli.report.words import ResultDict, seconds
 from collidecli.scene.text_format import plural
 
 
-def touch_dot(facts: Mapping[str, Any]) -> str:
-    """An undirected graph in the DOT language; facts of schema collide.events/1 that have a graph."""
-    graph = facts["graph"]
+def touch_dot(result: ResultDict) -> str:
+    """Undirected graph of a collide.events/1 result with a graph: an edge per pair."""
+    graph = result["graph"]
     lines = ["graph touches {", "  node [shape=box];"]
     for node in graph["nodes"]:
         lines.append(f"  {_quoted(node['path'])} [kind={node['kind']}];")
@@ -25,6 +22,6 @@ def touch_dot(facts: Mapping[str, Any]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A quoted identifier. The backslash begins no escape that a label would know."""
+    """A quoted identifier, with escaped backslashes, so that a label contains no escape sequences."""
     kept = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,8 +1,9 @@
-"""Numbers as people read them."""
+"""Formatting of numbers, and the two kinds of tables that the verbs print."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -11,12 +12,14 @@ from rich.table import Table
 
 from collidecli.scene.text_format import count
 
-FEWEST_LETTERS = 8
-"""A column of names is no narrower, where its names are not."""
+ResultDict = Mapping[str, Any]
+"""A result as a dictionary with the keys of `--json`, see `commands.result.Result.as_dict`; or a part of one."""
+MIN_NAME_WIDTH = 8
+"""Least width of a column of names, if the names are not shorter [characters]."""
 
 
 def seconds(value: float) -> str:
-    """Three significant digits and a unit that suits them."""
+    """A duration with three significant digits, in s, ms, us or ns."""
     if value >= 100.0:
         return f"{value:.0f} s"
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
@@ -27,7 +30,7 @@ def seconds(value: float) -> str:
 
 
 def length(metres: float) -> str:
-    """A length in a unit that suits it, its sign kept."""
+    """A signed length with four significant digits, in m, mm or um."""
     if abs(metres) >= 1e4:
         return f"{metres:.0f} m"
     for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "um")):
@@ -38,17 +41,17 @@ def length(metres: float) -> str:
 
 
 def rate(value: float) -> str:
-    """So many a second: three significant digits, and whole above a hundred."""
+    """A rate with three significant digits, as a whole number above a hundred."""
     return f"{value:.3g}" if value < 99.95 else count(round(value))
 
 
-def percent(share: float) -> str:
-    """A share as a percentage."""
-    return f"{100.0 * share:.1f}%"
+def percent(fraction: float) -> str:
+    """A fraction as a percentage."""
+    return f"{100.0 * fraction:.1f}%"
 
 
-def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values in two columns, without lines."""
+def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:
+    """A table of names and values in two columns, without lines."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -58,9 +61,9 @@ def facts_table(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def listing(*columns: tuple[str, str]) -> Table:
-    """An empty table with a line under its heading. columns: title, and "left" or "right".
+    """An empty table with a line under its heading. columns: title, and "left" for names or "right" for numbers.
 
-    Where there is little room what stands to the left, names, is folded, and numbers to the right are not.
+    On a narrow terminal names are folded and numbers are not.
     """
     table = _Listing(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title, side in columns:
@@ -71,11 +74,11 @@ def listing(*columns: tuple[str, str]) -> Table:
 
 
 class _Listing(Table):
-    """A table of which rich, where there is no room for all of it, leaves names some letters rather than none."""
+    """A table whose columns of names keep a minimum width when rich narrows the table."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for column in self.columns:
             if not column.no_wrap:
                 texts = (column.header, *column.cells)
-                column.min_width = min(FEWEST_LETTERS, max(cell_len(str(text)) for text in texts))
+                column.min_width = min(MIN_NAME_WIDTH, max(cell_len(str(text)) for text in texts))
         return super().__rich_console__(console, options)

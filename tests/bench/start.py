@@ -52,7 +52,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
 def collide_command(*args: str) -> list[str]:
     """The command line as a process of this interpreter."""
     installed = Path(sys.executable).with_name("collide")
-    start = [str(installed)] if installed.exists() else [sys.executable, "-m", "collidecli.cli.main"]
+    start = [str(installed)] if installed.exists() else [sys.executable, "-m", "collidecli.cli.guard"]
     return [*start, *args]
 
 

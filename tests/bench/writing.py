@@ -49,9 +49,9 @@ def _compare(table: BenchTable, key: str, scene: BenchScene, recording: Path, th
             compression=compression,
             force=True,
         )
-        summary = run(request)
-        sizes[compression] = output.stat().st_size / max(1, summary.timing.contact_count)
-        return summary.timing.wall_seconds
+        result = run(request)
+        sizes[compression] = output.stat().st_size / max(1, result.contacts)
+        return result.wall_seconds
 
     times = interleaved(
         {"alone": lambda: alone.measure().seconds, **{c: lambda c=c: whole(c) for c in COMPRESSIONS}}, repeats

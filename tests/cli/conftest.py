@@ -77,16 +77,16 @@ def collide(capsys: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def diff(here, collide):
-    """diff(a, b, *options): the facts; both are Edited. The exit code must agree with them."""
+    """diff(a, b, *options): the result; both are Edited. The exit code must agree with them."""
 
     def call(a: Edited, b: Edited, *options: str) -> dict:
         a.write(here / "a.h5")
         b.write(here / "b.h5")
         answer = collide("diff", "a.h5", "b.h5", "--json", *options)
         assert answer.code in (0, 1), answer.err
-        facts = json.loads(answer.out)
-        assert answer.code == (0 if facts["equal"] else 1)
-        assert facts["schema"] == "collide.diff/1"
-        return facts
+        result = json.loads(answer.out)
+        assert answer.code == (0 if result["equal"] else 1)
+        assert result["schema"] == "collide.diff/1"
+        return result
 
     return call

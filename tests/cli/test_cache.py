@@ -21,19 +21,19 @@ def filled(tmp_path, monkeypatch) -> Path:
     return tmp_path / "here"
 
 
-def facts(capsys, *words: str) -> dict:
+def result(capsys, *words: str) -> dict:
     assert cli.main(["cache", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def test_show_and_clear(filled, capsys):
-    shown = facts(capsys, "--cache-dir", str(filled))
+    shown = result(capsys, "--cache-dir", str(filled))
     assert shown["schema"] == "collide.cache/1"
     assert sorted(entry["key"] for entry in shown["entries"]) == ["aa", "bb"]
     assert shown["bytes"] == sum(path.stat().st_size for path in filled.rglob("*.sdf")) > 4800
     assert shown["limit"] == 1 << 30
-    assert len(facts(capsys, "clear", "--cache-dir", str(filled))["removed"]) == 2
-    assert facts(capsys, "--cache-dir", str(filled))["entries"] == []
+    assert len(result(capsys, "clear", "--cache-dir", str(filled))["removed"]) == 2
+    assert result(capsys, "--cache-dir", str(filled))["entries"] == []
 
 
 def test_in_words(filled, capsys):
@@ -47,12 +47,12 @@ def test_in_words(filled, capsys):
 
 def test_variable_and_file_say_where(filled, capsys, monkeypatch):
     monkeypatch.setenv("COLLIDE_CACHE_DIR", str(filled))
-    assert len(facts(capsys)["entries"]) == 2
+    assert len(result(capsys)["entries"]) == 2
     monkeypatch.delenv("COLLIDE_CACHE_DIR")
     Path("collide.toml").write_text('cache-dir = "here"\ncache-limit = "2MiB"\n')
-    shown = facts(capsys)
+    shown = result(capsys)
     assert (len(shown["entries"]), shown["limit"]) == (2, 2 << 20)
-    assert facts(capsys, "--cache-limit", "0B")["limit"] == 0
+    assert result(capsys, "--cache-limit", "0B")["limit"] == 0
 
 
 def test_wrong_words(filled, capsys):

@@ -17,8 +17,8 @@ def test_good_files(here, collide):
         answer = collide("check", name)
         assert (answer.code, answer.err) == (0, "")
         assert "good" in answer.out
-    facts = json.loads(collide("check", "motion.h5", "--json").out)
-    assert (facts["schema"], facts["good"], facts["findings"]) == ("collide.check/1", True, [])
+    result = json.loads(collide("check", "motion.h5", "--json").out)
+    assert (result["schema"], result["good"], result["findings"]) == ("collide.check/1", True, [])
 
 
 def test_a_changed_contact_set(here, collide):
@@ -28,9 +28,9 @@ def test_a_changed_contact_set(here, collide):
     answer = collide("check", "scene.contacts.h5")
     assert answer.code == 1
     assert "hash" in answer.out
-    facts = json.loads(collide("check", "scene.contacts.h5", "--json").out)
-    assert not facts["good"]
-    assert any("frame" in finding["where"] for finding in facts["findings"])
+    result = json.loads(collide("check", "scene.contacts.h5", "--json").out)
+    assert not result["good"]
+    assert any("frame" in finding["where"] for finding in result["findings"])
 
 
 def test_an_incomplete_contact_set(here, collide):

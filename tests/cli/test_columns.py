@@ -49,9 +49,9 @@ def test_columns_are_written_checked_and_shown(here, collide):
         for name, value in values.items():
             assert contacts.column(name).tolist() == [value] * count
     assert collide("check", "scene.contacts.h5").code == 0
-    facts = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
-    assert facts["material_rule"] == "mujoco"
-    assert facts["optional_columns"]["condim"] == {"least": [4], "most": [4]}
+    result = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
+    assert result["material_rule"] == "mujoco"
+    assert result["optional_columns"]["condim"] == {"least": [4], "most": [4]}
     shown = collide("inspect", "scene.contacts.h5").out
     assert "torsional_friction" in shown
     with h5py.File(here / "scene.contacts.h5", "r+") as file:
@@ -78,16 +78,16 @@ def test_a_usd_scene(here, collide):
         assert contacts.materials.friction.tolist() == [0.5, 0.125]
         assert set(contacts.column("friction").tolist()) == {0.125}
         assert set(contacts.column("restitution").tolist()) == {0.25}
-    facts = json.loads(collide("inspect", "s.usda", "--json").out)
-    assert facts["shapes"][1]["material"]["friction_combine"] == "min"
+    result = json.loads(collide("inspect", "s.usda", "--json").out)
+    assert result["shapes"][1]["material"]["friction_combine"] == "min"
     assert "friction" in collide("inspect", "s.usda").out
 
 
 def test_no_contact_and_every_column(here, collide):
     assert collide(*RUN, "--frames", "0", "--columns", "friction,friction5,solimp").code == 0
-    facts = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
-    assert facts["contacts"] == 0
-    assert facts["optional_columns"]["solimp"] == {"least": [], "most": []}
+    result = json.loads(collide("inspect", "scene.contacts.h5", "--json").out)
+    assert result["contacts"] == 0
+    assert result["optional_columns"]["solimp"] == {"least": [], "most": []}
     assert collide("check", "scene.contacts.h5").code == 0
     assert collide("inspect", "scene.contacts.h5").code == 0
 

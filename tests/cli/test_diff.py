@@ -15,14 +15,14 @@ from collidecli.commands.diff import DiffRequest
 from collidecli.commands.diff import diff as compare
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_edits import made_up
-from tests.support.diff_facts import counts, nothing_but_contacts, pair, where
+from tests.support.diff_results import counts, nothing_but_contacts, pair, where
 
 
 def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
     made_up().write(here / "a.h5", sha="ab")
     answer = collide("diff", "a.h5", "a.h5")
     assert answer.code == 0
-    assert "hashes are the same" in answer.out
+    assert "hashes are equal" in answer.out
     full = json.loads(collide("diff", "a.h5", "a.h5", "--full", "--json").out)
     assert (full["equal"], full["by_hash"], counts(full)) == (True, False, (0, 0, 0))
     assert full["contacts"]["matched"] == len(made_up().cell)
@@ -41,19 +41,19 @@ def test_a_hash_that_lies_is_caught_in_full(here, collide):
 def test_one_contact_moved(diff):
     a, b = made_up(), made_up()
     b.columns["point0"][20, 1] += 1e-4
-    facts = diff(a, b)
-    nothing_but_contacts(facts)
-    assert counts(facts) == (0, 0, 1)
-    (found,) = facts["differences"]
+    result = diff(a, b)
+    nothing_but_contacts(result)
+    assert counts(result) == (0, 0, 1)
+    (found,) = result["differences"]
     assert (found["kind"], found["shape0"], found["shape1"]) == ("changed", *pair(a, 20))
     assert list(found["fields"]) == ["point0"]
-    assert {k: found[k] for k in where(a, 20)} == facts["first"] == where(a, 20)
-    (field,) = [f for f in facts["fields"] if f["differing"]]
+    assert {k: found[k] for k in where(a, 20)} == result["first"] == where(a, 20)
+    (field,) = [f for f in result["fields"] if f["differing"]]
     assert field["name"] == "point0"
     # The point is float64 and of size 1: 1e-4 is met to some units of 2e-16.
     assert field["largest"] == pytest.approx(1e-4, rel=1e-11)
     assert [bin["contacts"] for bin in field["histogram"]] == [1]
-    assert facts["pairs"]["differing"] == 1
+    assert result["pairs"]["differing"] == 1
 
 
 @pytest.mark.parametrize("factor", [0.99, 1.01])
@@ -61,9 +61,9 @@ def test_one_contact_moved(diff):
 def test_a_tolerance_decides(diff, factor, option):
     a, b = made_up(), made_up()
     b.columns["point0"][20, 1] += 1e-4
-    facts = diff(a, b, "--atol", option.format(1e-4 * factor))
-    assert facts["equal"] is (factor > 1.0)
-    assert facts["contacts"]["within_tolerance"] == (factor > 1.0)
+    result = diff(a, b, "--atol", option.format(1e-4 * factor))
+    assert result["equal"] is (factor > 1.0)
+    assert result["contacts"]["within_tolerance"] == (factor > 1.0)
 
 
 def test_a_tolerance_of_another_field_does_not_help(diff):
@@ -85,12 +85,12 @@ def test_one_contact_dropped_and_one_added(diff):
     a = made_up()
     b = a.rows(np.arange(len(a.cell)) != 11)
     for one, other, kind, expected in ((a, b, "missing", (1, 0, 0)), (b, a, "extra", (0, 1, 0))):
-        facts = diff(one, other)
-        nothing_but_contacts(facts)
-        assert counts(facts) == expected
-        (found,) = facts["differences"]
+        result = diff(one, other)
+        nothing_but_contacts(result)
+        assert counts(result) == expected
+        (found,) = result["differences"]
         assert (found["kind"], found["shape0"], found["shape1"]) == (kind, *pair(a, 11))
-        assert facts["first"] == where(a, 11)
+        assert result["first"] == where(a, 11)
         assert diff(one, other, f"--max-{kind}", "1")["equal"]
         assert diff(one, other, "--allow-fraction", "0.05")["equal"]
         assert not diff(one, other, "--allow-fraction", "0.001")["equal"]
@@ -103,10 +103,10 @@ def test_touching_pairs_alone(diff):
     alone, shared = int(first[times == 1][0]), int(first[times > 1][0])
     every = np.arange(len(a.cell))
     assert diff(a, a.rows(every != shared), "--pairs-only")["equal"]
-    facts = diff(a, a.rows(every != alone), "--pairs-only")
-    assert counts(facts) == (1, 0, 0)
-    assert facts["contacts"]["a"] == len(times)
-    (found,) = facts["pairs"]["listed"]
+    result = diff(a, a.rows(every != alone), "--pairs-only")
+    assert counts(result) == (1, 0, 0)
+    assert result["contacts"]["a"] == len(times)
+    (found,) = result["pairs"]["listed"]
     assert ((found["shape0"], found["shape1"]), found["first"]) == (pair(a, alone), where(a, alone))
     assert diff(a, a.rows(every != alone))["contacts"]["missing_pairs"] == 1
     assert diff(a, a.rows(every != shared))["contacts"]["missing_pairs"] == 0
@@ -115,30 +115,30 @@ def test_touching_pairs_alone(diff):
 @pytest.mark.parametrize("order", [[4, 3, 2, 1, 0], [0, 2, 1, 4, 3], [1, 2, 3, 4, 0]])
 def test_shapes_in_another_order(diff, order):
     a = made_up()
-    facts = diff(a, a.with_shape_order(order))
-    assert facts["equal"]
-    assert facts["contacts"]["matched"] == len(a.cell)
-    assert any("order" in note for note in facts["notes"])
+    result = diff(a, a.with_shape_order(order))
+    assert result["equal"]
+    assert result["contacts"]["matched"] == len(a.cell)
+    assert any("order" in note for note in result["notes"])
 
 
 def test_shapes_in_another_order_and_one_contact_moved(diff):
     a = made_up()
     b = a.copy()
     b.columns["point1"][30, 0] += 0.25
-    facts = diff(a, b.with_shape_order([4, 3, 2, 1, 0]))
-    assert counts(facts) == (0, 0, 1)
-    (found,) = facts["differences"]
+    result = diff(a, b.with_shape_order([4, 3, 2, 1, 0]))
+    assert counts(result) == (0, 0, 1)
+    (found,) = result["differences"]
     assert (list(found["fields"]), (found["shape0"], found["shape1"])) == (["point1"], pair(a, 30))
-    assert facts["first"] == where(a, 30)
+    assert result["first"] == where(a, 30)
 
 
 def test_a_normal_flipped(diff):
     a, b = made_up(), made_up()
     b.columns["normal"][15] *= -1.0
-    facts = diff(a, b)
-    nothing_but_contacts(facts)
-    assert counts(facts) == (0, 0, 1)
-    (field,) = [f for f in facts["fields"] if f["differing"]]
+    result = diff(a, b)
+    nothing_but_contacts(result)
+    assert counts(result) == (0, 0, 1)
+    (field,) = [f for f in result["fields"] if f["differing"]]
     assert (field["name"], field["unit"]) == ("normal", "rad")
     # The chord of a flipped float32 unit vector is 2 within 1e-7, where the arc's slope lets sqrt(2e-7) through.
     assert field["largest"] == pytest.approx(math.pi, abs=1e-3)
@@ -151,10 +151,10 @@ def test_normals_are_compared_by_angle(diff, degrees, equal):
     side = np.cross(n, [1.0, 0.0, 0.0] if abs(n[0]) < 0.9 else [0.0, 1.0, 0.0])
     turn = math.radians(1.0)
     b.columns["normal"][15] = math.cos(turn) * n + math.sin(turn) * side / np.linalg.norm(side)
-    facts = diff(a, b, "--atol", f"normal={degrees}deg")
-    assert facts["equal"] is equal
+    result = diff(a, b, "--atol", f"normal={degrees}deg")
+    assert result["equal"] is equal
     # float32 components: 1e-7 of an angle of 1.7e-2.
-    assert next(f for f in facts["fields"] if f["name"] == "normal")["largest"] == pytest.approx(turn, abs=2e-7)
+    assert next(f for f in result["fields"] if f["name"] == "normal")["largest"] == pytest.approx(turn, abs=2e-7)
     assert diff(a, b, "--atol", f"normal={math.radians(float(degrees))}")["equal"] is equal
 
 
@@ -166,19 +166,19 @@ def test_features_exchanged(diff):
     b = a.copy()
     for name in ("feature0", "feature1"):
         b.columns[name][[row, row + 1]] = b.columns[name][[row + 1, row]]
-    facts = diff(a, b)
-    nothing_but_contacts(facts)
-    assert counts(facts) == (0, 0, 2)
-    assert facts["pairs"]["differing"] == 1
-    assert facts["first"] == where(a, row)
+    result = diff(a, b)
+    nothing_but_contacts(result)
+    assert counts(result) == (0, 0, 2)
+    assert result["pairs"]["differing"] == 1
+    assert result["first"] == where(a, row)
 
 
 def test_another_feature_is_matched_by_place(diff):
     a, b = made_up(), made_up()
     b.columns["feature0"][8] = 99
-    facts = diff(a, b)
-    assert counts(facts) == (0, 0, 1)
-    assert list(facts["differences"][0]["fields"]) == ["feature0"]
+    result = diff(a, b)
+    assert counts(result) == (0, 0, 1)
+    assert list(result["differences"][0]["fields"]) == ["feature0"]
     assert diff(a, b, "--fields", "distance,point0")["equal"]
 
 
@@ -186,9 +186,9 @@ def test_every_feature_changed_is_matched_by_place(diff):
     a, b = made_up(contacts_per_cell=30), made_up(contacts_per_cell=30)
     rng = np.random.default_rng(2)
     b.columns["feature0"] = rng.permutation(len(b.cell)).astype(np.int32) + 1000
-    facts = diff(a, b)
-    assert counts(facts) == (0, 0, len(a.cell))
-    assert [f["name"] for f in facts["fields"] if f["differing"]] == ["feature0"]
+    result = diff(a, b)
+    assert counts(result) == (0, 0, len(a.cell))
+    assert [f["name"] for f in result["fields"] if f["differing"]] == ["feature0"]
 
 
 def test_shallow_ones_are_left_out(diff):
@@ -197,8 +197,8 @@ def test_shallow_ones_are_left_out(diff):
     a.columns["distance"][11] = 0.0999
     b = a.rows(np.arange(len(a.cell)) != 11)
     for one, other in ((a, b), (b, a)):
-        facts = diff(one, other, "--ignore-shallow", "2e-4")
-        assert (facts["equal"], facts["contacts"]["ignored_shallow"]) == (True, 1)
+        result = diff(one, other, "--ignore-shallow", "2e-4")
+        assert (result["equal"], result["contacts"]["ignored_shallow"]) == (True, 1)
         assert not diff(one, other, "--ignore-shallow", "5e-5")["equal"]
         assert diff(one, other, "--ignore-shallow", "2e-4", "--pairs-only")["equal"]
 
@@ -220,7 +220,7 @@ def test_blocks_do_not_show(diff, monkeypatch):
     b.columns["distance"][::5] += np.float32(0.25)
     whole = diff(a, b, "--first", "1000")
     monkeypatch.setattr("collidecli.commands.diff_blocks.CELL_WINDOW", 2)
-    small = compare(DiffRequest("a.h5", "b.h5", first=1000, block_rows=3))
+    small = compare(DiffRequest("a.h5", "b.h5", first=1000, block_rows=3)).as_dict()
     assert json.loads(json.dumps(small)) == whole
     cells = [(one["frame_a"], one["world"]) for one in whole["differences"]]
     assert all(x <= y for x, y in pairwise(cells))
@@ -265,7 +265,7 @@ def test_what_is_packed_alike_is_not_unpacked(here, monkeypatch, edit, of_a, of_
         with monkeypatch.context() as patch:
             patch.setattr(ContactSet, "column", noted)
             read.update({"a.h5": set(), "b.h5": set()})
-            found.append(compare(DiffRequest("a.h5", "b.h5", first=100, **options)))
+            found.append(compare(DiffRequest("a.h5", "b.h5", first=100, **options)).as_dict())
         if packed == 1000 and not options:
             assert read["a.h5"] == (set(a.columns) if of_a is None else of_a)
             assert read["b.h5"] == (set(a.columns) if of_b is None else of_b)
@@ -279,8 +279,8 @@ def test_numbers_that_are_not_finite(diff):
     assert diff(a, b)["equal"]
     b.columns["distance"][3] = np.inf
     b.columns["point0"][4, 2] = np.nan
-    facts = diff(a, b, "--atol", "1e9", "--rtol", "1")
-    assert counts(facts) == (0, 0, 2)
+    result = diff(a, b, "--atol", "1e9", "--rtol", "1")
+    assert counts(result) == (0, 0, 2)
 
 
 def test_a_crate_moved_a_millimetre(here, collide):
@@ -289,13 +289,13 @@ def test_a_crate_moved_a_millimetre(here, collide):
     with h5py.File(here / "motion.h5", "r+") as file:
         file["body_q"][12:, 0, 0, 2] -= 1e-3
     assert collide("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "-o", "b.h5").code == 0
-    facts = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
-    assert facts["first"]["frame_a"] == 12
-    assert not any("shifted" in note for note in facts["notes"])
-    (found,) = facts["pairs"]["listed"]
+    result = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
+    assert result["first"]["frame_a"] == 12
+    assert not any("shifted" in note for note in result["notes"])
+    (found,) = result["pairs"]["listed"]
     assert {found["shape0"], found["shape1"]} == {"base", "ball"}
-    assert counts(facts) == (0, 0, 8)
-    distance = next(f for f in facts["fields"] if f["name"] == "distance")
+    assert counts(result) == (0, 0, 8)
+    distance = next(f for f in result["fields"] if f["name"] == "distance")
     assert distance["largest"] == pytest.approx(1e-3, rel=1e-4)  # float32 of 0.1 m
     assert collide("diff", "a.h5", "b.h5", "--atol", "1.01e-3").code == 0
 
@@ -311,12 +311,12 @@ def test_the_sample_with_one_crate_moved(here, collide, request):
         crate = file["body_name"].asstr()[:].tolist().index("/World/Objects/crate_a")
         file["body_q"][60:63, 0, crate, 0] += 1e-3
     assert collide(*run, "-o", "b.h5").code == 0
-    facts = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
-    assert (facts["first"]["frame_a"], facts["first"]["step"], facts["frames"]["differing"]) == (5, 60, 3)
-    assert facts["pairs"]["listed"]
-    for found in facts["pairs"]["listed"]:
+    result = json.loads(collide("diff", "a.h5", "b.h5", "--json").out)
+    assert (result["first"]["frame_a"], result["first"]["step"], result["frames"]["differing"]) == (5, 60, 3)
+    assert result["pairs"]["listed"]
+    for found in result["pairs"]["listed"]:
         assert "/World/Objects/crate_a" in (found["shape0"], found["shape1"])
-    assert facts["model"]["differences"] == 0
+    assert result["model"]["differences"] == 0
     with h5py.File("a.h5") as one:
         paths = one["model/shape/path"].asstr()[:].tolist()
         start = one["rigid_contacts/cell_start"][:]
@@ -326,4 +326,4 @@ def test_the_sample_with_one_crate_moved(here, collide, request):
             for x, y in zip(one["rigid_contacts/shape0"][rows], one["rigid_contacts/shape1"][rows], strict=True)
             if "/World/Objects/crate_a" in (paths[x], paths[y])
         }
-    assert {frozenset((found["shape0"], found["shape1"])) for found in facts["pairs"]["listed"]} >= touched
+    assert {frozenset((found["shape0"], found["shape1"])) for found in result["pairs"]["listed"]} >= touched

@@ -12,15 +12,15 @@ import pytest
 
 from collidecli.scene.run_options import REDUCTION_DEFAULTS
 from tests.support.contact_edits import Edited, made_up
-from tests.support.diff_facts import counts, nothing_but_contacts, where
+from tests.support.diff_results import counts, nothing_but_contacts, where
 
 
 def test_a_renamed_shape(diff):
     a, b = made_up(), made_up()
     b.path[3] = "needle"
-    facts = diff(a, b)
-    assert counts(facts) == (0, 0, 0)
-    (found,) = facts["model"]["listed"]
+    result = diff(a, b)
+    assert counts(result) == (0, 0, 0)
+    (found,) = result["model"]["listed"]
     assert (found["kind"], found["path"], found["a"], found["b"]) == ("renamed", "pin", "pin", "needle")
     assert diff(a, b, "--rename", "pin=needle")["equal"]
 
@@ -28,9 +28,9 @@ def test_a_renamed_shape(diff):
 def test_a_whole_scene_renamed(diff):
     a, b = made_up(), made_up()
     a.path, b.path = [f"/World/{p}" for p in a.path], [f"/Scene/{p}" for p in b.path]
-    facts = diff(a, b)
-    assert {one["kind"] for one in facts["model"]["listed"]} == {"renamed"}
-    assert (facts["model"]["differences"], counts(facts)) == (5, (0, 0, 0))
+    result = diff(a, b)
+    assert {one["kind"] for one in result["model"]["listed"]} == {"renamed"}
+    assert (result["model"]["differences"], counts(result)) == (5, (0, 0, 0))
     assert diff(a, b, "--rename", "/World=/Scene")["equal"]
 
 
@@ -40,11 +40,11 @@ def test_a_shape_removed(diff):
     b.path, b.type = b.path[:4], b.type[:4]
     b.body, b.margin, b.gap = b.body[:4], b.margin[:4], b.gap[:4]
     lost = len(a.cell) - len(b.cell)
-    facts = diff(a, b)
-    assert [(one["kind"], one["path"]) for one in facts["model"]["listed"]] == [("removed", "egg")]
-    assert counts(facts) == (lost, 0, 0)
-    assert {name for one in facts["pairs"]["listed"] for name in (one["shape0"], one["shape1"])} >= {"egg"}
-    assert all("egg" in (one["shape0"], one["shape1"]) for one in facts["pairs"]["listed"])
+    result = diff(a, b)
+    assert [(one["kind"], one["path"]) for one in result["model"]["listed"]] == [("removed", "egg")]
+    assert counts(result) == (lost, 0, 0)
+    assert {name for one in result["pairs"]["listed"] for name in (one["shape0"], one["shape1"])} >= {"egg"}
+    assert all("egg" in (one["shape0"], one["shape1"]) for one in result["pairs"]["listed"])
     back = diff(b, a)
     assert [(one["kind"], one["path"]) for one in back["model"]["listed"]] == [("added", "egg")]
     assert counts(back) == (0, lost, 0)
@@ -55,11 +55,11 @@ def test_a_margin_changed(diff):
     a, b = made_up(), made_up()
     b.margin = b.margin.copy()
     b.margin[2] += 0.5
-    facts = diff(a, b)
-    (found,) = facts["model"]["listed"]
+    result = diff(a, b)
+    (found,) = result["model"]["listed"]
     assert (found["path"], found["what"]) == ("bøx", "margin")
     assert found["b"] - found["a"] == pytest.approx(0.5)
-    assert counts(facts) == (0, 0, 0)
+    assert counts(result) == (0, 0, 0)
     assert diff(a, b, "--atol", "margin=0.6")["equal"]
 
 
@@ -67,10 +67,10 @@ def test_a_frame_that_is_not_there(diff):
     a = made_up()
     b = a.rows(a.cell < 5 * a.worlds)
     b.step, b.time = a.step[:5], a.time[:5]
-    facts = diff(a, b)
-    assert counts(facts) == (0, 0, 0)
-    assert facts["frames"]["only_a"] == 1
-    assert facts["frames"]["first_only_a"] == {"frame": 5, "step": 25, "time": a.time[5]}
+    result = diff(a, b)
+    assert counts(result) == (0, 0, 0)
+    assert result["frames"]["only_a"] == 1
+    assert result["frames"]["first_only_a"] == {"frame": 5, "step": 25, "time": a.time[5]}
     assert diff(b, a)["frames"]["only_b"] == 1
 
 
@@ -80,17 +80,17 @@ def test_frames_are_matched_by_step(diff):
     late = Edited(**{**vars(late), "cell": late.cell - 2 * a.worlds, "step": a.step[2:], "time": a.time[2:]})
     late.columns["distance"] = late.columns["distance"].copy()
     late.columns["distance"][0] += 0.5
-    facts = diff(a, late)
-    assert (facts["frames"]["by"], facts["frames"]["compared"], facts["frames"]["only_a"]) == ("step", 4, 2)
-    assert counts(facts) == (0, 0, 1)
-    assert (facts["first"]["frame_a"], facts["first"]["frame_b"]) == (2, 0)
+    result = diff(a, late)
+    assert (result["frames"]["by"], result["frames"]["compared"], result["frames"]["only_a"]) == ("step", 4, 2)
+    assert counts(result) == (0, 0, 1)
+    assert (result["first"]["frame_a"], result["first"]["frame_b"]) == (2, 0)
 
 
 def test_frames_without_common_steps_are_matched_by_time(diff):
     a, b = made_up(), made_up()
     b.step = b.step + 1
-    facts = diff(a, b)
-    assert (facts["frames"]["by"], facts["equal"]) == ("time", True)
+    result = diff(a, b)
+    assert (result["frames"]["by"], result["equal"]) == ("time", True)
     assert diff(a, b, "--match-frames", "index")["equal"]
 
 
@@ -98,8 +98,8 @@ def test_a_time_that_differs(diff):
     a, b = made_up(), made_up()
     b.time = b.time.copy()
     b.time[3] += 1e-3
-    facts = diff(a, b)
-    assert (facts["frames"]["times_changed"], counts(facts)) == (1, (0, 0, 0))
+    result = diff(a, b)
+    assert (result["frames"]["times_changed"], counts(result)) == (1, (0, 0, 0))
     assert diff(a, b, "--atol", "time=2e-3")["equal"]
 
 
@@ -107,11 +107,11 @@ def test_contacts_shifted_by_a_frame(diff):
     a = made_up()
     b = a.rows(a.cell < 5 * a.worlds).copy()
     b.cell = b.cell + a.worlds
-    facts = diff(a, b)
-    nothing_but_contacts(facts)
+    result = diff(a, b)
+    nothing_but_contacts(result)
     first = int(np.flatnonzero(a.cell >= 0)[0])
-    assert facts["first"] == where(a, first)
-    assert any("shifted" in note and "frame 0" in note and "frame 1" in note for note in facts["notes"])
+    assert result["first"] == where(a, first)
+    assert any("shifted" in note and "frame 0" in note and "frame 1" in note for note in result["notes"])
 
 
 def test_worlds_exchanged(diff):
@@ -121,10 +121,10 @@ def test_worlds_exchanged(diff):
     b.cell = frame * 3 + np.array([2, 1, 0])[world]
     order = np.argsort(b.cell, kind="stable")
     b = b.rows(order)
-    facts = diff(a, b)
-    nothing_but_contacts(facts)
-    assert facts["worlds"]["listed"] == [0, 2]
-    assert any("worlds shifted or exchanged" in note for note in facts["notes"])
+    result = diff(a, b)
+    nothing_but_contacts(result)
+    assert result["worlds"]["listed"] == [0, 2]
+    assert any("worlds shifted or exchanged" in note for note in result["notes"])
 
 
 def test_a_world_less(diff):
@@ -132,19 +132,19 @@ def test_a_world_less(diff):
     frame, world = np.divmod(a.cell, 3)
     b = a.rows(world < 2)
     b.cell, b.worlds = frame[world < 2] * 2 + world[world < 2], 2
-    facts = diff(a, b)
-    assert not facts["equal"]
-    assert counts(facts) == (0, 0, 0)
-    assert facts["worlds"]["compared"] == 2
-    assert facts["contacts"]["matched"] == len(b.cell)
+    result = diff(a, b)
+    assert not result["equal"]
+    assert counts(result) == (0, 0, 0)
+    assert result["worlds"]["compared"] == 2
+    assert result["contacts"]["matched"] == len(b.cell)
 
 
 def test_old_versions_and_columns_of_one_file(diff):
     a, b = made_up(), made_up()
     b.version = (1, 1)
-    facts = diff(a, b)
-    assert facts["equal"]
-    assert any("1.0 and 1.1" in note for note in facts["notes"])
+    result = diff(a, b)
+    assert result["equal"]
+    assert any("1.0 and 1.1" in note for note in result["notes"])
 
 
 def test_reports(here, collide):
@@ -230,12 +230,12 @@ def test_golden_files_compare_with_each_other(collide, here, request):
     golden = request.path.parents[1] / "golden"
     for one, other in (("1_0", "1_0"), ("1_1", "1_1"), ("1_0", "1_1"), ("1_1", "1_0")):
         answer = collide("diff", golden / f"contacts_{one}.h5", golden / f"contacts_{other}.h5", "--full", "--json")
-        facts = json.loads(answer.out)
-        assert answer.code == (0 if facts["equal"] else 1)
-        assert facts["equal"] or one != other
+        result = json.loads(answer.out)
+        assert answer.code == (0 if result["equal"] else 1)
+        assert result["equal"] or one != other
         if one != other:
-            assert any("versions" in note for note in facts["notes"])
-            assert any("surfaces" in note for note in facts["notes"])
+            assert any("versions" in note for note in result["notes"])
+            assert any("materials" in note for note in result["notes"])
 
 
 SPHERES = """<mujoco><worldbody>
@@ -264,7 +264,7 @@ def test_options_at_their_defaults_are_no_notes(here, collide):
     for name in ("old.h5", "more.h5"):
         assert json.loads(collide("diff", "now.h5", name, "--json").out)["notes"] == []
         # As far as options go, these could be joined.
-        assert "worlds of now.h5 again" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
+        assert "it has worlds of now.h5" in collide("merge", "now.h5", name, "--worlds", "-o", "m.h5").err
     assert "the option reduce_contacts: true and false" in collide("merge", "now.h5", "r.h5", "-o", "m.h5").err
     assert json.loads(collide("diff", "other.h5", "now.h5", "--json").out)["notes"] == [
         "the option later differs: 1 in A, none in B",
@@ -284,6 +284,6 @@ def test_what_rests_is_not_called_shifted(diff):
     still.step, still.time = np.arange(4) * 5, np.arange(4) * 0.01
     moved = still.copy()
     moved.columns["point0"][-1] += 0.5
-    facts = diff(still, moved)
-    assert (facts["first"]["frame_a"], counts(facts)) == (3, (0, 0, 1))
-    assert not any("shifted" in note for note in facts["notes"])
+    result = diff(still, moved)
+    assert (result["first"]["frame_a"], counts(result)) == (3, (0, 0, 1))
+    assert not any("shifted" in note for note in result["notes"])

@@ -43,7 +43,7 @@ def flicker(here) -> str:
 
 @pytest.fixture
 def events(flicker, collide):
-    """events(*options): the facts of the set FLICKER."""
+    """events(*options): the result of the set FLICKER."""
 
     def call(*options: str) -> dict:
         answer = collide("events", flicker, "--json", *options)
@@ -69,10 +69,10 @@ def test_a_sample_against_plain_python(humanoid, collide, tmp_path):
     expected = intervals(rows_of(humanoid), range(200), time, lambda last, next: next - last <= 3, names.__getitem__)
     out = tmp_path / "out.csv"
     answer = collide("events", humanoid, "--merge-gap", "2", "--json", "--first", "100000", "--csv", out)
-    facts = json.loads(answer.out)
+    result = json.loads(answer.out)
     assert len(expected) > 30
     assert any(one["pauses"] for one in expected)
-    assert ordered(facts["listed"]) == expected
+    assert ordered(result["listed"]) == expected
     with out.open(newline="") as file:
         assert len(list(csv.DictReader(file))) == len(expected)
     shown = collide("events", humanoid, "--sort", "depth", "--first", "3", "--graph", "--merge-gap", "2")
@@ -136,18 +136,18 @@ def test_orders(events, order, column, sign):
 
 
 def test_files(events, here):
-    facts = events("--csv", "a.csv", "--parquet", "a.parquet", "--dot", "a.dot")
-    assert facts["written"] == {"csv": "a.csv", "parquet": "a.parquet", "dot": "a.dot"}
+    result = events("--csv", "a.csv", "--parquet", "a.parquet", "--dot", "a.dot")
+    assert result["written"] == {"csv": "a.csv", "parquet": "a.parquet", "dot": "a.dot"}
     tables = [pandas.read_csv("a.csv"), pandas.read_parquet("a.parquet")]
     for table in tables:
         rows = [{**row, "end_time": row["end_time"] if row["end_known"] else None} for row in table.to_dict("records")]
-        for row, said in zip(ordered(rows), ordered(facts["listed"]), strict=True):
+        for row, said in zip(ordered(rows), ordered(result["listed"]), strict=True):
             # A text of a float32 has the digits that make it again as float32.
             assert np.float32(row.pop("least_distance")) == np.float32(said.pop("least_distance"))
             assert row == said
     assert list(tables[0]["last_frame"]) == sorted(tables[0]["last_frame"])
     dot = Path("a.dot").read_text()
-    assert dot.count(" -- ") == len(facts["graph"]["edges"]) == 3
+    assert dot.count(" -- ") == len(result["graph"]["edges"]) == 3
     assert '"ball" -- "bøx" [label="1 time, 250 ms"' in dot
 
 
@@ -167,8 +167,8 @@ def test_a_set_without_a_touch(here, collide):
         (["--merge-gap", "2m"], "'2m' is neither a number of frames"),
         (["--merge-gap", "-1s"], "'-1s' is not a time"),
         (["--world", "one"], "'one' is no list of worlds"),
-        (["--world", "2"], "world 2 is not there"),
-        (["--frames", "9:"], "'9:' picks no frames of 6"),
+        (["--world", "2"], "world 2 does not exist"),
+        (["--frames", "9:"], "'9:' selects none of 6 frames"),
         (["--include", "table*"], "'table*' matches no shape of"),
         (["--body", "table*"], "'table*' matches no body of"),
         (["--between", "ball,cup"], "'cup' matches no shape or body of"),
@@ -176,7 +176,7 @@ def test_a_set_without_a_touch(here, collide):
         (["--sort", "size"], "'size' is not one of"),
         (["--by", "worlds"], "'worlds' is not one of"),
         (["--first", "-1"], "-1 is not a whole number"),
-        (["--csv", "x.out", "--dot", "x.out"], "name one file"),
+        (["--csv", "x.out", "--dot", "x.out"], "have one path"),
     ],
 )
 def test_wrong_arguments(flicker, collide, arguments, said):
@@ -189,10 +189,10 @@ def test_wrong_arguments(flicker, collide, arguments, said):
 def test_options_from_a_file(here, events):
     lines = ["[events]", 'between = "g*, body2"', 'merge-gap = "50ms"', "first = 1", 'world = "1"']
     (here / "collide.toml").write_text("\n".join(lines))
-    facts = events()
-    assert facts["options"]["between"] == ["g*", "body2"]
-    assert facts["options"]["merge_gap"]["seconds"] == 0.05
-    assert [one["path1"] for one in facts["listed"]] == ["pin"]
+    result = events()
+    assert result["options"]["between"] == ["g*", "body2"]
+    assert result["options"]["merge_gap"]["seconds"] == 0.05
+    assert [one["path1"] for one in result["listed"]] == ["pin"]
 
 
 def test_times_that_do_not_rise_have_no_pauses_in_seconds(here, collide):

@@ -24,13 +24,13 @@ def test_every_format_has_its_own_name(out, collide, name):
     scene = ["--scene", "scene.xml"] if name == "mujoco" else []
     answer = collide("export", "out.h5", "--to", name, "--json", *scene)
     assert answer.code == 0, answer.err
-    facts = json.loads(answer.out)
+    result = json.loads(answer.out)
     expected = {"usd": "out.usd", "csv": "out.csv", "parquet": "out.parquet", "npz": "out.npz"}.get(
         name, f"out.{name}.npz"
     )
-    assert facts["output"] == expected
-    assert facts["bytes"] == (out / expected).stat().st_size
-    assert (facts["schema"], facts["frames"], facts["worlds"], facts["contacts"]) == ("collide.export/1", 20, 1, 20)
+    assert result["output"] == expected
+    assert result["bytes"] == (out / expected).stat().st_size
+    assert (result["schema"], result["frames"], result["worlds"], result["contacts"]) == ("collide.export/1", 20, 1, 20)
     again = collide("export", "out.h5", "--to", name, *scene)
     assert again.code == 3
     assert "exists already" in again.err
@@ -53,12 +53,12 @@ def test_choices(out, collide):
         ((), 2, "Missing option '--to'"),
         (("--to", "csv", "-o", "a.parquet"), 3, "ends with .csv"),
         (("--to", "npz", "--world", "1"), 2, "world 1 is not there"),
-        (("--to", "npz", "--frames", "20"), 2, "'20' picks no frames of 20"),
+        (("--to", "npz", "--frames", "20"), 2, "'20' selects none of 20 frames"),
         (("--to", "npz", "--include", "b?d"), 2, "--include: 'b?d' matches no shape of out.h5"),
         (("--to", "csv", "--scene", "scene.xml"), 2, "csv needs no scene"),
         (("--to", "mujoco"), 2, "give the scene of the run with --scene"),
         (("--to", "mujoco", "--scene", "other.xml"), 2, "not the scene of out.h5"),
-        (("--to", "usd", "--scene", "scene.xml"), 2, "lies over USD scenes only"),
+        (("--to", "usd", "--scene", "scene.xml"), 2, "a USD layer needs a USD scene"),
         (("--to", "npz", "-o", "out.h5", "--force"), 3, "ends with .npz"),
         (("--to", "npz", "-o", "no/out.npz"), 3, "does not exist"),
     ],

@@ -126,7 +126,7 @@ activity.STRUCTURE_SECONDS = 0.4
 def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
     code, out, err = answer(CIRCLES, LIMIT)
     assert (code, out) == (2, "read\ncomputed\nwaited\n")
-    assert err.startswith("error: b.h5: reading the recording came to no end: HDF5 goes round in circles in the file's")
+    assert err.startswith("error: b.h5: reading the recording did not end: the structure of the HDF5 file has a cycle")
     assert len(err.splitlines()) == 2
     assert "in work" in answer(CIRCLES, LIMIT, args=("-v",))[2]
 
@@ -144,7 +144,9 @@ def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
         [sys.executable, "-c", start, *verb, "heap.h5"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.match(r"error: heap.h5: reading the [a-z ]+ came to no end: HDF5 goes round in circles", done.stderr)
+    assert re.match(
+        r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a cycle", done.stderr
+    )
 
 
 def test_what_fails_after_the_end_takes_nothing_back():

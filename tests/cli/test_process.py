@@ -19,7 +19,7 @@ from collidecli.cli.streams import printable
 from tests.cli.conftest import write_motion
 
 HEAVY = ("warp", "pxr", "mujoco", "h5py", "rich", "numpy")
-COMMAND = (sys.executable, "-m", "collidecli.cli.main")
+COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
 THREADS = 2
 LONG_RUN = (
     *(*COMMAND, "run", "scene.xml", "-t", "long.h5", "--worlds", "20000", "--device", "cpu", "--gap", "9"),
@@ -119,7 +119,7 @@ def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
     )
     os.close(terminal)
     assert process.stdout is not None
-    facts = json.loads(process.stdout.read())
+    result = json.loads(process.stdout.read())
     shown = b""
     try:
         while block := os.read(main_end, 65536):
@@ -129,7 +129,7 @@ def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
     os.close(main_end)
     process.stdout.close()
     assert process.wait() == 0
-    assert facts["frames"] == 20
+    assert result["frames"] == 20
     assert b"loading and compiling" in shown
     assert b"20/20" in shown
     assert (b"\x1b[3" in shown) is not no_color

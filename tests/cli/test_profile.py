@@ -19,29 +19,29 @@ PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--devic
 def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
     answer = collide(*PROFILE, "--repeats", "2", "--json")
     assert answer.code == 0
-    facts = json.loads(answer.out)
-    assert facts["schema"] == "collide.profile/1"
-    assert facts["identical"]
-    assert [phase["name"] for phase in facts["phases"]] == ["nxn", "sap", "explicit", "standard"]
-    for phase in facts["phases"]:
+    result = json.loads(answer.out)
+    assert result["schema"] == "collide.profile/1"
+    assert result["identical"]
+    assert [phase["name"] for phase in result["phases"]] == ["nxn", "sap", "explicit", "standard"]
+    for phase in result["phases"]:
         assert phase["skipped"] is None
-        assert (phase["contacts"], phase["candidates"]) == (14, facts["phases"][0]["candidates"])
-        assert phase["contacts_sha256"] == facts["phases"][0]["contacts_sha256"]
+        assert (phase["contacts"], phase["candidates"]) == (14, result["phases"][0]["candidates"])
+        assert phase["contacts_sha256"] == result["phases"][0]["contacts_sha256"]
         compute = phase["compute_seconds"]
         assert len(compute["repeats"]) == 2
         assert compute["least"] <= compute["median"] <= compute["most"]
         total = sum(np.array(stage["repeats"]) for stage in phase["stages"].values())
         np.testing.assert_allclose(compute["repeats"], total)
-    assert facts["auto"]["choice"] == "explicit"
+    assert result["auto"]["choice"] == "explicit"
     written = json.loads((here / "scene.profile.json").read_text())
-    assert written["phases"] == facts["phases"]
+    assert written["phases"] == result["phases"]
     with h5py.File(here / "scene.profile.h5") as file:
         assert file.attrs["format"] == "collide-profile"
         assert file["phase"].asstr()[1] == "sap"
         assert file["contacts"][:].tolist() == [14] * 4
         assert file["compute_seconds"].shape == (4, 2)
         np.testing.assert_allclose(file["stage_seconds"][:].sum(axis=2), file["compute_seconds"][:])
-        assert file["compute_seconds"][1].tolist() == facts["phases"][1]["compute_seconds"]["repeats"]
+        assert file["compute_seconds"][1].tolist() == result["phases"][1]["compute_seconds"]["repeats"]
 
 
 def test_table_and_overwriting(here, collide):
@@ -59,10 +59,10 @@ def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
     monkeypatch.setattr(app, "MOST_LISTED_PAIRS", 2)
     answer = collide(*PROFILE, "--repeats", "1", "--json")
     assert answer.code == 0
-    facts = json.loads(answer.out)
-    assert [bool(phase["skipped"]) for phase in facts["phases"]] == [True, False, True, True]
-    assert "60" in facts["phases"][0]["skipped"]
-    assert facts["fastest"] == "sap"
+    result = json.loads(answer.out)
+    assert [bool(phase["skipped"]) for phase in result["phases"]] == [True, False, True, True]
+    assert "60" in result["phases"][0]["skipped"]
+    assert result["fastest"] == "sap"
     with h5py.File(here / "scene.profile.h5") as file:
         assert file["contacts"][:].tolist() == [-1, 14, -1, -1]
         assert np.isnan(file["compute_seconds"][0]).all()
@@ -72,8 +72,8 @@ def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):
 def test_nxn_is_kept_up_to_the_limit(here, collide, monkeypatch):
     # 20 frames of 3 pairs
     monkeypatch.setattr(app, "MOST_PAIR_TESTS", 60)
-    facts = json.loads(collide(*PROFILE, "--repeats", "1", "--json").out)
-    assert facts["phases"][0]["skipped"] is None
+    result = json.loads(collide(*PROFILE, "--repeats", "1", "--json").out)
+    assert result["phases"][0]["skipped"] is None
 
 
 def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):

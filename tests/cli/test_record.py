@@ -9,11 +9,11 @@ import pytest
 
 def test_recorded_motion_runs(here, collide):
     answer = collide("record", "scene.xml", "-o", "out.h5", "--frames", "6", "--every", "2", "--worlds", "2", "--json")
-    facts = json.loads(answer.out)
-    assert (answer.code, facts["schema"]) == (0, "collide.record/1")
-    assert (facts["frames"], facts["worlds"], facts["bodies"]) == (6, 2, 2)
+    result = json.loads(answer.out)
+    assert (answer.code, result["schema"]) == (0, "collide.record/1")
+    assert (result["frames"], result["worlds"], result["bodies"]) == (6, 2, 2)
     # five times two steps of MuJoCo's default 2 ms
-    assert facts["duration"] == pytest.approx(0.02)
+    assert result["duration"] == pytest.approx(0.02)
     assert collide("check", "out.h5").code == 0
     # Without --worlds, as many as were recorded.
     run = json.loads(collide("run", "scene.xml", "-t", "out.h5", "--json", "--device", "cpu").out)

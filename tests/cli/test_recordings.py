@@ -86,9 +86,9 @@ def run(collide, *args):
 
 
 def test_demos_bring_their_scene_and_are_worlds_in_numeric_order(recordings, collide):
-    facts, err = run(collide, "-t", "demos.hdf5")
-    assert (facts["worlds"], facts["frames"]) == (2, FRAMES)
-    assert facts["output"] == "demos.contacts.h5"
+    result, err = run(collide, "-t", "demos.hdf5")
+    assert (result["worlds"], result["frames"]) == (2, FRAMES)
+    assert result["output"] == "demos.contacts.h5"
     assert "clocks differ" in err
     with h5py.File("demos.contacts.h5") as file:
         np.testing.assert_allclose(file["time/time"], 0.01 * np.arange(FRAMES), atol=1e-9)
@@ -116,9 +116,9 @@ def test_different_scenes_are_different_templates(recordings, collide):
         {"demo_0": falling(), "demo_1": falling()},
         {"demo_0": SCENE, "demo_1": larger},
     )
-    facts, _ = run(collide, "-t", "demos.hdf5")
-    assert facts["worlds"] == 2
-    assert facts["deepest"]["world"] == 1
+    result, _ = run(collide, "-t", "demos.hdf5")
+    assert result["worlds"] == 2
+    assert result["deepest"]["world"] == 1
     with h5py.File("demos.contacts.h5") as file:
         assert file["model/world/template"][()].tolist() == [0, 1]
         cells = np.diff(file["rigid_contacts/cell_start"])
@@ -165,12 +165,12 @@ def test_uneven_demos_are_refused_cut_or_held(recordings, collide):
 def test_a_converted_recording_gives_the_same_contacts(recordings, collide, args, kind):
     answer = collide("traj", "convert", *args, "-o", "converted.h5", "--json")
     assert answer.code == 0, answer.err
-    facts = json.loads(answer.out)
-    assert (facts["schema"], facts["kind"], facts["output"]) == ("collide.traj.convert/1", kind, "converted.h5")
+    result = json.loads(answer.out)
+    assert (result["schema"], result["kind"], result["output"]) == ("collide.traj.convert/1", kind, "converted.h5")
     assert collide("check", "converted.h5").code == 0
     with h5py.File("converted.h5") as file:
         assert file["body_q"].dtype == np.float64
-        assert file["body_q"].shape[:2] == (facts["frames"], facts["worlds"])
+        assert file["body_q"].shape[:2] == (result["frames"], result["worlds"])
     named = [*args[1:]]
     scene = [named.pop(named.index("--scene") + 1)] if "--scene" in named else []
     if "--scene" in named:
@@ -245,8 +245,8 @@ def test_without_a_scene(recordings, collide):
     answer = collide("run", "-t", "demos.hdf5")
     assert "model_file" in answer.err
     assert "/data/demo_0" in answer.err
-    facts, _ = run(collide, "scene.xml", "-t", "demos.hdf5")
-    assert facts["frames"] == FRAMES
+    result, _ = run(collide, "scene.xml", "-t", "demos.hdf5")
+    assert result["frames"] == FRAMES
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_without_a_scene(recordings, collide):
     ],
 )
 def test_inspect(recordings, collide, name, kind, frames, worlds, words):
-    facts = json.loads(collide("inspect", name, "--json").out)
-    assert facts["schema"] == "collide.inspect.recording/1"
-    assert (facts["kind"], facts["frames"], facts["worlds"]) == (kind, frames, worlds)
+    result = json.loads(collide("inspect", name, "--json").out)
+    assert result["schema"] == "collide.inspect.recording/1"
+    assert (result["kind"], result["frames"], result["worlds"]) == (kind, frames, worlds)
     assert words in collide("inspect", name).out
     answer = collide("inspect", name, "--pairs")
     assert (answer.code, answer.out) == (2, "")

@@ -1,4 +1,4 @@
-"""collide report and collide plot: the facts against sums by hand, the page's text, the charts' files."""
+"""collide report and collide plot: the result against sums by hand, the page's text, the charts' files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.commands.report import ReportRequest, report_facts
+from collidecli.commands.report import ReportRequest, report
 from collidecli.report.chart_kinds import KINDS
 from collidecli.report.chart_style import PAGE, THEMES
 from collidecli.report.report_page import report_page
@@ -72,29 +72,29 @@ def moved(here) -> tuple[str, str]:
 @pytest.fixture
 def no_charts(monkeypatch) -> None:
     """Drawing takes a second; some tests look at words only."""
-    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda facts: {})
+    monkeypatch.setattr("collidecli.report.report_page.page_charts", lambda result: {})
 
 
 def test_the_facts(here):
     a = made_up(frames=9, worlds=2)
-    facts = report_facts(ReportRequest(a.write(here / "a.h5")))
+    result = report(ReportRequest(a.write(here / "a.h5"))).as_dict()
     distance = a.columns["distance"].astype(float)
     frame = a.cell // a.worlds
-    assert facts["contacts"] == len(a.cell)
-    assert facts["penetrating"] == int((distance < 0).sum())
-    assert facts["series"]["contacts"] == np.bincount(frame, minlength=9).tolist()
-    assert facts["series"]["penetrating"] == np.bincount(frame[distance < 0], minlength=9).tolist()
+    assert result["contacts"] == len(a.cell)
+    assert result["penetrating"] == int((distance < 0).sum())
+    assert result["series"]["contacts"] == np.bincount(frame, minlength=9).tolist()
+    assert result["series"]["penetrating"] == np.bincount(frame[distance < 0], minlength=9).tolist()
     depth = [max(0.0, -min(distance[frame == f], default=0.0)) for f in range(9)]
-    np.testing.assert_allclose(facts["series"]["depth"], depth)
+    np.testing.assert_allclose(result["series"]["depth"], depth)
     row = int(np.argmin(distance))
-    assert (facts["deepest"]["frame"], facts["deepest"]["world"]) == divmod(int(a.cell[row]), a.worlds)
-    assert facts["deepest"]["distance"] == pytest.approx(distance[row])
-    assert facts["deepest"]["shape0"] == a.path[a.columns["shape0"][row]]
-    assert sum(one["contacts"] for one in facts["depths"]) == facts["penetrating"]
-    assert sum(one["contacts"] for one in facts["pairs"]["listed"]) == len(a.cell)
-    firsts = [one["first_frame"] for one in facts["pairs"]["listed"]]
+    assert (result["deepest"]["frame"], result["deepest"]["world"]) == divmod(int(a.cell[row]), a.worlds)
+    assert result["deepest"]["distance"] == pytest.approx(distance[row])
+    assert result["deepest"]["shape0"] == a.path[a.columns["shape0"][row]]
+    assert sum(one["contacts"] for one in result["depths"]) == result["penetrating"]
+    assert sum(one["contacts"] for one in result["pairs"]["listed"]) == len(a.cell)
+    firsts = [one["first_frame"] for one in result["pairs"]["listed"]]
     assert firsts == sorted(firsts)
-    for one in facts["pairs"]["listed"]:
+    for one in result["pairs"]["listed"]:
         names = [a.path[n] for n in range(5)]
         pair = [names.index(one["shape0"]), names.index(one["shape1"])]
         mine = (a.columns["shape0"] == pair[0]) & (a.columns["shape1"] == pair[1])
@@ -103,7 +103,7 @@ def test_the_facts(here):
             pytest.approx(max(0.0, -distance[mine & (frame == f)].min())) if (mine & (frame == f)).any() else -1.0
             for f in range(9)
         ]
-    worst = [one["distance"] for one in facts["worst"]]
+    worst = [one["distance"] for one in result["worst"]]
     assert worst == sorted(worst)
     assert all(value < 0.0 for value in worst)
 
@@ -125,7 +125,7 @@ def test_the_page(moved, here, collide):
     assert text.count('role="img"') == len([tag for tag in page.tags if tag == "svg"]) > 8
     assert not [colour for colour in PAGE.values() if colour in text]
     assert "var(--accent)" in text
-    assert report_page(report_facts(ReportRequest(b, a))) == text, "the same facts are the same page"
+    assert report_page(report(ReportRequest(b, a)).as_dict()) == text, "the same result are the same page"
 
 
 def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_charts):
@@ -138,10 +138,10 @@ def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_char
 
 def test_equal_sets_say_so(moved, collide, no_charts):
     answer = collide("report", moved[0], "--against", moved[0], "-o", "p.html", "--json")
-    facts = json.loads(answer.out)
-    assert (facts["schema"], facts["output"], facts["difference"]["equal"]) == ("collide.report/1", "p.html", True)
+    result = json.loads(answer.out)
+    assert (result["schema"], result["output"], result["difference"]["equal"]) == ("collide.report/1", "p.html", True)
     assert 'class="verdict equal"' in Path("p.html").read_text()
-    contacts = report_facts(ReportRequest(moved[1], moved[0], atol=("1",)))["difference"]["contacts"]
+    contacts = report(ReportRequest(moved[1], moved[0], atol=("1",))).as_dict()["difference"]["contacts"]
     assert (contacts["missing"], contacts["changed"]) == (1, 0)
 
 
@@ -152,7 +152,7 @@ def test_a_set_without_contacts(here, collide):
     Page(Path("none.html").read_text())
     answer = collide("plot", "none.h5", "--kind", "pairs")
     assert answer.code == 2
-    assert "there is nothing to draw of --kind pairs: it has no contacts" in answer.err
+    assert "--kind pairs has nothing to show: it has no contacts" in answer.err
 
 
 def test_a_profile(moved, here, collide, no_charts):
@@ -164,17 +164,17 @@ def test_a_profile(moved, here, collide, no_charts):
         times = {"compute_seconds": spread([1.0 + n, 4.0, 0.5]), "wall_seconds": spread([2.0, 3.0, 4.0])}
         counts = {"candidates": 70 + n, "touching_pairs": 50, "contacts": 60, "contacts_sha256": "ab"}
         phases.append({"name": name, "skipped": None, **times, **counts, "stages": {"order": spread([0.1, 0.2, 0.3])}})
-    facts = {"schema": "collide.profile/1", "scene_sha256": "", "repeats": 3, "phases": phases}
-    write_profile_h5(here / "p.h5", facts, False)
-    write_json(here / "p.json", facts, False)
+    result = {"schema": "collide.profile/1", "scene_sha256": "", "repeats": 3, "phases": phases}
+    write_profile_h5(here / "p.h5", result, False)
+    write_json(here / "p.json", result, False)
     for name in ("p.h5", "p.json"):
-        found = report_facts(ReportRequest(moved[0], profile=name))["profile"]
+        found = report(ReportRequest(moved[0], profile=name)).as_dict()["profile"]
         assert [one["name"] for one in found["phases"]] == ["nxn", "sap", "explicit"]
         assert found["phases"][0] == {"name": "nxn", "skipped": "too many pairs"}
         times = [one["compute_seconds"] for one in found["phases"][1:]]
         assert times == [1.0, 2.0]
         assert [one["candidates"] for one in found["phases"][1:]] == [70, 71]
-    write_json(here / "q.json", {**facts, "scene_sha256": "0" * 64}, False)
+    write_json(here / "q.json", {**result, "scene_sha256": "0" * 64}, False)
     answer = collide("report", moved[0], "--profile", "q.json")
     assert (answer.code, answer.err) == (0, "warning: q.json profiles another scene than this one\n")
 
@@ -186,8 +186,8 @@ def test_every_kind_of_chart(moved, collide):
         theme = CHART_THEMES[number % 2]
         answer = collide("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme, "--json")
         assert answer.code == 0, answer.err
-        facts = json.loads(answer.out)
-        assert (facts["schema"], facts["kind"]) == ("collide.plot/1", kind)
+        result = json.loads(answer.out)
+        assert (result["schema"], result["kind"]) == ("collide.plot/1", kind)
         root = ElementTree.parse(f"{kind}.svg").getroot()
         assert root.attrib["width"] == "920pt"
         assert THEMES[theme]["paper"] in Path(f"{kind}.svg").read_text()
@@ -207,11 +207,11 @@ def test_the_kinds_are_those_of_the_option():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the ending says neither .png nor .svg"),
+        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the extension is neither .png nor .svg"),
         (["plot", "a.h5", "--kind", "differences"], "give --against"),
         (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
         (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
-        (["report", "a.h5", "--atol", "1"], "say what --against allows"),
+        (["report", "a.h5", "--atol", "1"], "need --against"),
         (["report", "scene.xml"], "scene.xml"),
         (["report", "a.h5", "--profile", "scene.xml"], "scene.xml: is neither JSON nor HDF5"),
         (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),
@@ -257,12 +257,12 @@ def test_a_timing_report_that_means_nothing(here, no_charts):
         timing.attrs.update({"wall_seconds": "x", "candidate_count": np.array([1, 2]), "device": 3, "contact_count": 7})
         timing.update({"stage": [b"read", b"write"], "seconds": [np.nan, 0.5], "calls": [1, 2]})
 
-    facts = report_facts(ReportRequest(damaged(made_up().write(here / "a.h5"), edit)))
-    assert facts["timing"] == {"contact_count": 7, "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}]}
-    assert facts["warnings"] == [
-        "left out of the timing, as it is no amount: device, wall_seconds, candidate_count, stage read"
+    result = report(ReportRequest(damaged(made_up().write(here / "a.h5"), edit))).as_dict()
+    assert result["timing"] == {"contact_count": 7, "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}]}
+    assert result["warnings"] == [
+        "ignored entries of the timing that are no amounts: device, wall_seconds, candidate_count, stage read"
     ]
-    Page(report_page(facts))
+    Page(report_page(result))
 
 
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2"])

@@ -16,20 +16,20 @@ RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 def test_facts_and_file_say_what_the_spheres_do(here, collide):
     answer = collide(*RUN, "--json")
     assert answer.code == 0
-    facts = json.loads(answer.out)
+    result = json.loads(answer.out)
     touching = np.flatnonzero(distances() < 0.0)
-    assert facts["schema"] == "collide.run/1"
-    assert (facts["frames"], facts["worlds"], facts["shapes"]) == (FRAMES, 1, 3)
-    assert facts["contacts"] == facts["touching_pairs"] == len(touching)
-    assert facts["false_positive_ratio"] == pytest.approx(1.0 - len(touching) / facts["candidates"])
-    assert facts["deepest"]["frame"] == FRAMES - 1
-    assert facts["deepest"]["distance"] == pytest.approx(distances()[-1], abs=1e-7)
-    assert facts["top_pairs"] == [{"shape0": "base", "shape1": "ball", "contacts": len(touching)}]
-    assert {stage["stage"] for stage in facts["stages"]} >= {"load", "compile", "broad_phase", "narrow_phase", "write"}
-    assert any("far" in warning for warning in facts["warnings"])
+    assert result["schema"] == "collide.run/1"
+    assert (result["frames"], result["worlds"], result["shapes"]) == (FRAMES, 1, 3)
+    assert result["contacts"] == result["touching_pairs"] == len(touching)
+    assert result["false_positive_ratio"] == pytest.approx(1.0 - len(touching) / result["candidates"])
+    assert result["deepest"]["frame"] == FRAMES - 1
+    assert result["deepest"]["distance"] == pytest.approx(distances()[-1], abs=1e-7)
+    assert result["top_pairs"] == [{"shape0": "base", "shape1": "ball", "contacts": len(touching)}]
+    assert {stage["stage"] for stage in result["stages"]} >= {"load", "compile", "broad_phase", "narrow_phase", "write"}
+    assert any("far" in warning for warning in result["warnings"])
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         np.testing.assert_allclose(contacts.column("distance"), distances()[touching], atol=1e-7)
-        assert contacts.content_sha256 == facts["content_sha256"]
+        assert contacts.content_sha256 == result["content_sha256"]
 
 
 def test_table_names_scene_pair_rate_output_and_hash(here, collide):
@@ -67,9 +67,9 @@ def test_options_change_the_contacts_as_they_say(here, collide, options, count):
 def test_two_scenes_are_two_worlds(here, collide):
     (here / "other.xml").write_text((here / "scene.xml").read_text().replace('pos="0 0 2"', 'pos="0 0 0.7"'))
     answer = collide("run", "scene.xml", "other.xml", "--json", "--device", "cpu")
-    facts = json.loads(answer.out)
-    assert (facts["worlds"], facts["contacts"]) == (2, 1)
-    assert facts["deepest"]["world"] == 1
+    result = json.loads(answer.out)
+    assert (result["worlds"], result["contacts"]) == (2, 1)
+    assert result["deepest"]["world"] == 1
 
 
 def test_scenes_that_cannot_be_worlds_of_one_run_are_both_named(here, collide):
@@ -153,10 +153,10 @@ REFUSED = [
     (("-o", "no/such/folder/x.h5"), 3, "no/such/folder"),
     (("-o", "."), 3, "."),
     (("-o", "-"), 3, "standard output"),
-    (("--frames", "one"), 2, "'one' is no slice"),
+    (("--frames", "one"), 2, "'one' is not a slice"),
     (("--frames", "20"), 2, "there are frames 0 to 19"),
     (("--frames", "20:"), 2, "there are frames 0 to 19"),
-    (("--frames", "::-1"), 2, "back in time"),
+    (("--frames", "::-1"), 2, "is descending"),
     (("--environments", "/World/robot_*"), 2, "--environments is for USD scenes"),
     (("--variants", "/a:b=c"), 2, "--variants is for USD scenes"),
     (("--no-such-option",), 2, "--no-such-option"),
@@ -183,7 +183,7 @@ def test_refusals_are_short_name_the_culprit_and_leave_nothing(here, collide, op
         ("empty.usda", "", "empty"),
         ("broken.xml", "<mujoco><worldbody>", "broken.xml"),
         ("broken.usda", "#usda 1.0\ndef {", "broken.usda"),
-        ("scene.stl", "solid", "known endings"),
+        ("scene.stl", "solid", "known extensions"),
     ],
 )
 def test_a_scene_that_cannot_be_used(here, collide, name, text, words):
@@ -203,7 +203,7 @@ def test_what_is_for_mjcf_is_refused_with_usd(here, collide):
     assert "ball.usda: --asset-map is for MJCF and URDF scenes" in answer.err
     answer = collide("record", "ball.usda", "--frames", "3")
     assert (answer.code, answer.out) == (2, "")
-    assert "ball.usda: MuJoCo steps MJCF and URDF, and this is OpenUSD" in answer.err
+    assert "ball.usda: MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD" in answer.err
 
 
 def test_a_device_is_no_scene_and_is_there(here, collide):

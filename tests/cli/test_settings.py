@@ -39,8 +39,8 @@ def test_config_names_another_file(here, collide):
 def test_every_kind_of_value(here, collide):
     text = 'gap = 0.025\nthreads = 2\nforce = true\nmemory-limit = "1GiB"\ntrajectory = "motion.h5"\njson = true\n'
     (here / "collide.toml").write_text(text)
-    facts = json.loads(collide("run", "scene.xml").out)
-    assert facts["contacts"] == 14
+    result = json.loads(collide("run", "scene.xml").out)
+    assert result["contacts"] == 14
     assert collide("run", "scene.xml").code == 0
 
 

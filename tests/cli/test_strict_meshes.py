@@ -80,10 +80,10 @@ def test_what_is_repaired_is_told_and_strict_meshes_refuse_it(here, collide, nam
     assert told in table.err
     assert counted in table.out
     assert "closed" in table.out
-    facts = json.loads(collide("inspect", "dirty.usda", "--json", "-q").out)
-    assert facts["shapes"][0]["closed"]
-    assert sum(facts["shapes"][0]["repairs"].values()) > 0
-    assert any(told in warning for warning in facts["warnings"])
+    result = json.loads(collide("inspect", "dirty.usda", "--json", "-q").out)
+    assert result["shapes"][0]["closed"]
+    assert sum(result["shapes"][0]["repairs"].values()) > 0
+    assert any(told in warning for warning in result["warnings"])
     refused = collide("inspect", "dirty.usda", "--strict-meshes")
     assert refused.code == 2
     assert f"</{name}>" in refused.err
@@ -102,8 +102,8 @@ def test_run_warns_or_refuses_and_keeps_no_trace_of_the_option(here, collide):
     done = collide(*run)
     assert done.code == 0
     assert told in done.err
-    facts = json.loads(collide("inspect", "out.h5", "--json").out)
-    assert facts["deepest"]["distance"] == pytest.approx(-0.97, abs=1e-6)
+    result = json.loads(collide("inspect", "out.h5", "--json").out)
+    assert result["deepest"]["distance"] == pytest.approx(-0.97, abs=1e-6)
     (here / "clean.usda").write_text(scene("part", BOX))
     run = ("run", "clean.usda", "--device", "cpu", "-o")
     clean = [collide(*run, "0.h5"), collide(*run, "1.h5", "--strict-meshes")]

@@ -132,9 +132,9 @@ def test_refusals_and_json(here, collide):
     assert "scene.xml" in answer.err
     assert collide("textconv", "none.h5").code == 2
     assert collide("textconv", "motion.h5", "--decimals", "99").code == 2
-    facts = json.loads(collide("textconv", "motion.h5", "--json").out)
-    assert facts["schema"] == "collide.textconv/1"
-    assert facts["lines"][0] == "collide-trajectory"
+    result = json.loads(collide("textconv", "motion.h5", "--json").out)
+    assert result["schema"] == "collide.textconv/1"
+    assert result["lines"][0] == "collide-trajectory"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -150,7 +150,7 @@ def test_git_shows_what_changed(here, monkeypatch):
     a = made_up()
     git("init", "-q")
     (here / ".gitattributes").write_text("*.h5 diff=collide\n")
-    git("config", "diff.collide.textconv", f"'{sys.executable}' -m collidecli.cli.main textconv")
+    git("config", "diff.collide.textconv", f"'{sys.executable}' -m collidecli.cli.guard textconv")
     a.write(here / "baseline.h5", sha="aa")
     git("add", ".")
     git("commit", "-qm", "a baseline")

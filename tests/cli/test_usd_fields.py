@@ -22,19 +22,19 @@ def test_the_second_run_finds_the_field(tmp_path, capsys, monkeypatch):
     built = []
     build = source.build_sdf
     monkeypatch.setattr(source, "build_sdf", lambda *words: built.append(words) or build(*words))
-    hashes, load, facts = [], [], {}
+    hashes, load, result = [], [], {}
     for name in ("a.h5", "b.h5"):
         words = ["run", scene, "-o", str(tmp_path / name), "--device", "cpu", "--json", *cache]
         assert cli.main(words) == 0
-        facts = json.loads(capsys.readouterr().out)
-        hashes.append(facts["content_sha256"])
-        load += [stage["calls"] for stage in facts["stages"] if stage["stage"] == "load"]
+        result = json.loads(capsys.readouterr().out)
+        hashes.append(result["content_sha256"])
+        load += [stage["calls"] for stage in result["stages"] if stage["stage"] == "load"]
     assert len(built) == 1
     assert hashes[0] == hashes[1]
     assert load == [2, 2]  # the scene, and its fields
     assert cli.main(["cache", "--json", *cache]) == 0
     assert len(json.loads(capsys.readouterr().out)["entries"]) == 1
-    deepest = facts["deepest"]["distance"]
+    deepest = result["deepest"]["distance"]
     # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg) of it at least.
     voxel = 2.7 / 40
     assert -0.45 - voxel <= deepest <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel

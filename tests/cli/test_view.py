@@ -32,7 +32,7 @@ def out(here, collide) -> str:
 
 def test_shapes_stand_where_their_contacts_say(out):
     with opened_view(ViewRequest(out)) as view:
-        assert (view.facts["scene"], view.facts["trajectory"]) == (["scene.xml"], "motion.h5")
+        assert (view.result.scene, view.result.trajectory) == (["scene.xml"], "motion.h5")
         radius, seen = view.frames.model.shapes.size[:, 0], 0
         for place in range(len(view.frames)):
             held, poses = view.frames.contacts(place, 0), view.frames.shape_poses(place, 0)
@@ -76,20 +76,20 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
     (here / "sub").mkdir()
     shutil.copy("out.h5", "sub/copy.h5")
     with opened_view(ViewRequest("sub/copy.h5")) as view:
-        assert (view.facts["scene"], view.facts["trajectory"]) == (["scene.xml"], "motion.h5"), "in this folder"
+        assert (view.result.scene, view.result.trajectory) == (["scene.xml"], "motion.h5"), "in this folder"
     for name in ("scene.xml", "motion.h5"):
         shutil.move(name, f"sub/{name}")
     with opened_view(ViewRequest("sub/copy.h5")) as view:
-        assert view.facts["trajectory"] == "sub/motion.h5", "beside the contact set"
+        assert view.result.trajectory == "sub/motion.h5", "beside the contact set"
     with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
-        assert view.facts["trajectory"] == "sub/motion.h5", "beside the scene"
+        assert view.result.trajectory == "sub/motion.h5", "beside the scene"
     with opened_view(ViewRequest("out.h5")) as view:
         assert view.frames.model is None
-        assert "scene.xml is not in this folder: give it with --scene; contacts are" in view.facts["notes"][0]
+        assert "scene.xml is not in this folder: give it with --scene; contacts are" in view.result.notes[0]
     os.unlink("sub/motion.h5")
     with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
         assert view.frames.model is None
-        assert "give it with -t" in view.facts["notes"][0]
+        assert "give it with -t" in view.result.notes[0]
 
 
 def test_what_is_another(out, here):
@@ -106,17 +106,17 @@ def test_what_is_another(out, here):
         pass
     with opened_view(ViewRequest(out, "", "other.h5", allow_mismatch=True)) as view:
         note = "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be wrong"
-        assert note in view.facts["notes"]
+        assert note in view.result.notes
     text = Path("scene.xml").read_text()
     Path("scene.xml").write_text(text.replace('size="0.5"', 'size="0.6"'))
     with pytest.raises(InputError, match=r"not the scene of out\.h5") as told, opened_view(ViewRequest(out)):
         pass
     assert "--allow-mismatch" in told.value.fix
     with opened_view(ViewRequest(out, allow_mismatch=True)) as view:
-        assert any("scene.xml: this is not the scene of out.h5" in note for note in view.facts["notes"])
+        assert any("scene.xml: this is not the scene of out.h5" in note for note in view.result.notes)
     with opened_view(ViewRequest(out, points_only=True)) as view:
         assert view.frames.model is None
-        assert view.facts["notes"] == []
+        assert view.result.notes == []
     Path("scene.xml").write_text(text.replace('name="far" type', 'name="near" type'))
     with pytest.raises(InputError, match="other names"), opened_view(ViewRequest(out, allow_mismatch=True)):
         pass
@@ -127,17 +127,17 @@ def test_what_is_another(out, here):
     [
         (["none.h5"], 2, "none.h5"),
         (["scene.xml"], 2, "scene.xml"),
-        (["a.h5", "--frames", "99:"], 2, "'99:' picks no frames of 9"),
+        (["a.h5", "--frames", "99:"], 2, "'99:' selects none of 9 frames"),
         (["a.h5", "--scene", "none.usda"], 2, "none.usda: there is no such file"),
         (["a.h5", "-t", "none.h5", "--scene", "scene.xml"], 2, "none.h5"),
         (["a.h5", "--points-only", "--scene", "scene.xml"], 2, "--points-only draws neither scene nor motion"),
         (["a.h5", "--port", "99999"], 2, "99999 is no port"),
         (["a.h5", "--host", "256.1.1.1"], 2, "there is no host '256.1.1.1'"),
-        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is no address of this machine"),
-        (["a.h5", "--world", "1"], 2, "--world is of the page"),
-        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 is not there"),
+        (["a.h5", "--host", "192.0.2.1"], 2, "'192.0.2.1' is not an address of this machine"),
+        (["a.h5", "--world", "1"], 2, "--world needs --export"),
+        (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 does not exist"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
-        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is an input too"),
+        (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
     ],
 )
 def test_refusals(here, collide, words, code, told):
@@ -155,7 +155,7 @@ def test_a_port_that_is_taken(here, collide):
         port = str(taken.getsockname()[1])
         answer = collide("view", "a.h5", "--no-browser", "--port", port)
     assert answer.code == 2
-    assert f"port {port} of localhost is taken" in answer.err
+    assert f"port {port} of localhost is in use" in answer.err
 
 
 def test_without_viser(here, collide, monkeypatch):
@@ -169,15 +169,15 @@ def test_without_viser(here, collide, monkeypatch):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it(here, number):
     made_up().write(here / "a.h5")
-    command = [sys.executable, "-m", "collidecli.cli.main", "view", "a.h5", "--port", "0", "--no-browser", "--json"]
+    command = [sys.executable, "-m", "collidecli.cli.guard", "view", "a.h5", "--port", "0", "--no-browser", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=here
     ) as running:
         assert running.stdout is not None
-        facts = json.loads(running.stdout.readline())
-        assert facts["schema"] == "collide.view/1"
-        socket.create_connection(("localhost", int(facts["url"].rsplit(":", 1)[1]))).close()
+        result = json.loads(running.stdout.readline())
+        assert result["schema"] == "collide.view/1"
+        socket.create_connection(("localhost", int(result["url"].rsplit(":", 1)[1]))).close()
         running.send_signal(number)
         rest, said = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, "")

@@ -13,7 +13,7 @@ from tests.hostile.cases import case_of
 from tests.hostile.seeds import groups
 from tests.hostile.verdict import faults
 
-COMMAND = (sys.executable, "-m", "collidecli.cli.main")
+COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
 OPTIONS = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet")
 
 

@@ -98,7 +98,7 @@ def test_a_real_crash_is_answered_for(here):
     """MuJoCo 4.0 dies of a scene that attaches itself."""
     asset = '<asset><model name="m" file="ring.xml"/></asset>'
     (here / "ring.xml").write_text(f'<mujoco>{asset}<worldbody><attach model="m" prefix="a"/></worldbody></mujoco>')
-    command = [sys.executable, "-m", "collidecli.cli.main", "inspect", "ring.xml"]
+    command = [sys.executable, "-m", "collidecli.cli.guard", "inspect", "ring.xml"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)})
     assert (done.returncode, done.stdout) == (2, "")

@@ -21,11 +21,11 @@ FLOATS = ("distance", "point0", "point1", "offset0", "offset1")
 def compared(a: Edited, b: Edited, packed: int = 0, **options: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [one.write(Path(folder) / name, packed=packed) for one, name in ((a, "a.h5"), (b, "b.h5"))]
-        return diff(DiffRequest(*paths, first=10_000, **options))
+        return diff(DiffRequest(*paths, first=10_000, **options)).as_dict()
 
 
 def named(edited: Edited, rows: list[int]) -> Counter:
-    """Contacts as the facts name them, whichever of the two shapes comes first."""
+    """Contacts as the result name them, whichever of the two shapes comes first."""
     found = []
     for row in rows:
         frame, world = divmod(int(edited.cell[row]), edited.worlds)
@@ -34,10 +34,10 @@ def named(edited: Edited, rows: list[int]) -> Counter:
     return Counter(found)
 
 
-def told(facts: dict[str, Any], kind: str) -> Counter:
+def told(result: dict[str, Any], kind: str) -> Counter:
     return Counter(
         (one["frame_a"], one["world"], frozenset((one["shape0"], one["shape1"])))
-        for one in facts["differences"]
+        for one in result["differences"]
         if one["kind"] == kind
     )
 
@@ -63,16 +63,16 @@ def edits(draw) -> tuple[Edited, Edited, list[int], list[int]]:
 @quick
 def test_what_was_done_is_what_is_found(case):
     a, b, moved, dropped = case
-    facts = compared(a, b)
-    assert told(facts, "changed") == named(a, moved)
-    assert told(facts, "missing") == named(a, dropped)
-    assert told(facts, "extra") == Counter()
-    assert facts["model"]["differences"] == 0
+    result = compared(a, b)
+    assert told(result, "changed") == named(a, moved)
+    assert told(result, "missing") == named(a, dropped)
+    assert told(result, "extra") == Counter()
+    assert result["model"]["differences"] == 0
     cells = [int(a.cell[row]) for row in moved + dropped]
     if cells:
-        assert facts["first"]["frame_a"] * a.worlds + facts["first"]["world"] == min(cells)
+        assert result["first"]["frame_a"] * a.worlds + result["first"]["world"] == min(cells)
     else:
-        assert (facts["equal"], facts["first"]) == (True, None)
+        assert (result["equal"], result["first"]) == (True, None)
 
 
 @given(edits())
@@ -83,7 +83,7 @@ def test_the_other_way_round_only_the_names_change(case):
     for kind, other in (("missing", "extra"), ("extra", "missing"), ("changed", "changed")):
         assert told(there, kind) == told(back, other)
     for one, other in zip(there["fields"], back["fields"], strict=True):
-        if one["name"] == "normal":  # a point0 there is a point1 where the shapes stand in another order
+        if one["name"] == "normal":  # a point0 there is a point1 where the shapes are in another order
             assert (one["changed"], one["largest"]) == (other["changed"], other["largest"])
     assert there["contacts"]["missing_pairs"] == back["contacts"]["extra_pairs"]
 
@@ -92,8 +92,8 @@ def test_the_other_way_round_only_the_names_change(case):
 @quick
 def test_a_set_is_equal_to_itself_in_blocks_of_any_size(seed, contacts, block_rows):
     a = made_up(contacts_per_cell=contacts, seed=seed)
-    facts = compared(a, a, block_rows=block_rows)
-    assert (facts["equal"], facts["contacts"]["matched"]) == (True, len(a.cell))
+    result = compared(a, a, block_rows=block_rows)
+    assert (result["equal"], result["contacts"]["matched"]) == (True, len(a.cell))
 
 
 @given(edits(), st.integers(1, 20), st.integers(0, 9))
@@ -102,6 +102,6 @@ def test_neither_blocks_nor_chunks_show(case, block_rows, packed):
     """Chunks whose bytes are the same in both files are not unpacked, or once for both."""
     a, b, _, _ = case
     whole, blocks = compared(a, b), compared(a, b, packed, block_rows=block_rows)
-    for facts in (whole, blocks):
-        del facts["a"], facts["b"]
+    for result in (whole, blocks):
+        del result["a"], result["b"]
     assert whole == blocks

@@ -43,9 +43,9 @@ def patterns(draw) -> tuple[list[Touch], int, int]:
 def found(pattern: tuple[list[Touch], int, int], time: Any = None, **options: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = touching_set(*pattern, time).write(Path(folder) / "a.h5")
-        facts = events(EventsRequest(path, EventOptions(**options), first=EVERY, graph=True))
-    del facts["file"]
-    return facts
+        result = events(EventsRequest(path, EventOptions(**options), first=EVERY, graph=True)).as_dict()
+    del result["file"]
+    return result
 
 
 @given(patterns(), st.integers(0, 3), st.sampled_from([-0.015, 0.0, 0.03]), st.integers(1, 30))
@@ -53,16 +53,16 @@ def found(pattern: tuple[list[Touch], int, int], time: Any = None, **options: An
 def test_intervals_are_those_of_plain_python(pattern, gap, threshold, block_rows):
     rows, frames, _ = pattern
     options = {"threshold": threshold, "merge_gap": MergeGap(gap), "block_rows": block_rows}
-    facts = found(pattern, **options)
+    result = found(pattern, **options)
     time = [0.25 * frame for frame in range(frames)]
     expected = intervals(
         rows, range(frames), time, lambda last, next: next - last - 1 <= gap, SHAPES.__getitem__, threshold
     )
-    assert ordered(facts["listed"]) == expected
-    assert facts["intervals"]["count"] == len(expected)
-    assert facts["intervals"]["begins"] == sum(one["begin_known"] for one in expected)
-    assert facts["intervals"]["ends"] == sum(one["end_known"] for one in expected)
-    assert facts["contacts"] == {"asked_for": len(rows), "touching": sum(one["contacts"] for one in expected)}
+    assert ordered(result["listed"]) == expected
+    assert result["intervals"]["count"] == len(expected)
+    assert result["intervals"]["begins"] == sum(one["begin_known"] for one in expected)
+    assert result["intervals"]["ends"] == sum(one["end_known"] for one in expected)
+    assert result["contacts"] == {"asked_for": len(rows), "touching": sum(one["contacts"] for one in expected)}
 
 
 @given(patterns(), st.integers(0, 8), st.integers(0, 3), st.integers(1, 3), st.integers(1, 30))
@@ -75,12 +75,12 @@ def test_some_frames_in_steps_and_a_pause_in_seconds(pattern, quarter_seconds, s
     time = np.cumsum([0.0, *([0.25, 0.0, 1.0, 0.5] * 3)])[:frames].tolist()
     limit = 0.25 * quarter_seconds
     options = {"merge_gap": MergeGap(seconds=limit), "frames": f"{start}::{step}", "block_rows": block_rows}
-    facts = found(pattern, time, **options)
+    result = found(pattern, time, **options)
 
     def continues(last: int, following: int) -> bool:
         return following == last + 1 or time[picked[following]] - time[picked[last]] <= limit
 
-    assert ordered(facts["listed"]) == intervals(rows, picked, time, continues, SHAPES.__getitem__)
+    assert ordered(result["listed"]) == intervals(rows, picked, time, continues, SHAPES.__getitem__)
 
 
 @given(patterns(), st.integers(0, 2), st.integers(1, 30))
@@ -93,12 +93,12 @@ def test_bodies_and_the_graph(pattern, gap, block_rows):
     with tempfile.TemporaryDirectory() as folder:
         path = edited.write(Path(folder) / "a.h5")
         options = EventOptions(by="bodies", merge_gap=MergeGap(gap), block_rows=block_rows)
-        facts = events(EventsRequest(path, options, first=EVERY, graph=True))
+        result = events(EventsRequest(path, options, first=EVERY, graph=True)).as_dict()
     names = ("ground", "body0", "body0", "body2", "body3")
     time = [0.25 * frame for frame in range(frames)]
     expected = intervals(rows, range(frames), time, lambda last, next: next - last - 1 <= gap, names.__getitem__)
-    assert ordered(facts["listed"]) == expected
-    for edge in facts["graph"]["edges"]:
+    assert ordered(result["listed"]) == expected
+    for edge in result["graph"]["edges"]:
         of = [one for one in expected if one["pair"] == tuple(sorted((edge["path0"], edge["path1"])))]
         assert (edge["intervals"], edge["contacts"]) == (len(of), sum(one["contacts"] for one in of))
         assert edge["touching_frames"] == sum(one["touching_frames"] for one in of)
@@ -106,7 +106,7 @@ def test_bodies_and_the_graph(pattern, gap, block_rows):
         assert edge["worlds"] == len({one["world"] for one in of})
         assert edge["least_distance"] == min(one["least_distance"] for one in of)
         assert edge["unknown_ends"] == sum(not (one["begin_known"] and one["end_known"]) for one in of)
-    assert len(facts["graph"]["edges"]) == len({one["pair"] for one in expected})
+    assert len(result["graph"]["edges"]) == len({one["pair"] for one in expected})
 
 
 @given(patterns(), st.integers(0, 2), st.integers(1, 30), st.data())

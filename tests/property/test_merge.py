@@ -76,9 +76,9 @@ def test_frames_parted_in_any_way(folder, whole, owner, rows):
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merge_plan.merged_blocks, "__defaults__", (rows,))
-        facts = merge(MergeRequest(names, str(folder / "out.h5"), force=True))
-    assert facts["content_sha256"] == whole
-    assert (facts["frames"], facts["worlds"]) == (FRAMES, WORLDS)
+        result = merge(MergeRequest(names, str(folder / "out.h5"), force=True)).as_dict()
+    assert result["content_sha256"] == whole
+    assert (result["frames"], result["worlds"]) == (FRAMES, WORLDS)
 
 
 @SLOW
@@ -90,15 +90,15 @@ def test_worlds_parted_in_any_way(folder, whole, cut, rows):
         write_part(Path(names[-1]), list(range(FRAMES)), worlds.tolist(), recording=f"r{k}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merge_plan.merged_blocks, "__defaults__", (rows,))
-        facts = merge(MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True))
-    assert facts["content_sha256"] == whole
+        result = merge(MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True)).as_dict()
+    assert result["content_sha256"] == whole
 
 
 def test_the_result_is_good_and_says_where_it_is_from(folder, whole):
     for name, frames in (("a", range(4)), ("b", range(4, FRAMES))):
         write_part(folder / f"{name}.h5", list(frames), list(range(WORLDS)), config={"frames": name, "gap": 0.1})
     merge(MergeRequest([str(folder / f"{name}.h5") for name in "ba"], str(folder / "ab.h5"), force=True))
-    assert check(folder / "ab.h5")["findings"] == []
+    assert check(folder / "ab.h5").findings == []
     with ContactSet.open(folder / "ab.h5") as merged:
         assert merged.content_sha256 == whole
         assert merged.config == {"frames": "a, b", "gap": 0.1}

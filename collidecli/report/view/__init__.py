@@ -1,1 +1,1 @@
-"""A contact set to look at: shapes as meshes, contacts as points and arrows, in a browser."""
+"""Viewer of contact sets in a browser: shapes as meshes, contacts as points and arrows."""

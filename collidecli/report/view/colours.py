@@ -1,4 +1,4 @@
-"""What is drawn in which colour: cool greys and blues for shapes, so that the warm colours of contacts stand out."""
+"""Colours of the viewer: cool greys and blues for shapes, in contrast to the warm colours of contacts."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ BODIES = (
     (104, 90, 150),
     (58, 128, 158),
 )
-"""Of bodies, one after another."""
+"""Colours of bodies, used cyclically."""
 PICKED = ((29, 90, 200), (12, 140, 110))
-"""Of the two shapes of the pair that was picked."""
+"""Colours of the two shapes of the selected pair."""
 GAP = (20, 190, 235)
-"""Of contacts that do not touch."""
+"""Colour of contacts within the gap."""
 DEPTHS = ((255, 214, 64), (250, 140, 30), (226, 55, 40), (146, 10, 70))
-"""Of contacts that touch, from depth 0 to the deepest of all."""
+"""Colour gradient of touching contacts, from depth 0 to the greatest depth of all."""
 
 
 def depth_colours(depth: np.ndarray, deepest: float) -> np.ndarray:
-    """uint8[n, 3] of depths [m]; all in the first colour where the deepest is 0."""
-    place = np.clip(depth / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(depth))
+    """Colours uint8[n, 3] of depths [m]; the first colour for all if `deepest` is 0."""
+    fraction = np.clip(depth / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(depth))
     stops = np.linspace(0.0, 1.0, len(DEPTHS))
-    return np.stack([np.interp(place, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1).astype(
+    return np.stack([np.interp(fraction, stops, channel) for channel in zip(*DEPTHS, strict=True)], axis=-1).astype(
         np.uint8
     )
 
 
 def shape_colours(body: np.ndarray) -> np.ndarray:
-    """uint8[n, 3] of shapes by their bodies, -1 for static ones."""
+    """Colours uint8[n, 3] of shapes by their bodies, -1 for static shapes."""
     palette = np.array([*BODIES, STATIC], np.uint8)
     return palette[np.where(body < 0, len(BODIES), body % len(BODIES))]
 
 
 def css(colour: tuple[int, int, int]) -> str:
-    """A colour as CSS has it."""
+    """A colour in CSS."""
     return f"rgb({colour[0]}, {colour[1]}, {colour[2]})"
 
 
 def depth_gradient() -> str:
-    """The colours of depths from left to right, for CSS."""
+    """The gradient DEPTHS from left to right, in CSS."""
     return f"linear-gradient(90deg, {', '.join(map(css, DEPTHS))})"

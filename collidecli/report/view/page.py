@@ -1,4 +1,4 @@
-"""A view as one HTML file: viser's own client with the frames recorded in it, and a list of pairs beside its player."""
+"""A view as one HTML file: the client of viser with recorded frames, and a list of pairs beside its player."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidecli.report.view.panel import legend, pair_words
 from collidecli.report.view.player import seconds_between
 from collidecli.report.view.server import start_server
 from collidecli.report.view.stage import Frames, Look, Stage
-from collidecli.report.view.touch_list import MOST_LISTED, TouchingPair, TouchList, touch_label
+from collidecli.report.view.touch_list import MAX_LISTED, TouchingPair, TouchList, touch_label
 
 HERE = Path(__file__).parent
 LOCAL = "127.0.0.1"
@@ -21,33 +21,33 @@ LOCAL = "127.0.0.1"
 def view_page(
     frames: Frames, touches: TouchList, title: str, up_axis: str, worlds: Sequence[int], progress=None
 ) -> str:
-    """The page of one world, or of several one after another. Raises InputError where viser is not installed.
+    """HTML page of one or more worlds, which are played in succession. Raises InputError without viser.
 
-    A frame begins at its time in the motion, from 0 on, and from where the world before ended.
+    A frame begins at its time in the motion, relative to the first frame, plus the durations of the worlds before.
     """
-    # viser records what it would send; its server is not told to anyone and ends with the recording.
+    # viser records the messages of a server, which has no clients and is stopped after the recording.
     server = start_server(LOCAL, 0)
     try:
         stage = Stage(server, frames, up_axis, touches.deepest, worlds[0])
         serializer = server.get_scene_serializer()
         last = len(frames) - 1
         for number, world in enumerate(worlds):
-            for place in range(len(frames)):
-                stage.show(place, world, Look())
+            for index in range(len(frames)):
+                stage.show(index, world, Look())
                 if last or len(worlds) > 1:
-                    serializer.insert_sleep(_pause(frames, place))
+                    serializer.insert_sleep(_pause(frames, index))
                 if progress is not None:
-                    progress(number * len(frames) + place + 1, len(worlds) * len(frames))
+                    progress(number * len(frames) + index + 1, len(worlds) * len(frames))
         page = serializer.as_html()
     finally:
         server.stop()
     return _with_list(page, frames, touches, title, worlds)
 
 
-def _pause(frames: Frames, place: int) -> float:
-    """How long a frame is seen [s]: the last one as long as the one before it, one alone a second."""
+def _pause(frames: Frames, index: int) -> float:
+    """Duration of a frame [s]; the last frame has that of the frame before it, a single frame one second."""
     last = len(frames) - 1
-    before = min(place, last - 1)
+    before = min(index, last - 1)
     return seconds_between(frames, before, before + 1) if last else 1.0
 
 
@@ -55,10 +55,10 @@ def _with_list(page: str, frames: Frames, touches: TouchList, title: str, worlds
     held = [{"name": f"world {world}", **_pairs(frames, touches.of(world))} for world in worlds]
     last = len(frames) - 1
     span = seconds_between(frames, 0, last) + _pause(frames, last)
-    # In a script, "</" would end it.
+    # "</" would end the script element.
     data = json.dumps({"worlds": held, "span": span}).replace("<", "\\u003c")
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
-    # Where nothing moves, viser's one button is in that corner.
+    # Without a player, viser has a button in that corner.
     panel = panel.replace("$TOP", "1rem" if len(frames) * len(worlds) > 1 else "4rem")
     panel = panel.replace("$TITLE", escape(title)).replace("$LEGEND", legend(touches.deepest)).replace("$DATA", data)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
@@ -67,11 +67,11 @@ def _with_list(page: str, frames: Frames, touches: TouchList, title: str, worlds
 
 
 def _pairs(frames: Frames, pairs: Sequence[TouchingPair]) -> dict[str, Any]:
-    """What the list of a world holds; times are from its first frame on."""
+    """Entries of the list of a world; times are relative to its first frame [s]."""
     held: list[dict[str, Any]] = []
-    for pair in pairs[:MOST_LISTED]:
-        at = [[seconds_between(frames, 0, place) for place in (t.first, t.deepest, t.last)] for t in pair.touches]
+    for pair in pairs[:MAX_LISTED]:
+        at = [[seconds_between(frames, 0, index) for index in (t.first, t.deepest, t.last)] for t in pair.touches]
         labels = [touch_label(number, touch, frames.number) for number, touch in enumerate(pair.touches, 1)]
         held.append({"label": pair.label, "paths": pair.paths, "words": pair_words(pair), "touches": labels, "at": at})
-    more = f"The {MOST_LISTED} deepest of {len(pairs)} pairs" if len(pairs) > MOST_LISTED else ""
+    more = f"The {MAX_LISTED} deepest of {len(pairs)} pairs" if len(pairs) > MAX_LISTED else ""
     return {"pairs": held, "more": more}

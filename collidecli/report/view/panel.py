@@ -1,4 +1,4 @@
-"""The panel beside the picture: time, the pairs that touch and their events, what is drawn, the legend."""
+"""The control panel of the viewer: time, touching pairs and their intervals, drawing options, legend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
 from collidecli.report.view.player import Player
 from collidecli.report.view.stage import Frames, Stage
-from collidecli.report.view.touch_list import MOST_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
+from collidecli.report.view.touch_list import MAX_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
 from collidecli.report.words import length
 from collidecli.scene.text_format import plural
 
@@ -22,7 +22,7 @@ SMALL = "font-size: 0.85em; line-height: 1.45; padding: 0 0.75em"
 
 
 class Panel:
-    """What a person can do with a view; every change goes to the player."""
+    """The controls of the viewer; every change is passed on to the player."""
 
     def __init__(self, server: viser.ViserServer, frames: Frames, stage: Stage, touches: TouchList, title: str) -> None:
         self._gui, self._frames, self._stage, self._touches = server.gui, frames, stage, touches
@@ -71,8 +71,8 @@ class Panel:
     def _add_look(self) -> None:
         look = self.player.look
         controls = {
-            "opacity": self._gui.add_slider("Shapes", 0.0, 1.0, 0.05, look.opacity, hint="How solid shapes are."),
-            "size": self._gui.add_slider("Size", 0.2, 5.0, 0.1, look.size, hint="Of points and arrows."),
+            "opacity": self._gui.add_slider("Shapes", 0.0, 1.0, 0.05, look.opacity, hint="Opacity of shapes."),
+            "size": self._gui.add_slider("Size", 0.2, 5.0, 0.1, look.size, hint="Size of points and arrows."),
             "arrows": self._gui.add_checkbox("Normals", look.arrows),
             "gaps": self._gui.add_checkbox("Contacts in the gap", look.gaps),
         }
@@ -83,25 +83,25 @@ class Panel:
         for name, control in controls.items():
             bind(name, control)
 
-    def _go(self, place: int) -> None:
+    def _go(self, index: int) -> None:
         self.player.playing = False
-        self.player.go(place)
+        self.player.go(index)
 
     def _stepped(self, sign: str) -> None:
         last = len(self._frames) - 1
-        self._go({"|<": 0, "<": self.player.place - 1, ">": self.player.place + 1, ">|": last}[sign])
+        self._go({"|<": 0, "<": self.player.index - 1, ">": self.player.index + 1, ">|": last}[sign])
 
     def _world_changed(self) -> None:
         self.player.go(world=int(self._world.value))
         self._list_pairs()
 
     def _list_pairs(self) -> None:
-        """Offers the pairs of the world that hold what is looked for; the pair that was picked is let go."""
+        """Lists the pairs of the world that match the search text, and clears the selection."""
         found = self._touches.of(self.player.world, self._find.value.strip())
-        self._pairs = {pair.label: pair for pair in found[:MOST_LISTED]}
+        self._pairs = {pair.label: pair for pair in found[:MAX_LISTED]}
         self._choice.options = (EVERY, *self._pairs)
         self._choice.value = EVERY
-        more = f"The {MOST_LISTED} deepest of {plural(len(found), 'pair')}." if len(found) > MOST_LISTED else ""
+        more = f"The {MAX_LISTED} deepest of {plural(len(found), 'pair')}." if len(found) > MAX_LISTED else ""
         said = more or (f"{plural(len(found), 'pair')}." if found else "No pair touches.")
         self._pick(None)
         self._told.content = _small(said)
@@ -141,29 +141,29 @@ class Panel:
         self._find.value = path
         self._list_pairs()
 
-    def _shown(self, place: int) -> None:
-        """What the panel says of the frame that was drawn."""
+    def _shown(self, index: int) -> None:
+        """Updates the panel after a frame is drawn."""
         player, frames = self.player, self._frames
-        if place == player.place:  # else a newer one is wanted: the slider would jump back under a person's hand
-            self._slider.value = place
+        if index == player.index:  # else a newer frame is requested, and the slider would jump back
+            self._slider.value = index
         label = "Pause" if player.playing else "Play"
         if self._play.label != label:
             self._play.label = label
         touching, near = self._stage.seen
-        parts = [f"<b>frame {int(frames.number[place])}</b> of {int(frames.number[-1])}"]
-        parts.append(f"{frames.time[place]:.4g} s")
+        parts = [f"<b>frame {int(frames.number[index])}</b> of {int(frames.number[-1])}"]
+        parts.append(f"{frames.time[index]:.4g} s")
         parts.append(f"{plural(touching, 'contact')} touching" + (f", {near} in the gap" if near else ""))
         self._status.content = f'<div id="collide-status" style="{SMALL}; font-size: 0.95em">{" · ".join(parts)}</div>'
 
 
 def legend(deepest: float) -> str:
-    """What the colours mean, as HTML."""
+    """Legend of the colours, as HTML."""
     bar = f"height: 0.7em; border-radius: 0.2em; background: {depth_gradient()}"
     ends = f"<span>0</span><span>depth</span><span>{length(deepest)}</span>"
     return (
         f'<div style="{SMALL}; padding-bottom: 0.75em"><div style="{bar}"></div>'
         f'<div style="display: flex; justify-content: space-between">{ends}</div>'
-        f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: near, not touching</div></div>'
+        f'<div><span style="{_swatch(css(GAP))}"></span>in the gap: not touching</div></div>'
     )
 
 
@@ -173,7 +173,7 @@ def _swatch(colour: str) -> str:
 
 
 def _texts(*options: str) -> Sequence[str]:
-    """Options that are not these alone, to a checker of types."""
+    """Options typed as Sequence[str], so that a type checker allows other values later."""
     return options
 
 
@@ -182,7 +182,7 @@ def _small(text: str) -> str:
 
 
 def _on_user(register: Callable, action: Callable[[], None]) -> None:
-    """Calls `action` where a person changed the control, not this program."""
+    """Calls `action` if a client changed the control, and not if this program did."""
 
     @register
     def _(event: viser.GuiEvent) -> None:

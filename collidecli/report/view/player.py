@@ -1,4 +1,4 @@
-"""Which frame is shown: a thread of its own draws the one that is wanted last, and goes on while it plays."""
+"""Playback: a thread that draws the frame requested last, and further frames while it plays."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from dataclasses import replace
 
 from collidecli.report.view.stage import Frames, Look, Stage
 
-MOST_RATE = 30.0
-"""Frames a second that are sent; a motion of more is shown a few frames further each time."""
+MAX_RATE = 30.0
+"""Largest number of frames per second; a motion with a higher frame rate is shown with skipped frames."""
 
 
 class Player:
-    """place, world, look: what is shown. playing, speed: seconds of the motion in a second.
+    """Playback of a motion. index, world, look: requested frame, world and drawing options.
 
-    shown(place): called by its thread after every frame. failure: what it died of.
+    playing: whether it plays. speed: seconds of the motion per second. shown(index): called by the thread after every
+    frame. failure: the exception that ended the thread.
     """
 
     def __init__(self, frames: Frames, stage: Stage, shown: Callable[[int], None]) -> None:
-        self.place, self.world, self.look = 0, 0, Look()
+        self.index, self.world, self.look = 0, 0, Look()
         self.playing, self.speed = False, 1.0
         self.failure: BaseException | None = None
         self._frames, self._stage, self._shown = frames, stage, shown
@@ -29,33 +30,37 @@ class Player:
         self._thread = threading.Thread(target=self._work, name="collide-view", daemon=True)
 
     def start(self) -> None:
+        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread."""
         with self._wanted:
             self._ended = True
             self._wanted.notify()
         if self._thread.is_alive():
             self._thread.join(1.0)
 
-    def go(self, place: int | None = None, world: int | None = None) -> None:
-        """Shows another frame or world."""
+    def go(self, index: int | None = None, world: int | None = None) -> None:
+        """Requests another frame or world."""
         with self._wanted:
-            self.place = self.place if place is None else min(max(0, place), len(self._frames) - 1)
+            self.index = self.index if index is None else min(max(0, index), len(self._frames) - 1)
             self.world = self.world if world is None else world
             self._changed = True
             self._wanted.notify()
 
     def set_look(self, **changes) -> None:
+        """Changes drawing options, by field of `Look`."""
         with self._wanted:
             self.look = replace(self.look, **changes)
             self._changed = True
             self._wanted.notify()
 
     def play(self, playing: bool) -> None:
+        """Starts or pauses; at the last frame it starts from the first."""
         with self._wanted:
-            if playing and self.place == len(self._frames) - 1:
-                self.place = 0
+            if playing and self.index == len(self._frames) - 1:
+                self.index = 0
             self.playing, self._changed = playing, True
             self._wanted.notify()
 
@@ -73,36 +78,36 @@ class Player:
             if self._ended:
                 return False
             self._changed = False
-            place, world, look = self.place, self.world, self.look
+            index, world, look = self.index, self.world, self.look
         began = time.perf_counter()
-        self._stage.show(place, world, look)
-        self._shown(place)
+        self._stage.show(index, world, look)
+        self._shown(index)
         with self._wanted:
             if self.playing and not self._changed:
-                self._wanted.wait_for(lambda: self._changed or self._ended, max(0.0, self._pause(place, began)))
+                self._wanted.wait_for(lambda: self._changed or self._ended, max(0.0, self._pause(index, began)))
             if self.playing and not self._changed:
-                self._step(place, time.perf_counter() - began)
+                self._step(index, time.perf_counter() - began)
         return not self._ended
 
-    def _pause(self, place: int, began: float) -> float:
-        """Until the next frame is due [s]."""
-        due = self._seconds(place, min(place + 1, len(self._frames) - 1)) / self.speed
-        return max(due, 1.0 / MOST_RATE) - (time.perf_counter() - began)
+    def _pause(self, index: int, began: float) -> float:
+        """Time until the next frame is due [s]."""
+        due = self._seconds(index, min(index + 1, len(self._frames) - 1)) / self.speed
+        return max(due, 1.0 / MAX_RATE) - (time.perf_counter() - began)
 
-    def _step(self, place: int, passed: float) -> None:
-        """To the last frame that is due after `passed` seconds; it stops at the end."""
+    def _step(self, index: int, passed: float) -> None:
+        """Advances to the last frame that is due after `passed` seconds; playback stops at the end."""
         last = len(self._frames) - 1
-        reached = min(place + 1, last)
-        while reached < last and self._seconds(place, reached + 1) <= passed * self.speed + 1e-4:
+        reached = min(index + 1, last)
+        while reached < last and self._seconds(index, reached + 1) <= passed * self.speed + 1e-4:
             reached += 1
-        self.place, self.playing, self._changed = reached, reached < last, True
+        self.index, self.playing, self._changed = reached, reached < last, True
 
     def _seconds(self, first: int, last: int) -> float:
         return seconds_between(self._frames, first, last)
 
 
 def seconds_between(frames: Frames, first: int, last: int) -> float:
-    """Of the motion; where all its times are one, 1/30 s a frame."""
+    """Time between two frames [s]; 1/30 s per frame if all frames have one time."""
     if frames.time[-1] > frames.time[0]:
         return float(frames.time[last] - frames.time[first])
-    return (last - first) / MOST_RATE
+    return (last - first) / MAX_RATE

@@ -1,4 +1,4 @@
-"""The view in a browser: a viser server that sends what a frame needs, and takes what a person does."""
+"""The viser server of a view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_PORT, PORTS = 8080, 100
 
 
 class Served:
-    """A running view. url: where it is. failure: what the drawing died of."""
+    """A running server. url: its address. failure: the exception that ended the drawing thread."""
 
     def __init__(self, server: viser.ViserServer, panel: Panel, host: str) -> None:
         self._server, self._panel = server, panel
@@ -27,15 +27,17 @@ class Served:
 
     @property
     def failure(self) -> BaseException | None:
+        """The exception that ended the drawing thread."""
         return self._panel.player.failure
 
     def stop(self) -> None:
+        """Stops the drawing thread and the server."""
         self._panel.player.stop()
         self._server.stop()
 
 
 def require_viser() -> ModuleType:
-    """The package. Raises InputError where it is not installed."""
+    """The package viser. Raises InputError if it is not installed."""
     try:
         import viser
     except ImportError as error:
@@ -44,9 +46,9 @@ def require_viser() -> ModuleType:
 
 
 def serve(frames: Frames, touches: TouchList, title: str, up_axis: str, host: str, port: int | None) -> Served:
-    """Begins to serve. port: None is the first free one from 8080 on, 0 any.
+    """Starts a server. port: None is the first free port from 8080 on, 0 is any free port.
 
-    Raises InputError where viser is not installed, and for a host or port that cannot be had.
+    Raises InputError without viser, and for a host or port that is not available.
     """
     server = start_server(host, _free_port(host, port))
     panel = Panel(server, frames, Stage(server, frames, up_axis, touches.deepest), touches, title)
@@ -55,14 +57,14 @@ def serve(frames: Frames, touches: TouchList, title: str, up_axis: str, host: st
 
 
 def start_server(host: str, port: int) -> viser.ViserServer:
-    """Quietly: viser speaks on stdout, which belongs to results."""
+    """A viser server without messages on stdout, which is for results. Raises InputError for a used port."""
     import logging
 
     import rich
 
     package = require_viser()
     rich.get_console().quiet = True
-    logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a browser that hangs up is no news
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)  # no messages about closed connections
     server = package.ViserServer(host=host, port=port, verbose=False)
     if port and server.get_port() != port:
         server.stop()
@@ -71,7 +73,7 @@ def start_server(host: str, port: int) -> viser.ViserServer:
 
 
 def _free_port(host: str, port: int | None) -> int:
-    """Raises InputError; viser would take another port than the one that was asked for, and say nothing."""
+    """A free port. Raises InputError for a used one, for which viser would silently use another port."""
     for tried in range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,):
         try:
             found = socket.getaddrinfo(host, tried, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -85,14 +87,14 @@ def _free_port(host: str, port: int | None) -> int:
                     tester.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     tester.bind(address)
         except PermissionError as error:
-            raise InputError(f"port {tried} may not be used", "--port", "give one above 1023") from error
+            raise InputError(f"port {tried} is not permitted", "--port", "give one above 1023") from error
         except OSError as error:
             if error.errno == 99:
-                raise InputError(f"'{host}' is no address of this machine", "--host", "leave it out") from error
+                raise InputError(f"'{host}' is not an address of this machine", "--host", "leave it out") from error
             continue
         return tried
     raise _taken(host, port or FIRST_PORT)
 
 
 def _taken(host: str, port: int) -> InputError:
-    return InputError(f"port {port} of {host} is taken", "--port", "give another, or leave it out")
+    return InputError(f"port {port} of {host} is in use", "--port", "give another, or leave it out")

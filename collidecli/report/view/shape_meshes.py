@@ -1,4 +1,4 @@
-"""Shapes as triangles to draw. A mesh stands for every shape that a scale along x, y and z makes of it."""
+"""Triangle meshes of shapes for drawing. Shapes that differ only by a scale along x, y and z share a mesh."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
 AROUND = 32
-"""Corners of a circle that is drawn."""
+"""Number of vertices of a circle."""
 RINGS = 8
-"""Of a half sphere, from its rim to its pole."""
-MOST_GRID = 256
-"""Rows and columns of a heightfield that are drawn; of more, some are left out and the notes say so."""
+"""Number of rings of a half sphere, from its rim to its pole."""
+MAX_GRID = 256
+"""Largest number of rows and columns of a heightfield that are drawn; above it some are skipped, with a note."""
 
 
 @dataclass(frozen=True)
 class DrawnMesh:
     """vertex: float32[V, 3]. face: uint32[F, 3], counterclockwise from outside.
 
-    flat: its faces are flat, not parts of something round. open: it may be seen from behind.
+    flat: shade the faces flat, not smoothly. open: draw the back of the faces too.
     """
 
     vertex: np.ndarray
@@ -35,9 +35,9 @@ class DrawnMesh:
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """Shapes that are one mesh in several places.
+    """Shapes that share a mesh.
 
-    rows: int[n], of the model's shapes. scale: float32[n, 3]. planes: they are planes, drawn as squares of 2 by 2
+    rows: int[n], rows of the model's shapes. scale: float32[n, 3]. planes: they are planes, drawn as squares of 2 by 2
     before the scale.
     """
 
@@ -48,7 +48,7 @@ class ShapeGroup:
 
 
 def shape_groups(model: Model) -> list[ShapeGroup]:
-    """Every shape of a model, in groups; the scale of planes is 1, for they have no end."""
+    """Every shape of a model, in groups by mesh; planes, which are infinite, have scale 1."""
     meshes: dict[tuple, DrawnMesh] = {}
     members: dict[tuple, list[tuple[int, np.ndarray]]] = {}
     for row, kind in enumerate(model.shapes.types()):
@@ -68,12 +68,12 @@ def shape_groups(model: Model) -> list[ShapeGroup]:
 
 
 def coarse_heightfields(model: Model) -> int:
-    """How many heightfields have more rows or columns than are drawn."""
-    return sum(max(field.data.shape) > MOST_GRID for field in model.heightfields)
+    """Number of heightfields with more rows or columns than are drawn."""
+    return sum(max(field.data.shape) > MAX_GRID for field in model.heightfields)
 
 
 def _key(model: Model, row: int, kind: ShapeType) -> tuple[tuple, np.ndarray]:
-    """What tells meshes apart, and the scale of this shape."""
+    """Key of the mesh of a shape, and the scale of the shape."""
     shapes = model.shapes
     x, y, z = shapes.size[row]
     if kind == ShapeType.CAPSULE:
@@ -100,18 +100,18 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
     if kind == ShapeType.HEIGHTFIELD:
         return _heightfield(model.heightfields[which])
     if kind == ShapeType.CAPSULE:
-        return _turned(*_capsule_profile(which))
+        return _surface_of_revolution(*_capsule_profile(which))
     if kind in (ShapeType.SPHERE, ShapeType.ELLIPSOID):
-        return _turned(*_capsule_profile(0.0))
+        return _surface_of_revolution(*_capsule_profile(0.0))
     if kind == ShapeType.PLANE:
         corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
         return _drawn(corners, np.array([(0, 1, 2), (0, 2, 3)]), flat=True, open=True)
     if kind == ShapeType.BOX:
         return _box()
-    # A rim is a corner of two rings, one for each of the two surfaces that meet there: their shading differs.
+    # A rim is two rings, one for each of the adjacent surfaces, whose vertex normals differ.
     if kind == ShapeType.CYLINDER:
-        return _turned([0.0, 1.0, 1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0], parted=(1, 3))
-    return _turned([0.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0], parted=(1,))
+        return _surface_of_revolution([0.0, 1.0, 1.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0], doubled=(1, 3))
+    return _surface_of_revolution([0.0, 1.0, 1.0, 0.0], [-1.0, -1.0, -1.0, 1.0], doubled=(1,))
 
 
 def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False) -> DrawnMesh:
@@ -119,7 +119,7 @@ def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False)
 
 
 def _capsule_profile(half_length: float) -> tuple[list[float], list[float]]:
-    """Radius and height of each ring of a capsule of radius 1, from below."""
+    """Radius and height of each ring of a capsule of radius 1, from the bottom to the top."""
     angle = np.linspace(0.0, 0.5 * np.pi, RINGS + 1)
     radius, height = np.cos(angle), np.sin(angle)
     radius[-1] = 0.0
@@ -129,15 +129,15 @@ def _capsule_profile(half_length: float) -> tuple[list[float], list[float]]:
     return [*radius[::-1], *radius], [*-upper[::-1], *upper]
 
 
-def _turned(radius: list[float], height: list[float], parted: tuple[int, ...] = ()) -> DrawnMesh:
-    """The surface that a profile makes when it is turned about z. parted: rings that the next one repeats."""
+def _surface_of_revolution(radius: list[float], height: list[float], doubled: tuple[int, ...] = ()) -> DrawnMesh:
+    """Surface of revolution of a profile about z. doubled: rings that coincide with the next ring."""
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     rings = [np.column_stack([r * circle, np.full(AROUND, h)]) for r, h in zip(radius, height, strict=True)]
     here, after = np.arange(AROUND), np.roll(np.arange(AROUND), -1)
     faces = []
     for ring in range(len(rings) - 1):
-        if ring in parted:
+        if ring in doubled:
             continue
         low, high = ring * AROUND, (ring + 1) * AROUND
         # At a pole one of the two triangles has no area.
@@ -160,8 +160,8 @@ def _hull(hull: ConvexHull) -> DrawnMesh:
 
 
 def _heightfield(field: Heightfield) -> DrawnMesh:
-    """The surface, its walls and its base; of many rows and columns some are left out, never the outermost."""
-    rows, cols = (np.unique(np.linspace(0, n - 1, min(n, MOST_GRID)).astype(int)) for n in field.data.shape)
+    """Top surface, walls and base; if rows or columns are skipped, the outermost are kept."""
+    rows, cols = (np.unique(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape)
     x = np.linspace(-field.half_x, field.half_x, field.data.shape[1])[cols]
     y = np.linspace(-field.half_y, field.half_y, field.data.shape[0])[rows]
     top = np.stack([*np.meshgrid(x, y), field.heights[np.ix_(rows, cols)]], axis=-1).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""The 3D picture: shapes as meshes, contacts as points and arrows, brought to what a frame is by what changed in it."""
+"""The 3D scene in viser: shapes as meshes, contacts as points and arrows; only changes of a frame are sent."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import viser
 
 FAINT = 0.1
-"""Opacity of shapes beside those of the pair that was picked."""
+"""Opacity of shapes outside the selected pair."""
 FAR = 1e3
-"""Scenes farther than that from their origin [m] are drawn about their own middle: browsers count in float32."""
+"""Scenes farther from the origin [m] are drawn relative to their centre, as browsers use float32."""
 DOT = np.zeros((1, 3), np.float32)
-"""What a cloud without points holds, unseen: clients complain of an empty one."""
+"""An invisible point of an empty cloud, as clients do not accept clouds without points."""
 
 
 class Frames(Protocol):
-    """What is shown, by place and world; see `app.view_frames.ViewFrames`."""
+    """Poses and contacts by frame index and world; see `commands.view_frames.ViewFrames`."""
 
     model: Model | None
     world_count: int
@@ -34,16 +34,16 @@ class Frames(Protocol):
 
     def __len__(self) -> int: ...
     def rows(self, world: int) -> np.ndarray: ...
-    def shape_poses(self, place: int, world: int) -> np.ndarray: ...
-    def contacts(self, place: int, world: int) -> dict[str, np.ndarray]: ...
+    def shape_poses(self, index: int, world: int) -> np.ndarray: ...
+    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]: ...
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is drawn, and how. pair: the shapes that were picked. only_pair: draw its contacts only?
+    """Drawing options. pair: the selected shapes. only_pair: draw only its contacts.
 
-    opacity: of shapes. size: of points and arrows, 1 is what suits the scene. gaps: draw contacts that do not touch?
-    arrows: draw normals?
+    opacity: of shapes. size: of points and arrows, relative to a default for the scene. gaps: draw contacts within the
+    gap. arrows: draw normals.
     """
 
     pair: tuple[int, int] | None = None
@@ -56,7 +56,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Extent:
-    """Of what is looked at. center: float64[3], in the world. radius: of all [m]. part: of a usual shape [m]."""
+    """Extent of a scene. center: float64[3], in the world. radius: of all [m]. part: size of a typical shape [m]."""
 
     center: np.ndarray
     radius: float
@@ -64,12 +64,12 @@ class Extent:
 
 
 class Stage:
-    """The nodes of a viser scene. Worlds that stand apart are drawn where the first one looked at stands.
+    """The nodes of a viser scene. All worlds are drawn at the position of the first drawn world.
 
-    extent: of world `first`, in a few frames. deepest: of all contacts, what the last colour means [m].
+    extent: of world `first`, in a few frames. deepest: greatest depth of all contacts, for the last colour [m].
 
-    seen: contacts of the frame drawn last: all that touch, and all in the gap. clicked(path): called when a person
-    clicks on a shape.
+    seen: number of touching contacts and of contacts within the gap in the last drawn frame. clicked(path): called
+    when a client clicks on a shape.
     """
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
@@ -84,7 +84,7 @@ class Stage:
         self._all_groups = shape_groups(frames.model) if frames.model is not None else []
         scene = server.scene
         scene.set_up_direction(np.eye(3)["XYZ".index(up_axis)])
-        # viser's own lights and its environment together leave pale colours white.
+        # With viser's default lights and environment map pale colours become white.
         scene.configure_environment_map(None)
         scene.configure_default_lights(False)
         scene.add_light_ambient("/lights/ambient", intensity=0.8)
@@ -100,7 +100,7 @@ class Stage:
         self._look_at("XYZ".index(up_axis))
 
     def _look_at(self, up: int) -> None:
-        """Where the camera begins: above, and aside."""
+        """Sets the initial camera: above and beside the scene."""
         away = np.array([-1.0, -1.0, -1.0])
         away[up] = 0.75
         away[(up + 2) % 3] *= 1.3
@@ -111,16 +111,16 @@ class Stage:
         camera.look_at = center
         camera.position = center + 2.8 * self.extent.radius * away / np.linalg.norm(away)
 
-    def show(self, place: int, world: int, look: Look) -> None:
-        """Draws a frame; what has not changed since the last one is not sent."""
+    def show(self, index: int, world: int, look: Look) -> None:
+        """Draws a frame; unchanged properties are not sent."""
         with self._server.atomic():
             if self._frames.model is not None:
                 if world != self._world:
                     self._set_world(world)
-                poses = self._frames.shape_poses(place, world)
+                poses = self._frames.shape_poses(index, world)
                 for group in self._groups:
                     group.show(poses, look, self._origin + self._aside, self.extent.center + self._aside)
-            self._show_contacts(self._frames.contacts(place, world), look)
+            self._show_contacts(self._frames.contacts(index, world), look)
 
     def _set_world(self, world: int) -> None:
         rows = self._frames.rows(world)
@@ -223,10 +223,11 @@ class _Group:
         )
 
     def remove(self) -> None:
+        """Removes the node."""
         self._node.remove()
 
     def on_click(self, action: Callable[[int], None]) -> None:
-        """action(row of the shape that was clicked)."""
+        """Calls action(row) with the row of the clicked shape."""
 
         @self._node.on_click
         def _(event: viser.SceneNodePointerEvent) -> None:
@@ -234,12 +235,12 @@ class _Group:
                 action(int(self._group.rows[event.instance_index]))
 
     def show(self, poses: np.ndarray, look: Look, origin: np.ndarray, center: np.ndarray) -> None:
-        """poses: float64[S, 7], xyzw, of all shapes. origin: what is drawn at 0. center: of what is looked at."""
+        """Draws the group. poses: float64[S, 7], xyzw, of all shapes. origin: drawn at 0. center: of the scene."""
         held = poses[self._group.rows]
         if self._group.planes:
             held = _below(held, center)
         sent = np.concatenate([held[:, :3] - origin, held[:, 6:], held[:, 3:6]], axis=1).astype(np.float32)
-        # What is the same as before is not sent.
+        # viser does not send unchanged values.
         self._node.batched_positions, self._node.batched_wxyzs = sent[:, :3], sent[:, 3:]
         if self._look != (look.pair, look.opacity):
             self._look = (look.pair, look.opacity)
@@ -247,7 +248,7 @@ class _Group:
 
     def _show_look(self, look: Look) -> None:
         colours = self._colours.copy()
-        # Walls and floors stand before what moves: they are drawn thinner.
+        # Static shapes, such as walls, may cover moving shapes: they get half the opacity.
         opacity = np.where(self._static & ~np.array(self._group.planes), 0.5, 1.0) * look.opacity
         if look.pair is not None:
             opacity[:] = np.minimum(opacity, FAINT)
@@ -259,7 +260,7 @@ class _Group:
 
 
 def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Poses of planes, each moved within itself to where it is nearest to the middle of the scene."""
+    """Poses of planes, each moved within its plane to the point closest to the centre of the scene."""
     normal = compose(np.concatenate([np.zeros((len(planes), 3)), planes[:, 3:]], 1), np.array([0, 0, 1.0, 0, 0, 0, 1]))
     height = ((center - planes[:, :3]) * normal[:, :3]).sum(axis=1)
     moved = planes.copy()
@@ -268,22 +269,22 @@ def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
 
 
 def _extent(frames: Frames, world: int) -> Extent:
-    """Of the moving shapes of a world in some frames, or of the contacts where there is no scene."""
+    """Extent of the moving shapes of a world in some frames, or of the contacts without a scene."""
     points, radii = [], []
-    for place in np.unique(np.linspace(0, len(frames) - 1, 5).astype(int)).tolist() if len(frames) else []:
+    for index in np.unique(np.linspace(0, len(frames) - 1, 5).astype(int)).tolist() if len(frames) else []:
         if frames.model is None:
-            held = frames.contacts(place, world)
+            held = frames.contacts(index, world)
             points.append(held["point0"])
             continue
         shapes, rows = frames.model.shapes, frames.rows(world)
         size = np.linalg.norm(shapes.size[rows], axis=1)
         sized = (size > 0.0) & ((shapes.body[rows] >= 0) | ~(shapes.body[rows] >= 0).any())
-        points.append(frames.shape_poses(place, world)[rows[sized], :3])
+        points.append(frames.shape_poses(index, world)[rows[sized], :3])
         radii.append(size[sized])
     found = np.concatenate(points).astype(float) if points else np.zeros((0, 3))
     if not len(found):
         return Extent(np.zeros(3), 1.0, 0.2)
-    # What flies off is not what is looked at.
+    # Percentiles exclude shapes that leave the scene.
     low, high = np.percentile(found, 3, axis=0), np.percentile(found, 97, axis=0)
     center = 0.5 * (low + high)
     sizes = np.concatenate(radii) if radii else np.zeros(0)

@@ -1,4 +1,4 @@
-"""The pairs that touch and when: what is picked from, and the frames that it leads to."""
+"""The touching pairs of each world and the frames of their intervals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Intervals
 from collidecli.report.words import length
 
-MOST_LISTED = 500
-"""Pairs that are offered at a time."""
+MAX_LISTED = 500
+"""Largest number of pairs in a list."""
 
 
 @dataclass(frozen=True)
 class Touch:
-    """An interval of a pair: places of frames, and the least distance [m] in place `deepest`."""
+    """An interval of a pair: frame indices, and the least distance [m], at index `deepest`."""
 
     first: int
     last: int
@@ -28,7 +28,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class TouchingPair:
-    """shapes: rows, the smaller first. touches: in order. label: one of its own among those of its world."""
+    """A pair and its intervals in order. shapes: rows, sorted. label: unique in its world."""
 
     world: int
     shapes: tuple[int, int]
@@ -38,11 +38,12 @@ class TouchingPair:
 
     @property
     def deepest(self) -> Touch:
+        """The interval with the least distance."""
         return min(self.touches, key=lambda touch: touch.distance)
 
 
 class TouchList:
-    """The touching pairs of every world, deepest first. deepest: the greatest depth of all [m]."""
+    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m]."""
 
     def __init__(self, found: Intervals, keys: PairKeys) -> None:
         self._of_world: dict[int, list[TouchingPair]] = {}
@@ -66,7 +67,7 @@ class TouchList:
         self._of_world.setdefault(world, []).append(pair)
 
     def of(self, world: int, wanted: str = "") -> list[TouchingPair]:
-        """Those of a world with a path that holds `wanted`, or that it is a pattern of; deepest first."""
+        """Pairs of a world with a path that contains or matches `wanted`; deepest first."""
         pairs = self._of_world.get(world, [])
         if not wanted:
             return pairs
@@ -78,7 +79,7 @@ class TouchList:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """The ends of paths, as long as they need to be to tell all apart; a path that is there twice has its row added."""
+    """The shortest unique ends of paths; a path that occurs twice gets its row as a suffix."""
     parts = [path.strip("/").split("/") for path in paths]
     names = [""] * len(paths)
     left, size = list(range(len(paths))), 1
@@ -97,12 +98,12 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
-    """frames: int64[K], the number of the frame in each place."""
+    """Label of an interval: its number and frames. frames: int64[K], frame number of each index."""
     first, last = int(frames[touch.first]), int(frames[touch.last])
     when = f"frame {first}" if first == last else f"frames {first} to {last}"
     return f"{number}: {when}"
 
 
 def pair_words(pair: TouchingPair) -> str:
-    """How often a pair touches, and how deep."""
+    """Number of intervals of a pair and its depth, as text."""
     return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from collidecli.analysis import contact_matching
 from collidecli.analysis.contact_matching import Contacts, contacts_of, match_contacts
 from collidecli.analysis.field_comparison import deviations
-from collidecli.commands.diff_facts import share_of
+from collidecli.commands.diff import share_of
 
 
 def contacts(points: np.ndarray, features: np.ndarray, cell: int = 0) -> Contacts:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from collidecli.commands import contact_totals as tally_module
-from collidecli.commands.contact_totals import MOST_PLACES, Tally
+from collidecli.commands.contact_totals import MAX_TABLE_SIZE, Tally
 from collidecli.scene.contacts import ContactBlock
 
 
 @pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
-@pytest.mark.parametrize("most", [MOST_PLACES, 4])
+@pytest.mark.parametrize("most", [MAX_TABLE_SIZE, 4])
 def test_pairs_and_the_deepest_of_several_blocks(shapes, most, monkeypatch):
     """Added up at the end alone, and again and again."""
-    if shapes**2 > MOST_PLACES:
-        monkeypatch.setattr(tally_module, "MOST_PLACES", most)
+    if shapes**2 > MAX_TABLE_SIZE:
+        monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
     tally, wanted, deepest = Tally(shapes), Counter(), []
     for first in range(0, 30, 10):
@@ -37,4 +37,4 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, monkeypatch):
 
 
 def test_both_ways_are_tried():
-    assert 256**2 <= MOST_PLACES < 257**2
+    assert 256**2 <= MAX_TABLE_SIZE < 257**2

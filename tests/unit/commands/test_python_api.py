@@ -223,7 +223,7 @@ def test_options_that_are_none_are_refused_by_name(options):
 
 @pytest.mark.parametrize("place", [(1, 0), (-1, 0), (0, 1), (0, -1)])
 def test_a_cell_that_is_not_there_is_refused(place):
-    with pytest.raises(InputError, match=f"frame {place[0]}, world {place[1]} is not there"):
+    with pytest.raises(InputError, match=f"frame {place[0]}, world {place[1]} does not exist"):
         collidecli.collide(one_ball().finalize()).cell(*place)
 
 

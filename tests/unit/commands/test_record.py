@@ -41,8 +41,8 @@ def bytes_of(path):
 
 def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
     np.save(tmp_path / "push.npy", np.array([[2.5], [2.0], [3.0]]))
-    summary = record(cart, tmp_path / "m.h5", 4, control=str(tmp_path / "push.npy"), every=2)
-    assert (summary.frame_count, summary.world_count, summary.body_count) == (4, 1, 2)
+    result = record(cart, tmp_path / "m.h5", 4, control=str(tmp_path / "push.npy"), every=2)
+    assert (result.frames, result.worlds, result.bodies) == (4, 1, 2)
     model = mujoco.MjModel.from_xml_path(str(cart))
     data = mujoco.MjData(model)
     wanted = [0.0]
@@ -56,7 +56,7 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
     np.testing.assert_allclose(held["time"], [0.0, 0.02, 0.04, 0.06])
     np.testing.assert_array_equal(held["step"], [0, 2, 4, 6])
     np.testing.assert_array_equal(held["body_q"][:, 0, 1], np.tile([7, 0, 0, 0, 0, 0, 1], (4, 1)))
-    assert summary.duration == held["time"][-1]
+    assert result.duration == held["time"][-1]
 
 
 def test_control_of_a_csv_with_a_heading(cart, tmp_path):

@@ -174,8 +174,8 @@ def test_tolerances_by_marker(sample, pytester):
 
 def test_what_is_refused_by_name(sample, pytester):
     cases = {
-        ("atoll=1e-6", ""): "contacts_tolerance: 'atoll' is nothing that can be allowed",
-        ("1e-6", ""): "contacts_tolerance takes names, as atol=1e-6; it was given 1e-06",
+        ("atoll=1e-6", ""): "contacts_tolerance: 'atoll' is no tolerance",
+        ("1e-6", ""): "contacts_tolerance takes keyword arguments, such as atol=1e-6, and not 1e-06",
         ("atol='speed=1'", ""): "--atol: 'speed' is no field with a tolerance of this kind",
         ("ignore_shallow=-1", ""): "contacts_tolerance: ignore_shallow is -1",
         ("allow_fraction=2", ""): "contacts_tolerance: allow_fraction is 2",

@@ -43,9 +43,9 @@ def events(worlds: int = 1) -> dict[str, Any]:
     }
 
 
-def printed(facts: dict[str, Any], width: int) -> list[str]:
+def printed(result: dict[str, Any], width: int) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=True, color_system=None).print(events_table(facts))
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(events_table(result))
     return stream.getvalue().splitlines()
 
 

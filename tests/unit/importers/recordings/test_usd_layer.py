@@ -203,7 +203,7 @@ def test_environments_move_where_they_stand(tmp_path, moving):
         np.testing.assert_allclose(last[world].distance, [1.25 - 0.5 - 1.0], atol=1e-6)
         np.testing.assert_allclose(last[world].point0[:, 0], [10.0 * world], atol=1e-6)
     output = str(tmp_path / "converted.h5")
-    assert convert(request, output).world_count == 3
+    assert convert(request, output).worlds == 3
     loaded, motion = scene_in_motion(SceneRequest(scenes=[str(path)], trajectory=output))
     again = collide(loaded.model, motion, gap=0.1, device="cpu")
     np.testing.assert_allclose(again.distance, contacts.distance, atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from collidecli.report.view.shape_meshes import AROUND, MOST_GRID, coarse_heightfields, shape_groups
+from collidecli.report.view.shape_meshes import AROUND, MAX_GRID, coarse_heightfields, shape_groups
 from collidecli.scene.builder import ModelBuilder
 
 CIRCLE = 0.5 * AROUND * np.sin(2 * np.pi / AROUND)
@@ -93,6 +93,6 @@ def test_large_heightfields_are_thinned(builder):
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
     assert mesh.is_watertight
-    assert len(mesh.vertices) < 4 * 3 * MOST_GRID
+    assert len(mesh.vertices) < 4 * 3 * MAX_GRID
     np.testing.assert_allclose(mesh.bounds[:, 0], [-1.0, 1.0])
     assert coarse_heightfields(builder.finalize()) == 1

@@ -1,4 +1,4 @@
-"""What the facts of collide diff say of contacts, and what an edited set says of its own."""
+"""What the result of collide diff say of contacts, and what an edited set says of its own."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tests.support.contact_edits import Edited
 COUNTS = ("missing", "extra", "changed")
 
 
-def counts(facts: dict) -> tuple[int, ...]:
-    return tuple(facts["contacts"][kind] for kind in COUNTS)
+def counts(result: dict) -> tuple[int, ...]:
+    return tuple(result["contacts"][kind] for kind in COUNTS)
 
 
-def nothing_but_contacts(facts: dict) -> None:
-    assert facts["model"]["differences"] == 0
-    frames = facts["frames"]
+def nothing_but_contacts(result: dict) -> None:
+    assert result["model"]["differences"] == 0
+    frames = result["frames"]
     assert (frames["only_a"], frames["only_b"], frames["times_changed"]) == (0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""A contact set as lines of text that change only where the contacts do: what `git diff` shows."""
+"""The verb `textconv`: a contact set as lines of text, of which only those of changed contacts change."""
 
 from __future__ import annotations
 
@@ -7,28 +7,38 @@ import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import h5py
 import numpy as np
 
 from collidecli.analysis.touching import Touches, touches_of
 from collidecli.commands.check import file_format
+from collidecli.commands.result import Result
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_input import format_of, open_h5
 from collidecli.storage.process_activity import reading, structure
 
-TEXTCONV_SCHEMA = "collide.textconv/1"
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
-MOST_SPANS = 8
-"""Spans of frames that the line of a pair tells."""
+MAX_SPANS = 8
+"""Number of frame spans in the line of a pair."""
+
+
+@dataclass(frozen=True)
+class TextconvResult(Result):
+    """The lines of a file."""
+
+    SCHEMA: ClassVar[str] = "collide.textconv/1"
+
+    file: str
+    lines: list[str]
 
 
 @dataclass
 class _Pair:
-    """What is known of two shapes, over all worlds. spans: first and last frames, in order."""
+    """Totals of two shapes over all worlds. cell: that of the least distance. spans: first and last frames, sorted."""
 
     contacts: int = 0
     touches: int = 0
@@ -48,11 +58,11 @@ class _Pair:
 
 
 def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[str]:
-    """Lines: the file, its shapes by path, a line for each pair, and, if `cells`, for each pair in each cell.
+    """Lines of text: the file, its shapes by path, a line per pair, and, if `cells`, a line per pair and cell.
 
-    Shapes of a pair and pairs of a cell are in the order of their paths, whatever their order in the scene; a normal
-    points from the first. Lengths [m] are rounded to `decimals`. Of another HDF5 file, as a trajectory: a line for each
-    dataset. Raises InputError for a file that is neither.
+    Shapes of a pair and pairs of a cell are sorted by path, independent of their order in the scene; a normal points
+    away from the first shape. Lengths [m] are rounded to `decimals`. Another HDF5 file, such as a trajectory, gives a
+    line per dataset. Raises InputError for a file that is not HDF5.
     """
     with reading("file", path):
         if file_format(path) != FORMAT:
@@ -72,9 +82,9 @@ def contact_text(path: str, decimals: int = 6, cells: bool = True) -> Iterator[s
                 yield from _cell_lines(touches, block, contacts, decimals)
 
 
-def contact_text_facts(path: str, decimals: int = 6, cells: bool = True) -> dict[str, Any]:
-    """JSON-ready: the same lines."""
-    return {"schema": TEXTCONV_SCHEMA, "file": path, "lines": list(contact_text(path, decimals, cells))}
+def textconv(path: str, decimals: int = 6, cells: bool = True) -> TextconvResult:
+    """The lines of `contact_text`."""
+    return TextconvResult(path, list(contact_text(path, decimals, cells)))
 
 
 def _datasets(path: str) -> Iterator[str]:
@@ -88,7 +98,7 @@ def _datasets(path: str) -> Iterator[str]:
 
 
 def _digest(dataset: h5py.Dataset) -> str:
-    """Of the values as bytes, row by row; of strings, each with a zero byte."""
+    """SHA-256 of the values as bytes, in blocks of rows; strings are joined by zero bytes."""
     found = hashlib.sha256()
     if not dataset.shape:
         return hashlib.sha256(repr(dataset[()]).encode()).hexdigest()
@@ -130,7 +140,7 @@ def _blocks(contacts: ContactSet, names: tuple[str, ...]) -> Iterator[tuple[Touc
 
 
 def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, int, int, float]]:
-    """(path, path, cell, contacts, distance) of each touch."""
+    """(path, path, cell, contacts, distance) of each pair in each cell."""
     names = [_name(path) for path in contacts.shapes.path]
     columns = (touches.shape0, touches.shape1, touches.cell, touches.contact_count, touches.distance)
     for a, b, cell, count, distance in zip(*(column.tolist() for column in columns), strict=True):
@@ -144,8 +154,8 @@ def _of(names: list[str], row: int) -> str:
 def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals: int) -> str:
     frame, world = divmod(pair.cell, contacts.world_count)
     place = f"frame {frame}" + (f" world {world}" if contacts.world_count > 1 else "")
-    spans = " ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in pair.spans[:MOST_SPANS])
-    more = f" and {len(pair.spans) - MOST_SPANS} spans more" if len(pair.spans) > MOST_SPANS else ""
+    spans = " ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in pair.spans[:MAX_SPANS])
+    more = f" and {len(pair.spans) - MAX_SPANS} spans more" if len(pair.spans) > MAX_SPANS else ""
     least = _numbers(np.array([pair.distance]), decimals)
     return (
         f"  {key[0]} | {key[1]}  {pair.contacts} contacts in {pair.touches} cells"
@@ -176,10 +186,10 @@ def _cell_lines(touches: Touches, block: ContactBlock, contacts: ContactSet, dec
 
 
 def _numbers(values: np.ndarray, decimals: int) -> str:
-    """Rounded, without a minus before a zero."""
+    """Rounded numbers, with 0 instead of -0."""
     return " ".join(f"{value:.{decimals}f}" for value in (np.round(values.astype(np.float64), decimals) + 0.0).tolist())
 
 
 def _name(text: str) -> str:
-    """A name from a file as one word of one line."""
+    """A name from a file, with control characters escaped, so that it stays on one line."""
     return text if text.isprintable() else repr(text)[1:-1]

@@ -1,0 +1,190 @@
+"""Comparison of two contact sets: models, frames and worlds, touching pairs, contacts, fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collidecli.analysis.contact_differences import ContactDifferences
+from collidecli.analysis.contact_matching import Contacts, Matches, match_contacts
+from collidecli.analysis.field_comparison import FieldTally, Tolerances
+from collidecli.analysis.frame_alignment import FrameAlignment, align_frames
+from collidecli.commands.diff_blocks import Side, side_by_side
+from collidecli.commands.diff_model import ModelComparison, compare_models, renames_of
+from collidecli.errors import InputError
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+
+MAX_WORLDS_TRIED = 64
+"""Number of other worlds that are searched for the contacts of the first cell that differs."""
+MATCH_COLUMNS = ("shape0", "shape1", "feature0", "feature1", "point0", "point1", "normal")
+"""Columns by which contacts are matched."""
+_SHAPE_FIELDS = ("margin", "gap", "contact_ke", "contact_kd", "contact_kf", "contact_ka", "solmix")
+
+Progress = Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True)
+class DiffRequest:
+    """Two contact sets, what is compared and what is allowed. By default everything is compared and nothing allowed.
+
+    atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
+    renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of shape paths. ignore_shallow: missing and
+    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. max_missing, max_extra: allowed
+    number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
+    missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
+    listed. full: compare the contacts even if the content hashes are equal.
+    """
+
+    a: str
+    b: str
+    atol: Sequence[str] = ()
+    rtol: Sequence[str] = ()
+    fields: Sequence[str] = ()
+    renames: Sequence[str] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    ignore_shallow: float = -1.0
+    max_missing: int = 0
+    max_extra: int = 0
+    allow_fraction: float = 0.0
+    pairs_only: bool = False
+    match_frames: str = ""
+    first: int = 20
+    full: bool = False
+    block_rows: int = BLOCK_ROWS
+
+
+@dataclass
+class Comparison:
+    """All differences of two contact sets. contacts: None if equal content hashes made their comparison unnecessary."""
+
+    request: DiffRequest
+    tolerances: Tolerances
+    model: ModelComparison
+    frames: FrameAlignment
+    contacts: ContactDifferences | None
+    notes: list[str] = field(default_factory=list)
+
+
+def compare(
+    request: DiffRequest, tolerances: Tolerances, a: ContactSet, b: ContactSet, progress: Progress = None
+) -> Comparison:
+    """The comparison of two open contact sets. Raises InputError for frames that cannot be matched."""
+    model = compare_models(a, b, tolerances, renames_of(request.renames), request.include, request.exclude)
+    names = _compared(request, a, b)
+    by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256 and not request.full
+    try:
+        if by_hash:
+            every = np.arange(a.frame_count)
+            return Comparison(request, tolerances, model, FrameAlignment("step", every, every, *[every[:0]] * 2), None)
+        frames = align_frames(a.step, a.time, b.step, b.time, request.match_frames)
+    except InputError as error:
+        raise InputError(error.what, f"{a.path}, {b.path}: {error.where}", "--match-frames index, or time") from error
+    worlds = min(a.world_count, b.world_count)
+    found = ContactDifferences(_tallies(names), tolerances, worlds, request.first, request.ignore_shallow)
+    needed = ("shape0", "shape1") if request.pairs_only else tuple(dict.fromkeys((*MATCH_COLUMNS, *names)))
+    shapes = model.shapes
+    sides = [
+        Side.of(contacts, numbers, model.kept, needed, request.ignore_shallow >= 0.0, request.pairs_only)
+        for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
+    ]
+    count = len(shapes.names)
+    for block in side_by_side(sides[0], sides[1], frames, request.block_rows):
+        if block.a is None or block.b is None:
+            found.add_same(block.same)
+        else:
+            found.add(block.a, block.b, match_contacts(block.a, block.b, count), block.first)
+        if progress is not None and worlds:
+            progress(block.first // worlds, len(frames.a))
+    compared = Comparison(request, tolerances, model, frames, found)
+    if found.first_cell >= 0:
+        compared.notes += _shift_notes(compared, sides, worlds)
+    return compared
+
+
+def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
+    """Names of the compared columns. Raises InputError for a column that one of the files lacks."""
+    shared = [c.name for c in RIGID_COLUMNS if c.name not in ("shape0", "shape1")]
+    shared += [name for name in a.optional_columns if name in b.optional_columns]
+    for name in request.fields:
+        if name not in shared:
+            raise InputError(f"'{name}' is no column of both files", "--fields", f"both have {', '.join(shared)}")
+    if request.pairs_only:
+        return []
+    return [name for name in shared if not request.fields or name in request.fields]
+
+
+def _tallies(names: Sequence[str]) -> list[FieldTally]:
+    columns = {column.name: column for column in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)}
+    return [
+        FieldTally(name, "rad" if name == "normal" else columns[name].unit, columns[name].dtype.kind != "f")
+        for name in names
+    ]
+
+
+def limits(texts: Sequence[str], option: str) -> dict[str, float]:
+    """Tolerances by field from texts "1e-6" (field "") and "FIELD=1e-6". "normal=0.1deg" is in degrees, else [rad].
+
+    Raises InputError for a value that is not a number of at least 0, and for a field that is unknown or has no
+    tolerance.
+    """
+    numbers = {c.name for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS) if c.dtype.kind == "f"} | {"time", *_SHAPE_FIELDS}
+    found: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        if (equals and name not in numbers) or (name == "normal" and option == "--rtol"):
+            fix = f"fields with one: {', '.join(sorted(numbers - ({'normal'} if option == '--rtol' else set())))}"
+            raise InputError(f"'{name}' is no field with a tolerance of this kind", option, fix)
+        degrees = name == "normal" and value.endswith("deg")
+        try:
+            number = float(value.removesuffix("deg") if degrees else value)
+        except ValueError:
+            number = math.nan
+        if not (math.isfinite(number) and number >= 0.0):
+            raise InputError(f"'{text}' is no tolerance", option, "write a number of at least 0, or FIELD=NUMBER")
+        found[name] = math.radians(number) if degrees else number
+    return found
+
+
+def _shift_notes(compared: Comparison, sides: Sequence[Side], worlds: int) -> list[str]:
+    """A note if the first cell that differs occurs in the other file one frame later or in another world.
+
+    The cell found there must itself differ between the files; otherwise resting contacts would count as shifted.
+    """
+    assert compared.contacts is not None
+    match, world = divmod(compared.contacts.first_cell, worlds)
+    candidates = [(match + 1, world)] if match + 1 < len(compared.frames.a) else []
+    candidates += [(match, other) for other in range(min(worlds, MAX_WORLDS_TRIED)) if other != world]
+    here = [_cell(compared, sides, side, match, world) for side in (0, 1)]
+    for there_match, there_world in candidates:
+        there = [_cell(compared, sides, side, there_match, there_world) for side in (0, 1)]
+        for side, other, names in ((0, 1, "AB"), (1, 0, "BA")):
+            if not len(here[side]) or not _cells_match(here[side], there[other], compared):
+                continue
+            if _cells_match(there[0], there[1], compared):
+                break
+            frames = (compared.frames.a, compared.frames.b)
+            kind = "frames" if there_world == world else "worlds"
+            return [
+                f"frame {frames[side][match]}, world {world} of {names[0]} is frame {frames[other][there_match]}, "
+                f"world {there_world} of {names[1]}: are {kind} shifted or exchanged?"
+            ]
+    return []
+
+
+def _cell(compared: Comparison, sides: Sequence[Side], side: int, match: int, world: int) -> Contacts:
+    frame = int((compared.frames.a, compared.frames.b)[side][match])
+    cell = frame * sides[side].contacts.world_count + world
+    return sides[side].read(cell, cell + 1)
+
+
+def _cells_match(one: Contacts, other: Contacts, compared: Comparison) -> bool:
+    assert compared.contacts is not None
+    matches: Matches = match_contacts(one, other, len(compared.model.shapes.names))
+    trial = ContactDifferences(_tallies([f.name for f in compared.contacts.fields]), compared.tolerances, 1, 0)
+    trial.add(one, other, matches, 0)
+    return trial.first_cell < 0

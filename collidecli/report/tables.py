@@ -1,0 +1,132 @@
+"""Terminal tables of cache, check, traj convert, export, merge, record, report, plot and view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from collidecli.report.diff_words import verdict
+from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
+from collidecli.scene.text_format import count, memory, plural
+
+KEY_DIGITS = 12
+KIND_NAMES = {"field": "field", "parts": "convex parts"}
+
+
+def cache_table(result: ResultDict) -> RenderableType:
+    """Table of collide.cache/1: a line per entry, and the total size."""
+    if "removed" in result:
+        return Text(f"{result['folder']}: {_entry_counts(result['removed'])} removed, {memory(result['bytes'])}")
+    entries, folder = result["entries"], result["folder"]
+    line = Text(f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}")
+    if not entries:
+        return line
+    table = listing(("key", "left"), ("what", "left"), ("last used", "left"), ("size", "right"))
+    for entry in entries:
+        table.add_row(entry["key"][:KEY_DIGITS], KIND_NAMES[entry["kind"]], entry["used"], memory(entry["bytes"]))
+    return Group(table, line)
+
+
+def _entry_counts(entries: Sequence[ResultDict]) -> str:
+    fields = sum(entry["kind"] == "field" for entry in entries)
+    meshes = len(entries) - fields
+    of_meshes = f", convex parts of {meshes} {'mesh' if meshes == 1 else 'meshes'}" if meshes else ""
+    return f"{fields} {'field' if fields == 1 else 'fields'}{of_meshes}"
+
+
+def check_table(result: ResultDict) -> RenderableType:
+    """Text of collide.check/1: a line per finding, or one line if there is none."""
+    if result["good"]:
+        return Text(f"{result['file']}: good ({result['format']})")
+    return Text("\n".join(f"{finding['where']}: {finding['what']}" for finding in result["findings"]))
+
+
+def convert_table(result: ResultDict) -> Table:
+    """Table of collide.traj.convert/1."""
+    return name_value_table(
+        [
+            ("recording", f"{result['file']} ({result['kind']})"),
+            ("frames", count(result["frames"])),
+            ("worlds", count(result["worlds"])),
+            ("bodies", count(result["bodies"])),
+            ("duration", seconds(result["duration"])),
+            ("written", result["output"]),
+        ]
+    )
+
+
+def export_table(result: ResultDict) -> Table:
+    """Table of collide.export/1."""
+    rows = [("contacts", _contacts_of_cells(result)), ("format", result["format"])]
+    rows += [("left out" if k == 0 else "", text) for k, text in enumerate(result["left_out"])]
+    return name_value_table([*rows, ("written", f"{result['output']}, {memory(result['bytes'])}")])
+
+
+def merge_table(result: ResultDict) -> Table:
+    """Table of collide.merge/1."""
+    rows = [("merged" if k == 0 else "", path) for k, path in enumerate(result["files"])]
+    rows += [("contacts", _contacts_of_cells(result)), ("written", result["output"])]
+    rows.append(("content", result["content_sha256"]))
+    if result["parted_by"] == "frames" and result["recordings"] > 1:
+        rows.append(("note", f"the frames are of {result['recordings']} recordings"))
+    return name_value_table(rows)
+
+
+def _contacts_of_cells(result: ResultDict) -> str:
+    return f"{count(result['contacts'])} in {plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
+
+
+def record_table(result: ResultDict) -> Table:
+    """Table of collide.record/1."""
+    sizes = f"{plural(result['frames'], 'frame')}, {plural(result['worlds'], 'world')}, {result['bodies']} bodies"
+    return name_value_table(
+        [
+            ("scene", result["scene"]),
+            ("recorded", f"{sizes}, {seconds(result['duration'])} long"),
+            ("written", result["output"]),
+        ]
+    )
+
+
+def report_table(result: ResultDict) -> Table:
+    """Table of collide.report/1."""
+    rows = [
+        ("scene", result["scene"]),
+        ("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}"),
+        ("pairs", count(result["pairs"]["count"])),
+    ]
+    deepest: dict[str, Any] | None = result["deepest"]
+    if deepest is not None and deepest["distance"] < 0.0:
+        depth, pair = length(-deepest["distance"]), f"{deepest['shape0']} and {deepest['shape1']}"
+        rows.append(("deepest", f"{depth}, frame {deepest['frame']}, world {deepest['world']}: {pair}"))
+    if result["difference"] is not None:
+        rows.append(("baseline", verdict(result["difference"])))
+    return name_value_table([*rows, ("written", result["output"])])
+
+
+def plot_table(result: ResultDict) -> Table:
+    """Table of collide.plot/1."""
+    return name_value_table([("shows", result["words"]), ("written", result["output"])])
+
+
+def view_table(result: ResultDict) -> Table:
+    """Table of collide.view/1, printed before the view is served or after a page is written."""
+    rows = [("contacts", f"{count(result['contacts'])} in {plural(result['frames'], 'frame')}")]
+    if result["worlds"] > 1:
+        rows.append(("worlds", count(result["worlds"])))
+    if result["scene"] is not None:
+        scene = " ".join(result["scene"]) or result["trajectory"]
+        rows.append(("scene", f"{scene}, {plural(result['shapes'], 'shape')}"))
+        rows.append(("motion", result["trajectory"] or "the scene's own"))
+    else:
+        rows.append(("scene", "none: contacts alone"))
+    rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
+    if result.get("written"):
+        rows.append(("written", f"{result['written']}, {memory(result['written_bytes'])}"))
+    if result.get("url"):
+        rows.append(("view", f"{result['url']}, Ctrl-C ends it"))
+    return name_value_table(rows)
