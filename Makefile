@@ -45,7 +45,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
-	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -E -W --keep-going -q docs docs/_build/html
 
 docs-serve: docs
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory docs/_build/html 8000

@@ -16,18 +16,15 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
     "sphinx_click",
 ]
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write names in single backticks
-templates_path: list[str] = []
 
-myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = (
     4  # every heading up to the fourth level can be the target of a link; unknown targets are warnings
 )
-myst_fence_as_directive = []
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

@@ -82,7 +82,7 @@ TRIANGLE = np.array([[-0.7, -0.5], [0.8, -0.3], [0.1, 0.9]])
 def draw_pair(axis: Axes, a: np.ndarray, b: np.ndarray) -> None:
     """Two polygons with their names."""
     for shape, color, name in ((a, A, "a"), (b, B, "b")):
-        axis.add_patch(Polygon(shape, facecolor=color, alpha=0.25, edgecolor=color, lw=1.5))
+        axis.add_patch(Polygon(shape, facecolor=(color, 0.25), edgecolor=color, lw=1.5))
         axis.text(*shape.mean(axis=0), name, color=color, ha="center", va="center", fontsize=11)
 
 
@@ -127,7 +127,7 @@ def epa() -> None:
     for step, axis in enumerate(axes):
         axis.add_patch(Polygon(surface, facecolor=LIGHT, edgecolor=GREY, lw=1.2))
         polytope = surface[sorted(chosen)]
-        axis.add_patch(Polygon(polytope, facecolor=A, alpha=0.2, edgecolor=A, lw=1.4))
+        axis.add_patch(Polygon(polytope, facecolor=(A, 0.2), edgecolor=A, lw=1.4))
         v = nearest_on_boundary(polytope)
         axis.plot(0, 0, "k+", ms=8, mew=1.5)
         arrow(axis, (0, 0), v)
@@ -162,14 +162,14 @@ def manifold() -> None:
         common = np.array(clipped)
     for shape, color in ((bottom, A), (top, B)):
         left.add_patch(Polygon(shape, facecolor="none", edgecolor=color, lw=1.5))
-    left.add_patch(Polygon(common, facecolor=ACCENT, alpha=0.2, edgecolor="none"))
+    left.add_patch(Polygon(common, facecolor=(ACCENT, 0.2), edgecolor="none"))
     left.plot(*common.T, "o", color=ACCENT, ms=5)
     left.set_xlim(-1.9, 2.3)
     left.set_ylim(-1.5, 1.9)
     left.set_title("along the normal: common part of two faces")
-    right.add_patch(Rectangle((-1.6, -0.8), 2.8, 0.8, facecolor=A, alpha=0.25, edgecolor=A))
+    right.add_patch(Rectangle((-1.6, -0.8), 2.8, 0.8, facecolor=(A, 0.25), edgecolor=A))
     tilted = np.array([[-1.2, 0.05], [1.0, -0.2], [1.1, 0.7], [-1.1, 0.95]])
-    right.add_patch(Polygon(tilted, facecolor=B, alpha=0.25, edgecolor=B))
+    right.add_patch(Polygon(tilted, facecolor=(B, 0.25), edgecolor=B))
     for x, y in tilted[:2]:
         right.plot([x, x], [0, y], color=ACCENT, lw=1.2)
         right.plot([x, x], [0, y], "o", color=ACCENT, ms=4)
@@ -188,19 +188,21 @@ def mesh_depth() -> None:
     mesh = np.array([[-2, -1], [2, -1], [2, 0.4], [0.7, 0.4], [0.35, -0.2], [0.0, 0.4], [-2, 0.4]])
     box = np.array([[-0.55, -0.1], [0.45, -0.1], [0.45, 0.8], [-0.55, 0.8]])
     for axis in (left, right):
-        axis.add_patch(Polygon(mesh, facecolor=A, alpha=0.2, edgecolor=A, lw=1.5))
+        axis.add_patch(Polygon(mesh, facecolor=(A, 0.2), edgecolor=A, lw=1.5))
         axis.set_xlim(-2.1, 2.1)
         axis.set_ylim(-1.1, 1.5)
-    left.add_patch(Polygon(box, facecolor=B, alpha=0.25, edgecolor=B, lw=1.5))
+    left.add_patch(Polygon(box, facecolor=(B, 0.25), edgecolor=B, lw=1.5))
     edge = mesh[4] - mesh[5]
     normal = np.array([-edge[1], edge[0]]) / np.linalg.norm(edge)
     low = min(box, key=lambda corner: corner @ normal)
     depth = -(low - mesh[5]) @ normal
     arrow(left, low, low + normal * depth, ACCENT)
-    left.set_title("one triangle: not separated")
+    shifted = box + normal * depth
+    left.add_patch(Polygon(shifted, facecolor="none", edgecolor=B, lw=1, ls=":"))
+    left.set_title("exit of one triangle: still overlaps")
     moved = box + np.array([0, 0.5])
     right.add_patch(Polygon(box, facecolor="none", edgecolor=B, lw=1, ls=":"))
-    right.add_patch(Polygon(moved, facecolor=B, alpha=0.25, edgecolor=B, lw=1.5))
+    right.add_patch(Polygon(moved, facecolor=(B, 0.25), edgecolor=B, lw=1.5))
     arrow(right, (-0.25, -0.1), (-0.25, 0.4), ACCENT)
     right.text(-0.18, 0.1, "depth", color=ACCENT)
     right.set_title("region: least translation that separates")
@@ -221,7 +223,7 @@ def heightfield() -> None:
         axis.set_xlim(-2.5, 2.5)
         axis.set_ylim(-1.25, 1.7)
     for center, tip in (((-0.5, -0.35), (-0.5, 0.1)), ((-1.7, -0.3), (-2.25, -0.3))):
-        left.add_patch(Circle(center, 0.13, facecolor=B, alpha=0.4, edgecolor=B))
+        left.add_patch(Circle(center, 0.13, facecolor=(B, 0.4), edgecolor=B))
         arrow(left, center, tip)
     left.text(0.2, -1.15, "base: no exit", color=GREY, fontsize=8)
     left.set_title("exits of the interior: surface and walls")
@@ -333,7 +335,7 @@ def distance() -> None:
     """Distance, margins and gap of two spheres."""
     figure, (axis,) = panels(1, 6.4, 2.9)
     for x, name, color in ((-1.5, "shape0", A), (1.6, "shape1", B)):
-        axis.add_patch(Circle((x, 0), 0.9, facecolor=color, alpha=0.25, edgecolor=color, lw=1.5))
+        axis.add_patch(Circle((x, 0), 0.9, facecolor=(color, 0.25), edgecolor=color, lw=1.5))
         axis.add_patch(Circle((x, 0), 1.1, facecolor="none", edgecolor=color, lw=1, ls="--"))
         axis.text(x, 0.2, name, ha="center", color=color)
     axis.plot([-0.6, 0.7], [0, 0], color=GREY, lw=0.8)
@@ -390,7 +392,7 @@ def pipeline() -> None:
     ]
     for k, name in enumerate(stages):
         color = GREY if k in (0, 6) else A
-        axis.add_patch(Rectangle((k * 1.15, 0), 0.95, 0.8, facecolor=color, alpha=0.2, edgecolor=color))
+        axis.add_patch(Rectangle((k * 1.15, 0), 0.95, 0.8, facecolor=(color, 0.2), edgecolor=color))
         axis.text(k * 1.15 + 0.475, 0.4, name, ha="center", va="center", fontsize=8)
         if k:
             arrow(axis, (k * 1.15 - 0.2, 0.4), (k * 1.15, 0.4), GREY)

@@ -22,15 +22,17 @@ from collidecli.pytest_plugin import REGENERATE
 from collidecli.scene import filter_rules
 from collidecli.scene import option_choices as choices
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
+from tests.support.doc_examples import check_output
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
-    *sorted(ROOT.glob("docs/**/*.md")),
+    ROOT / "CONTRIBUTING.md",
+    *sorted(path for path in ROOT.glob("docs/**/*.md") if "_build" not in path.parts),
     *sorted(ROOT.glob("samples/**/*.md")),
 ]
-RECORDS = sorted(ROOT.glob("docs/adr/*.md"))
+RECORDS = sorted(ROOT.glob("docs/adr/0*.md"))
 
 
 def page(name: str) -> str:
@@ -128,7 +130,7 @@ def test_options_named_in_the_text_exist(path):
 
 
 def test_table_ofverbs_of():
-    rows = table(page("docs/cli.md"), "# The command line")
+    rows = table(page("docs/reference/cli.md"), "# Command line")
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
     source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/commands/*.py"))
     for row in rows:
@@ -139,7 +141,7 @@ def test_table_ofverbs_of():
 def test_table_of_options_of_run():
     common = {option.name for option in verb("check").params} - {"file"}
     options = {o.name: o for o in verb("run").params if isinstance(o, click.Option) and o.name not in common}
-    rows = table(page("docs/cli.md"), "## Options of run")
+    rows = table(page("docs/reference/cli.md"), "## Options of run")
     named = {re.findall(r"`--([a-z-]+)`", row[0])[0].replace("-", "_"): row for row in rows}
     assert list(named) == list(options), "the order of the help"
     for name, option in options.items():
@@ -148,29 +150,29 @@ def test_table_of_options_of_run():
             assert re.findall(r"`(\w+)`", named[name][1]) == list(option.type.choices)
             if option.default in option.type.choices:
                 assert named[name][2] == f"`{option.default}`"
-    sentence = re.search(r"^Every verb has (.*?)\.", page("docs/cli.md"), re.M)
+    sentence = re.search(r"^Every verb has (.*?)\.", page("docs/reference/cli.md"), re.M)
     assert sentence is not None
     assert {name.replace("-", "_") for name in re.findall(r"--([a-z]+)", sentence[1])} == common
 
 
 def test_exit_codes():
-    codes = {int(row[0]) for row in table(page("docs/cli.md"), "## Exit codes")}
+    codes = {int(row[0]) for row in table(page("docs/reference/cli.md"), "## Exit codes")}
     assert codes == {int(code) for code in re.findall(r"^  (\d+) ", cli.EPILOG, re.M)}
     assert {0, 1, InputError.exit_code, OutputError.exit_code, Interrupted.exit_code} < codes
 
 
 def test_the_auto_rule():
-    assert [row[0].strip("`") for row in table(page("docs/cli.md"), "## Broad phases")] == [
+    assert [row[0].strip("`") for row in table(page("docs/reference/cli.md"), "## Broad phases")] == [
         *choices.BROAD_PHASES[1:],
         "auto",
     ]
-    for name in ("docs/cli.md", "docs/adr/0010-pipelines-and-auto.md"):
+    for name in ("docs/reference/cli.md", "docs/adr/0010-pipelines-and-auto.md"):
         assert f"more than {build.ENUMERATED_SHAPES} shapes" in page(name)
         assert re.search(rf"over\s{build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
 
 
 def test_configuration_example(tmp_path, monkeypatch):
-    (example,) = blocks(page("docs/cli.md"), "toml")
+    (example,) = blocks(page("docs/reference/cli.md"), "toml")
     (tmp_path / "collide.toml").write_text(example)
     monkeypatch.chdir(tmp_path)
     assert context_of("profile", ["a.usda"]).params["repeats"] == 9
@@ -186,7 +188,7 @@ def test_variables_named_exist():
 
 
 def most_contacts(row: str) -> set[int]:
-    """MAX_CONTACTS of the rooms that a row of the table of methods stands for."""
+    """MAX_CONTACTS of the colliders of a row of the table of methods."""
     names = {kind.label for kind in ShapeType}
     if row.startswith("any other"):
         return {MAX_CONTACTS}
@@ -198,7 +200,7 @@ def most_contacts(row: str) -> set[int]:
 
 
 def test_table_of_methods():
-    rows = table(page("docs/narrow-phase.md"), "## Methods")
+    rows = table(page("docs/explanation/narrow-phase.md"), "## Methods")
     for row in rows:
         assert most_contacts(row[0]) == {int(row[2])}, row[0]
     listed = {tuple(p.strip().split("–")) for row in rows[:-1] for p in row[0].split(",")}
@@ -207,30 +209,31 @@ def test_table_of_methods():
 
 
 def test_limits_and_order_of_rules():
-    assert f"{LENGTH_LIMIT:.0e}".replace("e+0", "e") + " m" in page("docs/narrow-phase.md")
-    assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page("docs/narrow-phase.md")
+    assert f"{LENGTH_LIMIT:.0e}".replace("e+0", "e") + " m" in page("docs/explanation/narrow-phase.md")
+    assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page("docs/explanation/narrow-phase.md")
     # Static, planes, disabled, bodies, groups, two masks, USD groups, articulations, joints.
     assert len(filter_rules.SCHEMES) == 10
-    assert [row[0] for row in table(page("docs/conventions.md"), "## Shapes")] == [kind.label for kind in ShapeType]
+    assert [row[0] for row in table(page("docs/reference/conventions.md"), "## Shapes")] == [
+        kind.label for kind in ShapeType
+    ]
 
 
 def test_dependencies_are_explained():
     listed = re.search(r"^dependencies = \[(.*?)^\]", page("pyproject.toml"), re.S | re.M)
     assert listed is not None
     needed = set(re.findall(r'^    "([\w-]+)', listed[1], re.M))
-    assert {row[0] for row in table(page("docs/architecture.md"), "## Dependencies")} == needed
+    assert {row[0] for row in table(page("docs/explanation/architecture.md"), "## Dependencies")} == needed
 
 
-def test_every_document_is_in_the_index():
-    index = page("docs/index.md")
-    for path in ROOT.glob("docs/*.md"):
-        assert path.name == "index.md" or f"({path.name})" in index, path.name
+def test_decision_records():
     assert len({path.name[:4] for path in RECORDS}) == len(RECORDS), "a number names one record"
     for path in RECORDS:
-        assert re.match(r"\d{4}-", path.name)
-        assert f"(adr/{path.name})" in index, path.name
+        text = path.read_text(encoding="utf-8")
+        assert re.match(rf"# {path.name[:4]} [A-Z\d]", text), path.name
         for part in ("**Context.**", "**Decision.**", "**Consequences.**"):
-            assert part in path.read_text(encoding="utf-8"), f"{path.name}: {part}"
+            assert part in text, f"{path.name}: {part}"
+        for number in re.findall(r"[Ss]uperseded by \[?(\d{4})", text):
+            assert any(other.name.startswith(number) for other in RECORDS), f"{path.name}: {number}"
 
 
 def test_every_sample_is_listed():
@@ -243,11 +246,11 @@ def test_every_sample_is_listed():
     "name",
     [
         "README.md",
-        "docs/python.md",
-        "docs/materials.md",
-        "docs/contact-reduction.md",
-        "docs/contact-tracking.md",
-        "docs/sdf.md",
+        "docs/reference/python.md",
+        "docs/reference/materials.md",
+        "docs/howto/reduce-contacts.md",
+        "docs/howto/follow-contacts.md",
+        "docs/explanation/sdf.md",
     ],
 )
 def test_python_examples_run(name, capsys):
@@ -255,11 +258,11 @@ def test_python_examples_run(name, capsys):
     exec(compile(code, name, "exec"), {})
     printed = capsys.readouterr().out.split("\n")[0]
     said = re.search(r"print\(.*\)  # (.*)$", code, re.M)
-    assert printed == (said[1] if said else "")
+    check_output(said[1] if said else "", printed)
 
 
 def words_of(output: str) -> list[str]:
-    """What stays of a run's tables when its figures and the names of its pairs are taken out."""
+    """Labels of a run's tables, without figures and the names of pairs."""
     kept = []
     for line in output.splitlines():
         first = line.strip().split("  ")[0]
@@ -276,5 +279,5 @@ def test_readme_shows_a_real_run(tmp_path, monkeypatch, capsys):
         assert cli.main(["run", str(scene), "-o", "pile.contacts.h5", "--threads", "2", "--device", "cpu"]) == 0
     real = capsys.readouterr().out
     assert words_of(shown) == words_of(real)
-    assert shown.splitlines()[1] == real.splitlines()[1]
+    check_output(shown.splitlines()[1], real.splitlines()[1])
     assert np.all([len(line) < 130 for line in shown.splitlines()])

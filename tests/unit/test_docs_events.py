@@ -1,4 +1,4 @@
-"""The page of collide events: its example is run, its output met, its columns those of the code."""
+"""The page of collide events: its example is run, its output compared by meaning, its columns those of the code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Frames, Intervals
 from collidecli.cli import main as cli
 from collidecli.commands.event_columns import interval_columns
+from tests.support.doc_examples import check_output
 from tests.unit.test_docs import blocks, page, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "events.md"
+PAGE = Path(__file__).parents[2] / "docs/howto/list-touches.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
@@ -28,7 +29,7 @@ def test_the_example(tmp_path, monkeypatch, capsys):
     for command, output in zip(commands, shown, strict=True):
         assert cli.main([*shlex.split(command)[1:], *([] if output else ["-q"])]) == 0
         real = capsys.readouterr().out
-        assert [line.rstrip() for line in real.rstrip().splitlines()] == output.rstrip().splitlines()
+        check_output(output, real)
 
 
 def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
@@ -36,7 +37,7 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
     (scene,) = [body for language, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if language == "xml"]
     Path("ball.xml").write_text(scene)
     assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
-    code = blocks(page("docs/python.md"), "python")[1]
+    code = blocks(page("docs/reference/python.md"), "python")[1]
     exec(compile(code, "python.md", "exec"), {"collidecli": collidecli})
     said = re.findall(r"print\(.*\)  # (.*)$", code, re.M)
     assert len(said) == code.count("print(")
@@ -46,5 +47,5 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
 def test_the_table_of_columns():
     frames = Frames(Intervals.none().first, Intervals.none().first.astype(float))
     columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1))
-    rows = table(PAGE.read_text(encoding="utf-8"), "## What comes out")
+    rows = table(PAGE.read_text(encoding="utf-8"), "## Output")
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(columns)

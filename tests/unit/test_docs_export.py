@@ -13,11 +13,10 @@ from collidecli.cli import main as cli
 from collidecli.commands.export import ENDINGS, NPZ_ENDING
 from collidecli.scene.contacts import RIGID_COLUMNS
 from collidecli.scene.option_choices import EXPORT_FORMATS
+from tests.support.doc_examples import check_output
 
-PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/howto/export-contacts.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
-SIZE = re.compile(r", [\d.]+ (B|KiB)$", re.M)
-"""Of a file; a number of a CSV file may be a digit longer on another processor."""
 LAYOUTS = [name for name in EXPORT_FORMATS if name not in ENDINGS]
 MADE_UP = {"N": 5, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
 """Extents of the example: contacts, frames, worlds, shapes, bodies, manifolds."""
@@ -44,8 +43,7 @@ def test_the_example(folder, monkeypatch, capsys):
     assert [cli.main(words) for words in exports] == [0, 0]
     real = capsys.readouterr().out
     (shown,) = [body for language, body in FENCE.findall(PAGE) if language == "text"]
-    plain = SIZE.sub("", "\n".join(line.rstrip() for line in real.rstrip().splitlines()))
-    assert plain == SIZE.sub("", shown.rstrip())
+    check_output(shown, real)
     (code,) = [body for language, body in FENCE.findall(PAGE) if language == "python"]
     exec(compile(code, "export.md", "exec"), {})
     said = re.search(r"print\(.*\)  # (.*)$", code, re.M)
@@ -106,5 +104,7 @@ def test_the_table_of_each_layout(name, folder, monkeypatch):
 
 
 def test_the_table_of_formats():
-    found = {re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows("# Contacts")}
+    found = {
+        re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows("# Export contacts")
+    }
     assert found == {name: ENDINGS.get(name, NPZ_ENDING) for name in EXPORT_FORMATS}

@@ -1,4 +1,4 @@
-"""docs/motions.md: every section's example is written and run, in order, as a reader would."""
+"""docs/reference/recordings.md: every section's example is written and run, in order, as a reader would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from collidecli.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/motions.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/reference/recordings.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", PAGE, re.S | re.M))
 
 

@@ -1,4 +1,4 @@
-"""The page of reports: its commands are run, their output met, its tables true."""
+"""The page of reports: its commands are run, their output compared by meaning, its tables true."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 from collidecli.cli import main as cli
 from collidecli.commands import report
 from collidecli.scene.option_choices import CHART_KINDS
+from tests.support.doc_examples import check_output
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/howto/report.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
@@ -29,7 +30,7 @@ def test_the_examples(tmp_path, monkeypatch, capsys):
         for line in lines:
             assert cli.main(shlex.split(line)[1:]) == 0
         real = capsys.readouterr().out
-        assert [line.rstrip() for line in real.splitlines()] == shown.splitlines()
+        check_output(shown, real)
 
 
 def test_numbers_and_names_of_the_text():
@@ -39,6 +40,6 @@ def test_numbers_and_names_of_the_text():
         assert f"`{kind}`" in PAGE
 
 
-@pytest.mark.parametrize("name", re.findall(r"\]\((images/[^)]+)\)", PAGE))
+@pytest.mark.parametrize("name", re.findall(r"\]\(\.\./(images/[^)]+)\)", PAGE))
 def test_pictures_are_small(name):
     assert (ROOT / "docs" / name).stat().st_size < 120_000

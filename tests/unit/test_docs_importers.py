@@ -1,21 +1,16 @@
-"""Examples in the pages of the doors: their files are written, their commands run, their output met."""
+"""Examples in the pages of the importers: their files are written, their commands run, their output compared."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from collidecli.cli import main as cli
+from tests.support.doc_examples import FENCE, check_output
 
-DOCS = Path(__file__).parents[2] / "docs"
-FENCE = re.compile(r"(?:^`([\w.]+)`:\n\n)?^```(\w*)\n(.*?)^```", re.S | re.M)
-
-
-def lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.strip("\n").splitlines()]
+DOCS = Path(__file__).parents[2] / "docs/reference"
 
 
 @pytest.mark.parametrize(
@@ -36,4 +31,4 @@ def test_examples(page, tmp_path, monkeypatch, capsys):
         words = shlex.split(command)
         assert words[0] == "collide"
         assert cli.main(words[1:]) == 0
-        assert lines(capsys.readouterr().out) == lines(output)
+        check_output(output, capsys.readouterr().out)
