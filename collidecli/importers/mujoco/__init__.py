@@ -1,1 +1,1 @@
-"""MJCF, URDF and SRDF through MuJoCo's compiler; `scene` is the door."""
+"""Importer of MJCF, URDF and SRDF with MuJoCo's compiler; `scene.add_mjcf` is the entry point."""

@@ -41,7 +41,7 @@ class UsdLayerRecording(Recording):
             end=layer.last / layer.rate,
             bodies=tuple(layer.animated),
             quaternion_order="wxyz",
-            needs=("the USD scene that it lies over",),
+            needs=("the USD scene that it animates",),
             details=(("time codes a second", f"{layer.rate:g}"),),
         )
 
@@ -56,7 +56,7 @@ class UsdLayerRecording(Recording):
         """
         path, scene = self.content.path, target.imports[0]
         if len(target.imports) != 1 or not isinstance(scene, UsdImport):
-            raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it lies over")
+            raise InputError("a USD layer moves one USD scene", path, "run it with the USD scene that it animates")
         motion = scene.motion(target.model) or RestingMotion(target.model.bodies.pose[None])
         motion.sha256 = _sha256(path)
         return motion

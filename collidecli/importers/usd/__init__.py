@@ -1,1 +1,1 @@
-"""OpenUSD: stages to scenes and motions, a module a subject; `scene` is the door."""
+"""Importer of OpenUSD stages; `scene.add_usd` is the entry point."""

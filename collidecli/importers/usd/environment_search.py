@@ -154,13 +154,13 @@ class _Search:
     def run(self) -> Environments:
         outside = self._outside()
         _set_mask(self.stage, [*outside, *(f"{root}/{NOTHING}" for root in self.roots)])
-        placed = _Roots(self.stage, self.roots, self.file)
-        self.alone |= placed.moving
+        transforms = _Roots(self.stage, self.roots, self.file)
+        self.alone |= transforms.moving
         links = Links.read(self.stage, self.roots)
         if links.by_expression or self._are_on_a_body():
             self.alone |= set(self.roots)
         around: dict[str, Hashable] = {
-            root: (root.rpartition("/")[0], placed.scale[root], links.key(root)) for root in self.roots
+            root: (root.rpartition("/")[0], transforms.scale[root], links.key(root)) for root in self.roots
         }
         texts: Texts = {}
         keys = {root: index_key(self.stage.GetPrimAtPath(root), links.names(root), texts) for root in self.roots}
@@ -180,7 +180,7 @@ class _Search:
         if dropped or firsts != set(classes.values()):
             kept = links.without_dropped(self.stage, outside, dropped)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root not in left_out)])
-        found = tuple(Environment(root, placed.pose[root], classes[root]) for root in self.roots)
+        found = tuple(Environment(root, transforms.pose[root], classes[root]) for root in self.roots)
         return Environments(found, frozenset(dropped))
 
     def _are_on_a_body(self) -> bool:

@@ -114,8 +114,8 @@ def _of_triangles(
         if found.flat:
             notes.append("parts without volume are left out")
         notes.append(
-            f"of {len(found.parts)} convex parts, which stand out of its triangles by {_length(found.outside, size)}, "
-            f"and these out of them by {_length(found.uncovered, size)}"
+            f"of {len(found.parts)} convex parts, which exceed its triangles by {_length(found.outside, size)}, "
+            f"and these exceed the parts by {_length(found.uncovered, size)}"
         )
         return Fit(tuple(_convex(part) for part in found.parts), tuple(notes))
     if approximation == FEWER:

@@ -74,7 +74,7 @@ def test_parts_of_a_scene_stand_where_it_puts_them(tmp_path):
 
 NAN = np.where(np.arange(len(VERTICES))[:, None] == 3, np.nan, VERTICES)
 BROKEN = {
-    "part.xyz": (b"1 2 3", "no mesh's"),
+    "part.xyz": (b"1 2 3", "not the ending of a mesh"),
     "gone.stl": (None, "no such file"),
     "empty.stl": (b"", ""),
     "empty.obj": (b"", ""),
@@ -85,10 +85,10 @@ BROKEN = {
     "points.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\n", "no triangles"),
     "range.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n", ""),
     "nan.obj": (b"v 0 0 0\nv nan 0 0\nv 0 1 0\nf 1 2 3\n", "not finite"),
-    "cut.msh": (msh(VERTICES, FACES)[:-4], "no MSH"),
-    "tiny.msh": (b"\1", "no MSH"),
-    "minus.msh": (struct.pack("<4i", -1, 0, 0, -1), "no MSH"),
-    "huge.msh": (struct.pack("<4i", 2**31 - 1, 0, 0, 2**31 - 1), "no MSH"),
+    "cut.msh": (msh(VERTICES, FACES)[:-4], "not a MuJoCo MSH"),
+    "tiny.msh": (b"\1", "not a MuJoCo MSH"),
+    "minus.msh": (struct.pack("<4i", -1, 0, 0, -1), "not a MuJoCo MSH"),
+    "huge.msh": (struct.pack("<4i", 2**31 - 1, 0, 0, 2**31 - 1), "not a MuJoCo MSH"),
     "none.msh": (msh(VERTICES, FACES[:0]), "no triangles"),
     "range.msh": (msh(VERTICES, FACES + 1), "a triangle has vertex"),
     "nan.msh": (msh(NAN, FACES), "not finite"),

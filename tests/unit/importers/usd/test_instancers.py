@@ -65,7 +65,7 @@ def test_inactive_instances_are_not_there_and_invisible_ones_are(tmp_path):
     text = instancer(f"{SPREAD}\nint64[] invisibleIds = [2]", cube("a"))
     scene, model = load(tmp_path, text)
     assert len(model.shapes) == 4
-    assert scene.warnings == ("</i>: 1 instances in invisibleIds collide: visibility does not rule that",)
+    assert scene.warnings == ("</i>: 1 instances in invisibleIds collide: visibility does not affect collision",)
     text = text.replace('"i" {', '"i" (inactiveIds = [1, 2]) {')
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/i/instances/a_0", "/i/instances/a_3")
@@ -342,7 +342,7 @@ NESTED = (
         (instancer(SPREAD + "\nint64[] ids = [1, 2, 3, 2]", cube("a")), ["</i>", "two instances have the id 2"]),
         (instancer(SPREAD, cube("a"), index=(0, 1, 0, 0)), ["</i>", "protoIndices has 1", "1 prototypes"]),
         (instancer(SPREAD, cube("a"), index=(0, -1, 0, 0)), ["</i>", "protoIndices has -1"]),
-        (instancer(SPREAD, cube("a"), "<protos/a>, <protos/gone>"), ["</i>", "</i/protos/gone>", "no prim"]),
+        (instancer(SPREAD, cube("a"), "<protos/a>, <protos/gone>"), ["</i>", "</i/protos/gone>", "not a prim"]),
         (instancer("point3f[] positions.timeSamples = {0: [(0, 0, 0)]}", cube("a")), ["</i>", "time code 0"]),
         (instancer(SPREAD + "\nint[] protoIndices.timeSamples = {0: [0, 0, 0, 0], 3: [0, 0]}", cube("a")),
          ["</i>", "protoIndices changes over time", "time code 3"]),
@@ -350,11 +350,11 @@ NESTED = (
          ["</i>", "orientationsf[0] has norm 0"]),
         (instancer(HUGE, cube("a")), ["a_3", "not finite"]),
         (instancer(SPREAD + "\nfloat3[] scales = " + str([(1, 1, 0)] * 4), cube("a")), ["a_0", "scale of zero"]),
-        (f'def "x" {{\n{NESTED}}}\n', ["</x/i>", "holds the instancer itself"]),
+        (f'def "x" {{\n{NESTED}}}\n', ["</x/i>", "contains the instancer itself"]),
         (instancer(SPREAD, cube("b") + 'def PointInstancer "n" {\nrel prototypes = </q>\nint[] protoIndices = [0]\n'
                    'point3f[] positions = [(0, 0, 0)]\n}\n', "<protos/b>, <protos/n>", (0, 1, 0, 1))
          + 'over "q" {\ndef PointInstancer "m" {\nrel prototypes = </i/protos>\nint[] protoIndices = [0]\n'
-           'point3f[] positions = [(0, 0, 0)]\n}\n}\n', ["without end"]),
+           'point3f[] positions = [(0, 0, 0)]\n}\n}\n', ["in a cycle"]),
     ],
 )  # fmt: skip
 def test_refused_by_name(tmp_path, capfd, text, said):

@@ -265,7 +265,7 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
 @pytest.mark.parametrize(
     ("texts", "coordinates", "warning"),
     [
-        ([joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")], ["/j", "/l"], "</k>: left out"),
+        ([joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")], ["/j", "/l"], "</k>: not in"),
         ([joint("j", "/a", "/b"), joint("k", "/b", "/a")], ["/j"], "</k>: not in the kinematics: it closes"),
         ([joint("j", "/a", "/b"), joint("k", "/a", "/b")], ["/j"], "</k>: not in the kinematics: it closes"),
         ([joint("j", "/a", "/b", text="bool physics:jointEnabled = 0")], [], "</j>: not in the kinematics: phys"),

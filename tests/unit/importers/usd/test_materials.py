@@ -117,7 +117,7 @@ def test_the_bound_material_is_the_one_that_pxr_parses(tmp_path):
         assert (theirs or [DEFAULT]) == [surface(model, path.rsplit("/", 1)[-1]).friction], path
         seen += len(theirs)
     assert seen == sum(value != DEFAULT for value in BOUND.values())
-    assert not [w for w in imported.warnings if "takes the material" in w]
+    assert not [w for w in imported.warnings if "has the material" in w]
 
 
 def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_path):
@@ -126,14 +126,14 @@ def test_an_inherited_material_that_pxrs_parser_passes_over_is_warned_of(tmp_pat
     imported, model = load(tmp_path, text)
     assert surface(model, "bare").friction == ICE
     assert not parse_physics(imported.stage, imported.file, []).shapes["/G/bare"].materials
-    (warning,) = (w for w in imported.warnings if "takes the material" in w)
+    (warning,) = (w for w in imported.warnings if "has the material" in w)
     assert warning.startswith("</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it")
 
 
 def test_a_material_that_is_not_there_is_warned_of(tmp_path):
     imported, model = load(tmp_path, collider("a", bound("/M/Gone")))
     assert surface(model, "a").friction == DEFAULT
-    assert "</a>: there is no material </M/Gone>, to which it is bound" in imported.warnings
+    assert "</a>: the material binding names </M/Gone>, which does not exist" in imported.warnings
 
 
 def test_numbers_modes_and_units(tmp_path):

@@ -16,9 +16,9 @@ from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touchi
 
 SAID = {
     "groups: filtered groups that are not there": "</H>: physics:filteredGroups names </gone>, which does not exist",
-    "filtered pairs: of a prim above": "</x>: physics:filteredPairs: </x> is no collider, body or articulation",
+    "filtered pairs: of a prim above": "</x>: physics:filteredPairs: </x> is not a collider, body or articulation",
     "filtered pairs: of a prim above, as target": (
-        "</a>: physics:filteredPairs: </x> is no collider, body or articulation"
+        "</a>: physics:filteredPairs: </x> is not a collider, body or articulation"
     ),
     "articulations: nested roots that agree": "</r>, </r/n>: several roots of one articulation; simulators require one",
     "articulations: nested roots, one silent": (

@@ -128,7 +128,7 @@ def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
 @pytest.mark.parametrize(
     ("variants", "said"),
     [
-        (("/gone:gripper=open",), ["</gone>", "not there", "prims with variants: /robot"]),
+        (("/gone:gripper=open",), ["</gone>", "does not exist", "prims with variants: /robot"]),
         (("/robot:hand=open",), ["</robot>", "no variant set 'hand'", "gripper, tool"]),
         (("/robot:gripper=shut",), ["</robot>", "no variant 'shut'", "closed, open"]),
         (("/robot/hand:gripper=shut",), ["</robot/hand>", "its variant sets: none"]),
@@ -136,7 +136,7 @@ def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
         (("robot:gripper=open",), ["is not PRIM:SET=VALUE"]),
         (("/ro bot:gripper=open",), ["is not PRIM:SET=VALUE"]),
         (("/robot:gripper=",), ["is not PRIM:SET=VALUE"]),
-        (("/robot/pad:shape=flat", "/robot:gripper=closed"), ["</robot/pad>", "not there"]),
+        (("/robot/pad:shape=flat", "/robot:gripper=closed"), ["</robot/pad>", "does not exist"]),
         (("/robot:gripper=open", "/robot:gripper=closed"), ["given twice"]),
     ],
 )

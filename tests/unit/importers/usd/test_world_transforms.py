@@ -29,15 +29,15 @@ def test_scale_and_rotation_give_the_matrix_back_and_have_no_reflection():
     cache = UsdGeom.XformCache()
     transforms = WorldTransforms(PrimTransforms(Usd.TimeCode.Default()), prims)
     for axis, order in AXIS_ORDER.items():
-        turned = transforms.turned(axis)
+        reordered = transforms.reordered(axis)
         for path, prim in prims.items():
             row = transforms.row(path)
             matrix = np.array(cache.GetLocalToWorldTransform(prim))
-            rotation, columns = turned.rotation[row], matrix[:3, :3].T[:, order]
+            rotation, columns = reordered.rotation[row], matrix[:3, :3].T[:, order]
             np.testing.assert_array_equal(transforms.position[row], matrix[3, :3])
             assert np.linalg.det(rotation) == pytest.approx(1.0, abs=ROUNDED)
-            np.testing.assert_allclose(turned.scale[row], np.linalg.norm(columns, axis=0), rtol=ROUNDED)
-            np.testing.assert_allclose(np.abs(rotation * turned.scale[row]), np.abs(columns), atol=ROUNDED)
+            np.testing.assert_allclose(reordered.scale[row], np.linalg.norm(columns, axis=0), rtol=ROUNDED)
+            np.testing.assert_allclose(np.abs(rotation * reordered.scale[row]), np.abs(columns), atol=ROUNDED)
             # The first and the last axis keep their directions, or both turn round; the middle one may be mirrored.
             signs = np.sign((rotation * columns).sum(axis=0))
             assert signs[0] == signs[2]
