@@ -1,7 +1,7 @@
-"""Objects of an HDF5 file that is being made: groups, datasets and attributes, each new.
+"""Creation of groups, datasets and attributes in a new HDF5 file.
 
-A contact set has dozens of small ones. h5py's own doors ask for each whether it is there, open it again, and work its
-type and filters out anew, which is most of what a short file costs. These make the same objects in a third of the time.
+A contact set has dozens of small objects. h5py's high-level functions look each up, open it again, and derive its type
+and filters again, which takes most of the time of a short file. These functions create equal objects in a third of it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from collidecli.scene.option_choices import COMPRESSIONS
 
 DEFLATE_LEVEL = 1
 _COMPACT_BYTES = 4096
-"""A dataset no larger lies in its own header: one piece of the file in place of two."""
+"""Largest dataset that is stored in its object header."""
 _SCALAR = h5s.create(h5s.SCALAR)
 _STRING = h5t.py_create(h5py.string_dtype(), logical=True)
 _STRING_IN_MEMORY = h5t.py_create(h5py.string_dtype())
 
 
 class NewObjects:
-    """Makes objects in `file` by their paths, with the groups that these name. A path is made once only."""
+    """Creates objects in `file` by path, with their parent groups. A path may be created only once."""
 
     def __init__(self, file: h5py.File) -> None:
         self._groups: dict[str, Any] = {"": file.id}
@@ -59,7 +59,7 @@ class NewObjects:
     def rows(
         self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
     ) -> Any:
-        """The low-level dataset of a column that grows by rows and has none yet, filtered as `compression` says."""
+        """An empty low-level dataset, extensible by rows, with the filters of `compression`."""
         created = _dataset_creation()
         created.set_chunk((chunk_rows, *row_shape))
         _set_filters(created, compression)
@@ -71,7 +71,7 @@ class NewObjects:
         set_attribute(self.group(path), name, value)
 
     def report(self, path: str, values: Mapping[str, object]) -> None:
-        """A group of what a mapping holds: arrays and lists as datasets, mappings as groups, the rest as attributes."""
+        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as attributes."""
         self.group(path)
         for name, value in values.items():
             below = f"{path}/{name}"
@@ -106,7 +106,7 @@ def set_attribute(owner: Any, name: str, value: object) -> None:
 
 def _dataset_creation() -> Any:
     created = h5p.create(h5p.DATASET_CREATE)
-    created.set_obj_track_times(False)  # the same contacts make the same bytes, whenever
+    created.set_obj_track_times(False)  # equal contacts give equal bytes
     return created
 
 
@@ -123,7 +123,7 @@ def _number_type(dtype: np.dtype) -> Any:
 
 
 def check_compression(compression: str) -> None:
-    """Raises InputError for one that is not known, or whose package is not installed."""
+    """Raises InputError for an unknown compression, or one whose package is not installed."""
     if compression not in COMPRESSIONS:
         known = ", ".join(COMPRESSIONS)
         raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {known}")

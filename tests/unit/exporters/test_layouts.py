@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, Layout, held
@@ -15,6 +14,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.contact_edits import made_up
 from tests.support.contact_sets import pair_margin, small_model
+from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
 ALL = (columns, newton, genesis, dart, raisim)
@@ -106,7 +106,7 @@ def test_without_surfaces_friction_is_left_out_by_name(tmp_path, made):
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
         layout = genesis.layout(picked)
         assert "friction" not in made(layout)
-        assert "friction: a contact set of version 1.0 has no surfaces" in layout.left_out
+        assert "friction: a contact set of version 1.0 has no materials" in layout.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
             mujoco.layout(picked, mujoco.CompiledGeoms((), np.zeros(0, np.int32), {}))
 

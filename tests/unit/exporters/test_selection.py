@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
-from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.errors import InputError
 from collidecli.exporters.selection import chosen_worlds
+from tests.unit.exporters.conftest import FRAMES, WORLDS
 
 NAMES = ("shape0", "shape1", "distance", "normal")
 FRAME_PICKS = (range(FRAMES), range(2, 5), range(0, FRAMES, 3), range(6, 7))
