@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-import h5py
 import numpy as np
 from isal import isal_zlib
 
@@ -199,11 +198,11 @@ class ChunkedColumn:
         """Writes a chunk with `row_count` valid rows."""
         start = self._written_rows
         self._written_rows += row_count
-        self._dataset.set_extent((self._written_rows, *self._row_shape))
+        self._dataset.id.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk[:row_count]
+            self._dataset[start : self._written_rows] = chunk[:row_count]
         else:
-            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            self._dataset.id.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
 
 
 Run = Callable[..., Iterable[Any]]
@@ -239,7 +238,7 @@ class ChunkedColumns:
         arrays = [column.checked(rows) for column, rows in zip(self._columns, values, strict=True)]
         count = len(arrays[0])
         if any(len(rows) != count for rows in arrays):
-            raise ValueError(f"columns have different row counts: {[len(rows) for rows in arrays]}")
+            raise ValueError(f"columns of {[len(rows) for rows in arrays]} rows have different lengths")
         start = 0
         while start < count:
             taken = min(self._chunk_rows - self._held, count - start)

@@ -26,7 +26,7 @@ UNKNOWN = TYPES.index("Unknown")
 
 
 def layout(selected: SelectedContacts) -> Layout:
-    """Manifolds of the contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are float64, as in Eigen."""
+    """A manifold has all contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are float64."""
     count = sum(len(_first_rows(block)) for block in selected.blocks(PAIR))
 
     def per_manifold(name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made) -> Array:

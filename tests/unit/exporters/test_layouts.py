@@ -97,7 +97,7 @@ def test_genesis(select, made, block, contacts):
     assert np.allclose(one, -other, atol=1e-15)
     assert np.all(found["friction"] == 1.0), "every shape of the set has friction 1, and the mean of them is 1"
     assert "sol_params" not in found
-    assert any(text.startswith("sol_params: surfaces of the rule 'combine'") for text in layout.left_out)
+    assert any(text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out)
     assert found["n_contacts"].sum() == contacts.contact_count
 
 
