@@ -1,1 +1,1 @@
-"""Doors out: contact sets as tables, arrays and layers of other programs."""
+"""Exporters: contact sets as tables, as arrays in other programs' layouts, and as USD layers."""

@@ -1,4 +1,4 @@
-"""An array that an export writes: its name, type and shape are known at once, its rows are made piece by piece."""
+"""Exported arrays: name, type and shape are known in advance, rows are computed block by block."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.scene.contacts import ContactBlock
 
+POINTS = ("point0", "point1")
+
 Rows = Callable[[Mapping[str, np.ndarray]], np.ndarray]
-"""Rows of an array of the columns of as many contacts."""
+"""Rows of an array from columns of as many contacts."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """pieces: makes the rows in order, from the start each time it is called; in all they have `shape`."""
+    """An exported array. pieces: each call yields the rows in order, from the start; their total shape is `shape`."""
 
     name: str
     dtype: np.dtype
@@ -26,7 +28,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Layout:
-    """What one export holds. left_out: fields of the layout that a contact set cannot fill, each with the reason."""
+    """The arrays of one export. left_out: fields of the layout that a contact set lacks, each with the reason."""
 
     arrays: tuple[Array, ...]
     left_out: tuple[str, ...] = ()
@@ -38,19 +40,19 @@ class Layout:
 
 
 def held(name: str, values: np.ndarray) -> Array:
-    """An array that is in memory."""
+    """An array in memory."""
     return Array(name, values.dtype, values.shape, lambda: iter((values,)))
 
 
 def texts(name: str, values: Sequence[str]) -> Array:
-    """Strings, as NumPy's fixed-width Unicode; no reader needs pickles."""
+    """Strings as NumPy's fixed-width Unicode, which readers load without pickles."""
     return held(name, np.array(values, dtype=f"<U{max((len(value) for value in values), default=1) or 1}"))
 
 
 def per_contact(
     selected: SelectedContacts, name: str, dtype: str, row_shape: tuple[int, ...], columns: Sequence[str], rows: Rows
 ) -> Array:
-    """A row a contact, made of some of its columns; a block of contacts is in memory at a time."""
+    """One row for each contact, from some of its columns; one block of contacts at a time is in memory."""
     kind = np.dtype(dtype)
 
     def pieces() -> Iterator[np.ndarray]:
@@ -63,7 +65,7 @@ def per_contact(
 def per_cell(
     selected: SelectedContacts, name: str, columns: Sequence[str], counts: Callable[[ContactBlock], np.ndarray]
 ) -> Array:
-    """int32[F, W]: how many of something each cell has."""
+    """int32[F, W]: a count for each cell."""
 
     def pieces() -> Iterator[np.ndarray]:
         rest = np.zeros(0, np.int32)
@@ -83,7 +85,7 @@ def starts(
     selected: SelectedContacts,
     counts: Callable[[ContactBlock], np.ndarray],
 ) -> Array:
-    """int64[count + 1]: first row of each of `count` groups, whose sizes `counts` gives block by block."""
+    """int64[count + 1]: first row of each of `count` groups, from their sizes `counts` of each block."""
 
     def pieces() -> Iterator[np.ndarray]:
         total = 0
@@ -102,7 +104,7 @@ def cell_start(selected: SelectedContacts) -> Array:
 
 
 def frames_and_worlds(selected: SelectedContacts) -> tuple[Array, ...]:
-    """Which frames and worlds these are, and which rows are theirs: in every layout."""
+    """The arrays of every layout: frames, worlds, and the rows of their cells."""
     return (
         held("frame_index", np.asarray(selected.frames, np.int64)),
         held("step", selected.step),
@@ -110,3 +112,19 @@ def frames_and_worlds(selected: SelectedContacts) -> tuple[Array, ...]:
         held("world", selected.worlds.astype(np.int64)),
         cell_start(selected),
     )
+
+
+def midpoint(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Midpoint of the two witness points: [n, 3] [m], in the world, of the points' type."""
+    point0 = columns["point0"]
+    return point0 + (columns["point1"] - point0) * point0.dtype.type(0.5)
+
+
+def towards_shape0(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The normal from shape1 to shape0: [n, 3]; no component is a negative zero."""
+    return 0.0 - columns["normal"]
+
+
+def depth(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Penetration [n] [m]: positive where the inflated surfaces overlap, negative where they are apart."""
+    return 0.0 - columns["distance"]

@@ -1,4 +1,4 @@
-"""NPZ files written array by array, rows as they are made: whatever the size, a block is in memory."""
+"""Writer of NPZ files, array by array and block by block, in memory of one block."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from collidecli.exporters.arrays import Array
 from collidecli.storage.atomic_output import AtomicOutput
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The first time that a ZIP file can hold: the same contacts make the same bytes."""
+"""The earliest time of the ZIP format, so that equal contacts give equal bytes."""
 
 
 def write_npz(output: AtomicOutput, arrays: Iterable[Array]) -> None:
-    """Writes an uncompressed NPZ, which `numpy.load` reads without pickles. Raises OutputError where a write failed."""
+    """Writes an uncompressed NPZ, which `numpy.load` reads without pickles. Raises OutputError after a failed write."""
     stream: Any = output
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for array in arrays:

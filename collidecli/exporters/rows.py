@@ -1,4 +1,4 @@
-"""Contacts as the rows of one flat table: the same columns in CSV and in Parquet."""
+"""Contacts as the rows of a flat table, for CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AXES = ("x", "y", "z")
 
 
 class ContactRows:
-    """A row a contact. columns: in their order; vectors are columns of their own: normal_x, friction5_0."""
+    """A row for each contact. columns: in order; components of vectors are separate: normal_x, friction5_0."""
 
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
@@ -43,7 +43,7 @@ class ContactRows:
         self.columns = tuple(columns)
 
     def blocks(self) -> Iterator[dict[str, np.ndarray]]:
-        """Values [n] of every column by its name; of one with words, their numbers."""
+        """Values [n] of every column by name; indices for a column with words."""
         selected, shapes = self._selected, self._selected.contacts.shapes
         for block in selected.blocks([column.name for column in self._stored]):
             if not block.contact_count:

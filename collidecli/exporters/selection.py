@@ -1,4 +1,4 @@
-"""Which contacts of a set are exported: frames, worlds, pairs by their shapes' paths."""
+"""Selection of the contacts of a set by frames, worlds, and pairs of shape paths."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
 CELL_WINDOW = 65536
-"""Cells that are looked at together, where most of them have no contact."""
+"""Most cells of a block, relevant if most cells have no contact."""
 
 
 class SelectedContacts:
-    """The contacts of some frames and worlds of a set, read in blocks; cells and frames are counted among them alone.
+    """The contacts of some frames and worlds of a set, read in blocks; cells and frames are numbered in the selection.
 
-    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S, 2], shapes that a pair
-    must have one of, and those that it may have; None: all pairs.
+    frames: range of the set's frames. worlds: intp[W], ascending, of its worlds. kept: bool[S, 2]: a pair has at least
+    one shape of the first column, and both of the second; None is all pairs.
     """
 
     def __init__(self, contacts: ContactSet, frames: range, worlds: np.ndarray, kept: np.ndarray | None) -> None:
@@ -51,11 +51,11 @@ class SelectedContacts:
 
     @cached_property
     def contact_count(self) -> int:
-        """Found by reading: cell_start alone, or both columns of shapes where pairs are chosen."""
+        """Number of selected contacts; reads cell_start, and the columns of shapes if pairs are selected."""
         return sum(block.contact_count for block in self.blocks(()))
 
     def blocks(self, names: Sequence[str], max_rows: int = BLOCK_ROWS) -> Iterator[ContactBlock]:
-        """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never divided."""
+        """Every selected cell in order, in blocks of about `max_rows` rows and cells; a cell is never split."""
         needed = tuple(dict.fromkeys((*names, *(("shape0", "shape1") if self._kept is not None else ()))))
         pending: list[ContactBlock] = []
         size = first = 0
@@ -84,7 +84,7 @@ class SelectedContacts:
                 done += fitting
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """(first cell of the set, how many): cells that follow each other in the file."""
+        """(first cell in the set, count) of contiguous cells of the file."""
         worlds = self.contacts.world_count
         if not len(self.worlds) or not len(self.frames):
             return
@@ -115,7 +115,7 @@ def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
 
 
 def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
-    """intp[W], ascending, each once; all where none is named. Raises InputError for one that is not there."""
+    """intp[W], distinct worlds, ascending; all if `worlds` is empty. Raises InputError for a world out of range."""
     for world in worlds:
         if not 0 <= world < contacts.world_count:
             held = numbered(contacts.world_count, "world")

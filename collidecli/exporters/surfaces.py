@@ -1,4 +1,4 @@
-"""What contacts have of their two surfaces: margins always, friction and the rest where the file states surfaces."""
+"""Parameters of contacts from their two surfaces: margins, and material parameters if the file has materials."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MARGINS = ("margin0", "margin1")
 
 
 class Surfaces:
-    """Values of pairs of shapes, mixed from the file's own tables as its optional columns are, in float64.
+    """Parameters of pairs of shapes from the file's tables, computed in float64 as its optional columns are.
 
-    names: what the file's tables give.
+    names: of the parameters that the file's tables define.
     """
 
     def __init__(self, contacts: ContactSet) -> None:
@@ -36,15 +36,15 @@ class Surfaces:
         self._columns = {column.name: column for column in OPTIONAL_COLUMNS}
 
     def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
-        """One of `names` for contacts of shape0 [n] and shape1 [n], of the column's own type where none is given."""
+        """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's type."""
         if name not in self.names:
-            raise ValueError(f"the file's surfaces do not give {name}")
+            raise ValueError(f"the file's materials do not define {name}")
         column = self._columns[name]
         column = replace(column, dtype=np.dtype(dtype)) if dtype else column
         return self._mixing.columns([column], shape0, shape1)[name]
 
     def absent(self, field: str) -> str:
-        """Says why `field` of a layout is left out."""
+        """Message for a missing `field` of a layout, with the reason."""
         if not self._rule:
-            return f"{field}: a contact set of version 1.0 has no surfaces"
-        return f"{field}: surfaces of the rule '{self._rule}' do not give it"
+            return f"{field}: a contact set of version 1.0 has no materials"
+        return f"{field}: the material rule '{self._rule}' does not define it"

@@ -1,4 +1,4 @@
-"""A USD layer over the scene: contact points and normals of each world, a time sample a frame."""
+"""A USD layer over the scene: contact points and normals of each world, one time sample for each frame."""
 
 # pxr ships no type stubs.
 # pyright: reportAttributeAccessIssue=false
@@ -17,16 +17,16 @@ import psutil
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
-from collidecli.exporters.layouts.geometry import midpoint
+from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.atomic_output import AtomicOutput
 
 ROOT = "/collide_contacts"
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
 RATE = 24.0
-"""Time codes a second of a layer that lies over no scene: USD's own default."""
+"""Time codes a second of a layer without a scene: USD's default."""
 CONTACT_BYTES = 192
-"""Of memory a contact: 68 in the layer, as much again while it is written, and room for what pxr adds."""
+"""Memory for a contact: 68 bytes in the layer, as many while it is written, and an allowance for pxr."""
 _TOGETHER = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond", "framesPerSecond", "defaultPrim")
 _DEEP, _APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
 _NOWHERE = float(np.finfo(np.float32).max)
@@ -34,7 +34,7 @@ _NOWHERE = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class SceneLayers:
-    """What the layer lies over. sublayers: asset paths, the strongest first. metadata: of the scene's root layer."""
+    """The scene below the layer. sublayers: asset paths, the strongest first. metadata: of the scene's root layer."""
 
     metres_per_unit: float = 1.0
     up_axis: str = "Z"
@@ -44,14 +44,14 @@ class SceneLayers:
 
 
 def layers_of(stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLike[str], metres: float) -> SceneLayers:
-    """A scene's stage as what a layer at `output` is to lie over. files: the layers, the strongest first.
+    """The scene below a layer at `output`, from its stage. files: its layers, the strongest first.
 
-    Raises InputError for a scene that has contacts in it already.
+    Raises InputError for a scene with exported contacts.
     """
     if stage.GetPrimAtPath(ROOT):
         raise InputError(f"the scene has a prim <{ROOT}> already", files[-1], "export over the scene without contacts")
-    said = stage.GetRootLayer().pseudoRoot
-    metadata = {key: said.GetInfo(key) for key in _TOGETHER if said.HasInfo(key)}
+    root = stage.GetRootLayer().pseudoRoot
+    metadata = {key: root.GetInfo(key) for key in _TOGETHER if root.HasInfo(key)}
     for key in ("startTimeCode", "endTimeCode"):
         if stage.HasAuthoredTimeCodeRange():
             metadata[key] = getattr(stage, f"Get{key[0].upper()}{key[1:]}")()
@@ -61,7 +61,7 @@ def layers_of(stage: Usd.Stage, files: tuple[str, ...], output: str | os.PathLik
 
 
 def _asset_path(file: str, output: str | os.PathLike[str]) -> str:
-    """From the output's folder, so that both can be moved together; absolute where they are on different drives."""
+    """Path relative to the output's folder, so that both can be moved together; absolute on different drives."""
     try:
         path = os.path.relpath(os.path.realpath(file), os.path.dirname(os.path.realpath(output)))
     except ValueError:
@@ -71,10 +71,10 @@ def _asset_path(file: str, output: str | os.PathLike[str]) -> str:
 
 
 def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLayers, normal_length: float) -> None:
-    """Writes the layer, as text where the output's name ends with .usda. normal_length: of a drawn normal [m].
+    """Writes the layer, as text if the output's name ends with .usda. normal_length: of a drawn normal [m].
 
-    Raises InputError for frames at one and the same time, and where there is no memory for the layer, which pxr holds
-    whole; OutputError where a write failed.
+    Raises InputError for two frames at one time, and for a layer larger than the free memory, as pxr has the whole
+    layer in memory; OutputError after a failed write.
     """
     needed, free = selected.contact_count * CONTACT_BYTES, psutil.virtual_memory().available
     if needed > free:
@@ -87,7 +87,7 @@ def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLaye
     drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
     for frame, world, columns in _cells(selected):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
-    del drawn, stage  # a stage that is open would compose what lies below
+    del drawn, stage  # an open stage would compose the sublayers
     layer.subLayerPaths = list(scene.sublayers)
     with tempfile.TemporaryDirectory() as folder:
         held = os.path.join(folder, "layer.usda" if output.path.suffix.lower() == ".usda" else "layer.usdc")
@@ -98,7 +98,7 @@ def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLaye
 
 
 def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
-    """float64[F]: the frames' times in time codes; whole numbers where rounding alone keeps them from it."""
+    """float64[F]: the frames' times in time codes; integers if they differ from integers by rounding only."""
     codes = selected.time * rate
     whole = np.rint(codes)
     codes = np.where(np.abs(codes - whole) <= 1e-9 * np.maximum(1.0, np.abs(codes)), whole, codes)
@@ -106,15 +106,15 @@ def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
     if len(same):
         first, second = (selected.frames[int(same[0]) + k] for k in (0, 1))
         raise InputError(
-            f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, where USD has one sample",
+            f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, and USD has one sample at a time",
             selected.contacts.path,
-            "choose frames of rising times with --frames",
+            "choose frames of ascending times with --frames",
         )
     return codes
 
 
 def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, codes: np.ndarray) -> Usd.Stage:
-    """A stage of the layer alone, without prims of worlds."""
+    """A stage of the layer only, without prims of worlds."""
     contacts = selected.contacts
     stage = Usd.Stage.Open(layer)
     for key, value in scene.metadata.items():
@@ -133,7 +133,7 @@ def _stage(layer: Sdf.Layer, selected: SelectedContacts, scene: SceneLayers, cod
 
 
 def _cells(selected: SelectedContacts) -> Iterator[tuple[int, int, dict[str, np.ndarray]]]:
-    """(frame, world, columns) of each selected cell, counted among the selected."""
+    """(frame, world, columns) of each selected cell, numbered in the selection."""
     for block in selected.blocks(COLUMNS):
         start = np.concatenate([[0], np.cumsum(block.cell_counts)])
         for k in range(len(block.cell_counts)):
@@ -143,15 +143,15 @@ def _cells(selected: SelectedContacts) -> Iterator[tuple[int, int, dict[str, np.
 
 
 class _Drawn:
-    """The prims of one world: points between the witness points, and a line along each normal. Lengths in units."""
+    """The prims of one world: midpoints of witness points, and a line along each normal. Lengths in stage units."""
 
     def __init__(self, stage: Usd.Stage, world: int, normal_length: float) -> None:
-        place = f"{ROOT}/world_{world}"
-        UsdGeom.Scope.Define(stage, place)
+        path = f"{ROOT}/world_{world}"
+        UsdGeom.Scope.Define(stage, path)
         self._length = normal_length
         points, normals = (
-            UsdGeom.Points.Define(stage, f"{place}/points"),
-            UsdGeom.BasisCurves.Define(stage, f"{place}/normals"),
+            UsdGeom.Points.Define(stage, f"{path}/points"),
+            UsdGeom.BasisCurves.Define(stage, f"{path}/normals"),
         )
         normals.CreateTypeAttr(UsdGeom.Tokens.linear)
         for prim, width in ((points, normal_length / 5.0), (normals, normal_length / 25.0)):
@@ -161,17 +161,17 @@ class _Drawn:
         self._counts = normals.CreateCurveVertexCountsAttr()
         self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
         kinds, each = Sdf.ValueTypeNames, UsdGeom.Tokens.vertex
-        made = UsdGeom.PrimvarsAPI(points.GetPrim())
-        self._distance = made.CreatePrimvar("distance", kinds.FloatArray, each)
-        self._shapes = [made.CreatePrimvar(f"shape{k}", kinds.IntArray, each) for k in (0, 1)]
-        self._normal = made.CreatePrimvar("normal", kinds.Vector3fArray, each)
+        primvars = UsdGeom.PrimvarsAPI(points.GetPrim())
+        self._distance = primvars.CreatePrimvar("distance", kinds.FloatArray, each)
+        self._shapes = [primvars.CreatePrimvar(f"shape{k}", kinds.IntArray, each) for k in (0, 1)]
+        self._normal = primvars.CreatePrimvar("normal", kinds.Vector3fArray, each)
         self._colours = (
             points.CreateDisplayColorPrimvar(UsdGeom.Tokens.vertex),
             normals.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform),
         )
 
     def add(self, code: float, columns: Mapping[str, np.ndarray], metres_per_unit: float) -> None:
-        """The contacts of one frame."""
+        """Adds the contacts of one frame."""
         normal = columns["normal"]
         point = midpoint(columns).astype(np.float64) / metres_per_unit
         ends = np.stack([point, point + normal.astype(np.float64) * self._length], axis=1).reshape(-1, 3)
@@ -195,7 +195,7 @@ def _vectors(values: np.ndarray) -> Vt.Vec3fArray:
 
 
 def _extent(points: np.ndarray) -> Vt.Vec3fArray:
-    """The box around points [n, 3]; of none, the empty one that USD has."""
+    """The AABB of points [n, 3]; USD's empty extent for no points."""
     if not len(points):
         return Vt.Vec3fArray([Gf.Vec3f(_NOWHERE), Gf.Vec3f(-_NOWHERE)])
     return _vectors(np.stack([points.min(axis=0), points.max(axis=0)]))

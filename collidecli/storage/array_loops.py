@@ -1,7 +1,7 @@
-"""What reading and writing spends its time in: bytes sorted into planes, checksums, poses normalized.
+"""Loops over arrays for reading and writing: byte shuffle, Fletcher-32 checksums, normalization of poses.
 
-NumPy does it, until `use` is told of the same in native code: that is compiled with the kernels of a run
-(`native_loops`), which is too long for a verb that computes nothing. Both give the same to the bit.
+NumPy computes them by default; `use` sets native code instead, with results equal to the bit. `native_array_loops`
+compiles that with the kernels of a run; other verbs do not wait for a compiler. Figures: docs/adr/0072.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview | np.ndarray
 
 
 class NativeLoops(Protocol):
-    """The functions of this module that NumPy is slow at. Any number of threads may call."""
+    """The functions in native code; thread-safe."""
 
     def shuffle(self, tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None: ...
 
@@ -28,16 +28,16 @@ _native: NativeLoops | None = None
 
 
 def use(native: NativeLoops | None) -> None:
-    """From now on this process uses `native`; NumPy where None."""
+    """Sets the native code of this process; None is NumPy."""
     global _native
     _native = native
 
 
 def shuffle(tasks: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> None:
-    """HDF5's shuffle, of several columns: byte k of each number goes to row k.
+    """HDF5's shuffle of several columns: byte k of each number moves to row k.
 
-    tasks: numbers [n, ...], planes uint8[bytes of a number, *], and the place in each row where the n bytes begin;
-        both contiguous.
+    tasks: numbers [n, ...], planes uint8[bytes of a number, *], both contiguous, and the index in each row of the
+        first of the n bytes.
     """
     if _native is not None:
         _native.shuffle(tasks)
@@ -52,11 +52,11 @@ _MODULUS = 65535
 
 
 def fletcher32(buffers: Sequence[Buffer]) -> list[int]:
-    """HDF5's Fletcher checksum of each: over 16-bit big-endian words, an odd last byte being the high half of a word.
+    """HDF5's Fletcher-32 checksums of buffers, over 16-bit big-endian words; an odd last byte is a word's high half.
 
-    With words w_1 .. w_n it is sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, where a multiple of 65535 that
-    is not 0 is written as 65535. Words are summed as little-endian: exchanging a word's bytes multiplies it by 256
-    modulo 65535.
+    For words w_1 .. w_n: sum1 = Σ w_i and sum2 = Σ (n - i + 1) w_i modulo 65535, with a nonzero multiple of 65535
+    represented as 65535. The words are summed as little-endian: exchanging a word's bytes multiplies it by 256 modulo
+    65535.
     """
     sums = (
         [_word_sums(np.frombuffer(data, np.uint8)) for data in buffers]
@@ -70,9 +70,9 @@ def fletcher32(buffers: Sequence[Buffer]) -> list[int]:
 
 
 def _word_sums(raw: np.ndarray) -> tuple[int, int]:
-    """Σ w_i and Σ (n - i + 1) w_i of little-endian words, or what is the same modulo 65535; (0, 0) of zeros alone.
+    """Σ w_i and Σ (n - i + 1) w_i of little-endian words, modulo 65535; (0, 0) only if all words are zero.
 
-    In rows of R words Σ (n - i) w_i needs only the sums of rows and of columns.
+    In rows of R words, Σ (n - i) w_i follows from the sums of rows and of columns.
     """
     whole = len(raw) // (2 * _WORDS_IN_ROW) * (2 * _WORDS_IN_ROW)
     table = raw[:whole].view("<u2").reshape(-1, _WORDS_IN_ROW)
@@ -91,17 +91,17 @@ def _word_sums(raw: np.ndarray) -> tuple[int, int]:
 
 
 _BLOCK_POSES = 8192
-"""448 KiB, and as much again for components: within the second level of a core's cache, or nearly."""
+"""Poses of a block: 448 KiB, and as much for components: about the size of a core's second-level cache."""
 
 
 def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
-    """Divides the quaternion of each of contiguous poses float64[n, 7] by its norm, in place; whether all are sound.
+    """Normalizes the quaternions of contiguous poses float64[n, 7] in place; returns whether all poses are valid.
 
-    Of a sound one no position is beyond the limit and the norm is within `tolerance` of 1; neither is NaN. Where one is
-    not, some poses before it have been normalized.
+    Positions of a valid pose are within the limit, its norm is within `tolerance` of 1, and neither is NaN. If a pose
+    is invalid, some poses before it are normalized.
     """
     if not poses.flags.c_contiguous or poses.dtype != np.float64:
-        raise ValueError("poses that are normalized in place are contiguous, in float64")
+        raise ValueError("poses must be contiguous and float64")
     if _native is not None:
         return _native.normalize(poses, position_limit, tolerance)
     block = min(len(poses), _BLOCK_POSES)
@@ -112,14 +112,14 @@ def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> boo
         quaternion[...] = part[:, 3:].T
         with np.errstate(invalid="ignore", over="ignore"):
             np.multiply(quaternion[0], quaternion[0], out=norm)
-            for k in range(1, 4):  # one by one: the sum does not depend on how the array is cut
+            for k in range(1, 4):  # in fixed order: the sum does not depend on the blocks
                 np.multiply(quaternion[k], quaternion[k], out=square)
                 norm += square
             np.sqrt(norm, out=norm)
-            # NaN is the greatest and the least of any that are.
-            sound = part.min() >= -position_limit and part.max() <= position_limit
+            # The minimum and maximum of numbers with NaN are NaN.
+            valid = part.min() >= -position_limit and part.max() <= position_limit
             np.subtract(norm, 1.0, out=square)
-            if not (sound and np.abs(square, out=square).max() <= tolerance):
+            if not (valid and np.abs(square, out=square).max() <= tolerance):
                 return False
         np.divide(quaternion, norm, out=part[:, 3:].T)
     return True

@@ -1,8 +1,9 @@
-"""An output file that is there whole or not at all.
+"""Atomic output files.
 
-Bytes go to a file of another name in the destination's folder. `commit` flushes it to the disk and moves it into place;
-leaving without `commit`, by an error or a signal, removes it. A process killed outright leaves that other file,
-`.<name>.<random>.partial`, and the destination as it was; whoever watches over the process knows of it (`activity`).
+Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk and renames it to the
+destination; an exit without `commit`, by an exception or a signal, removes it. A killed process leaves the temporary
+file, `.<name>.<random>.partial`, and an unchanged destination; its parent process knows the file from
+`process_activity`.
 """
 
 from __future__ import annotations
@@ -21,23 +22,22 @@ from collidecli.storage.process_activity import show_outputs
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()
-"""Files of this process that are not in place yet."""
+"""Temporary files of this process."""
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
 _SEND_BYTES = 2 << 20
 
 
 class AtomicOutput:
-    """A seekable binary file, readable and writable, that `commit` moves to `path`.
+    """A seekable binary file, readable and writable, that `commit` moves to `path`; a context manager.
 
-    It is a context manager. A write that fails (disk full, quota, size limit, I/O error) does not raise where it
-    happens, since HDF5 cannot back out of a failed write: the error is kept, what could not be written is held in
-    memory so that HDF5 still reads what it wrote, and `check` raises. Call it often. `commit` does, so a file with a
-    byte missing is never moved into place.
+    A failed write (disk full, quota, size limit, I/O error) does not raise, as HDF5 cannot recover from a failed write:
+    the error and the unwritten bytes are stored, so that HDF5 still reads its data, and `check` raises. Call it often.
+    `commit` calls it, so an incomplete file is never moved to the destination.
 
-    While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program handles them itself.
+    While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program handles them.
 
-    Raises OutputError: where `path` exists and not `force`, is not a regular file, or its folder is missing or not
+    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder is missing or not
     writable.
     """
 
@@ -89,13 +89,13 @@ class AtomicOutput:
         self.discard()
 
     def check(self) -> None:
-        """Raises OutputError where a write has failed."""
+        """Raises OutputError after a failed write."""
         if self._error is not None:
             fix = "free some space, or choose another disk" if self._error.errno == errno.ENOSPC else ""
             raise OutputError(f"the output cannot be written: {_reason(self._error)}", str(self.path), fix)
 
     def commit(self) -> None:
-        """Flushes to the disk and moves into place. Raises OutputError; the destination is then as it was."""
+        """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""
         self._attempt(lambda: os.fsync(self._fd))
         self.check()
         self._close()
@@ -111,7 +111,7 @@ class AtomicOutput:
         if self._force:
             os.replace(self._partial, self._target)
             return
-        # A link refuses a file that appeared meanwhile; a rename would overwrite it.
+        # A link fails if the destination was created in the meantime; a rename would overwrite it.
         try:
             os.link(self._partial, self._target)
         except OSError as error:
@@ -122,7 +122,7 @@ class AtomicOutput:
             os.replace(self._partial, self._target)
 
     def discard(self) -> None:
-        """Removes what is not in place and restores the signals. Does nothing the second time."""
+        """Removes the temporary file and restores the signal handlers; idempotent."""
         self._close()
         self._partial.unlink(missing_ok=True)
         _PARTIAL.discard(self._partial)
@@ -143,7 +143,7 @@ class AtomicOutput:
             except OSError as error:
                 self._error = error
 
-    # The file as h5py's file-object driver uses it.
+    # The methods that h5py's file-object driver calls.
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._position = offset + (0, self._position, self._size)[whence]
@@ -173,12 +173,12 @@ class AtomicOutput:
             self._send(self._position + done)
 
     def _send(self, end: int) -> None:
-        """Lets the disk begin with what is written so far, so that `commit` has little to wait for.
+        """Starts the write-back of the data so far, which shortens the wait of `commit`.
 
-        Only Linux takes the advice so; for any other it is none.
+        Only Linux reacts to this advice with write-back.
         """
         if hasattr(os, "posix_fadvise"):
-            with contextlib.suppress(OSError):  # a file system that takes no advice
+            with contextlib.suppress(OSError):  # a file system without support
                 os.posix_fadvise(self._fd, self._sent, end - self._sent, os.POSIX_FADV_DONTNEED)
         self._sent = end
 
@@ -207,11 +207,11 @@ class AtomicOutput:
         return size
 
     def flush(self) -> None:
-        """Nothing is buffered here; `commit` flushes to the disk."""
+        """Does nothing, as nothing is buffered; `commit` flushes to the disk."""
 
 
 def remove_partial_files() -> None:
-    """For a process that ends here and now, from any thread: nothing that is not in place is left behind."""
+    """Removes all temporary files of this process before an immediate exit; callable from any thread."""
     for partial in list(_PARTIAL):
         partial.unlink(missing_ok=True)
 
@@ -225,7 +225,7 @@ def _reason(error: OSError) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the move itself durable. A system where a folder cannot be opened (Windows) needs none."""
+    """Makes the move durable. Not needed on systems where a folder cannot be opened (Windows)."""
     try:
         fd = os.open(folder, os.O_RDONLY)
     except OSError:

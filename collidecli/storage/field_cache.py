@@ -1,9 +1,9 @@
-"""Signed distance fields and convex parts kept on disk between runs, each under the hash of what it was built from.
+"""Disk cache of signed distance fields and convex parts, keyed by the hash of their input.
 
-An entry is one file, `<key>.sdf`: a line that says what it is, the SHA-256 of all that follows, a line of JSON with the
-key and the arrays' names, types and shapes, and the arrays. It appears whole, by a rename, and is read whole; what is
-not sound is as good as not there. So any number of processes may share a folder without locks. Where entries pass the
-limit those go that were used longest ago, by their files' times.
+An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line of JSON with the key and the arrays'
+names, types and shapes, and the arrays. It is created atomically by a rename and read whole; an invalid entry is
+ignored. So any number of processes may share a folder without locks. Beyond the limit the least recently used entries
+are removed, by their files' times.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MAGIC = b"collide field 1\n"
 SUFFIX, PARTIAL = ".sdf", ".partial"
 FOLDER = "fields"
 STALE_SECONDS = 3600.0
-"""A file half written that is older belongs to a process that is gone."""
+"""Age from which an incomplete file belongs to an ended process."""
 HEADER_LIMIT = 1 << 16
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """key; bytes; used: seconds since the epoch when it was last read or written."""
+    """A file of the cache. used: time of the last read or write, in seconds since the epoch."""
 
     path: Path
     bytes: int
@@ -46,7 +46,7 @@ class CacheEntry:
 
 
 def cache_folder(folder: str = "") -> Path:
-    """Where entries are: in `folder`, else where the platform keeps what may be made again."""
+    """Folder of the entries: in `folder`, else in the platform's cache folder."""
     if folder:
         return Path(folder) / FOLDER
     if sys.platform == "win32":
@@ -55,15 +55,15 @@ def cache_folder(folder: str = "") -> Path:
         base = str(Path.home() / "Library" / "Caches")
     else:
         base = os.environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # the XDG specification has relative ones ignored
+        if not os.path.isabs(base):  # the XDG specification ignores relative paths
             base = str(Path.home() / ".cache")
     return Path(base) / "collide" / FOLDER
 
 
 class FieldCache:
-    """The entries of a folder, up to `limit` bytes in all; 0 keeps and reads none.
+    """The entries of a folder, up to `limit` bytes in total; 0 disables the cache.
 
-    folder: "" is the platform's. notes: what went wrong, in words: a cache never stops a run.
+    folder: "" is the platform's. notes: messages of errors, which never stop a run.
     """
 
     def __init__(self, folder: str = "", limit: int = DEFAULT_CACHE_LIMIT) -> None:
@@ -71,7 +71,7 @@ class FieldCache:
         self.notes: list[str] = []
 
     def load(self, key: str) -> dict[str, np.ndarray] | None:
-        """The arrays under a key; None where there is no entry, or one that is damaged or of another kind."""
+        """The arrays of a key; None if its entry is missing, damaged or of another format."""
         if not self.limit:
             return None
         path = self._path(key)
@@ -81,12 +81,12 @@ class FieldCache:
             return None
         arrays = _unpacked(data, key)
         if arrays is not None:
-            with contextlib.suppress(OSError):  # used now; a folder that cannot be written to is as it is
+            with contextlib.suppress(OSError):  # marks the use; a read-only folder is allowed
                 os.utime(path)
         return arrays
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Puts an entry there, in place of one of that key, and removes those that the limit has no room for."""
+        """Writes or replaces an entry, and removes entries beyond the limit."""
         parts = _packed(key, arrays)
         size = sum(len(part) for part in parts)
         if size > self.limit:
@@ -110,7 +110,7 @@ class FieldCache:
         self.evict()
 
     def entries(self) -> list[CacheEntry]:
-        """Those there are, the one that was used last first."""
+        """The entries, the most recently used first."""
         found = []
         try:
             listed = list(os.scandir(self.folder))
@@ -118,13 +118,13 @@ class FieldCache:
             return []
         for item in listed:
             if item.name.endswith(SUFFIX):
-                with contextlib.suppress(OSError):  # gone meanwhile
+                with contextlib.suppress(OSError):  # removed in the meantime
                     status = item.stat(follow_symlinks=False)
                     found.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
         return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
 
     def evict(self) -> None:
-        """Removes what is over the limit, and what processes that were killed left half written."""
+        """Removes entries beyond the limit, and incomplete files of killed processes."""
         total = 0
         for entry in self.entries():
             total += entry.bytes
@@ -133,7 +133,7 @@ class FieldCache:
         self._remove_partial(STALE_SECONDS)
 
     def clear(self) -> list[CacheEntry]:
-        """Removes every entry; returns those that are gone."""
+        """Removes every entry; returns the removed ones."""
         removed = [entry for entry in self.entries() if _remove(entry.path)]
         self._remove_partial(STALE_SECONDS)
         return removed
@@ -168,7 +168,7 @@ def _packed(key: str, arrays: Mapping[str, np.ndarray]) -> list[bytes]:
 
 
 def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
-    """The arrays of an entry's bytes; None for anything else."""
+    """The arrays of an entry's bytes; None for invalid bytes."""
     start = len(MAGIC) + 65
     if not data.startswith(MAGIC) or len(data) < start:
         return None

@@ -1,4 +1,4 @@
-"""The SHA-256 of whole files, by which scenes and recordings are told apart."""
+"""SHA-256 of whole files, which identifies scenes and recordings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _BLOCK = 1 << 20
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """Of a file's bytes, hexadecimal."""
+    """SHA-256 of a file's bytes, hexadecimal."""
     return files_sha256((path,))
 
 
 def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] = ()) -> str:
-    """Of the texts in UTF-8 and the bytes of the files, one after another, hexadecimal."""
+    """SHA-256 of the concatenation of texts in UTF-8 and the bytes of files, hexadecimal."""
     digest = hashlib.sha256()
     for text in texts:
         digest.update(text.encode())
@@ -28,13 +28,13 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
 
 
 class RecordedInFile:
-    """What every motion that is read from one file has in common; `_path` is that file's."""
+    """Base of motions that are read from one file, `_path`."""
 
     _path: str
 
     @property
     def sha256(self) -> str:
-        """Of the file's bytes; worked out when first asked for."""
+        """SHA-256 of the file's bytes; computed at the first access."""
         return self._sha256
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Flat tables, CSV or Parquet, written a block of rows at a time into an output that is there whole or not at all."""
+"""Writers of flat tables, CSV or Parquet, block by block to an atomic output."""
 
 # pyarrow ships no type stubs.
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
@@ -16,19 +16,19 @@ from collidecli.errors import missing_extra
 from collidecli.storage.atomic_output import AtomicOutput
 
 CSV_LINES = 32768
-"""Lines of CSV that are made at once."""
+"""Lines of CSV in one vectorized step."""
 GROUP_ROWS = 65536
-"""Rows of Parquet that are held until they are written together: a group has as many at least, but for the last."""
+"""Least rows of a Parquet row group, except the last; as many are in memory."""
 
 Append = Callable[[Mapping[str, np.ndarray]], None]
-"""Takes the next rows: by a column's name its values [n]. Raises OutputError where the output cannot be written."""
+"""Appends rows, given as values [n] by column name. Raises OutputError after a failed write."""
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of numbers or bool. unit: empty for none. words: where its values are numbers of these; else None.
+    """A column of numbers or bool. unit: "" for none. words: texts that the values index; None for plain values.
 
-    nan_is_none: of floats, NaN is no value at all: an empty cell, a null.
+    nan_is_none: NaN of floats is a missing value: an empty cell, a null.
     """
 
     name: str
@@ -40,9 +40,9 @@ class TableColumn:
 
 @contextmanager
 def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[Append]:
-    """CSV as RFC 4180 has it, UTF-8, with a head line; lines end with LF; bool is true or false.
+    """CSV by RFC 4180 in UTF-8, with a header line; lines end with LF; bool is true or false.
 
-    Numbers are the shortest that read back as the same float32 or float64. Whoever owns the output commits it.
+    Numbers have the shortest text that parses to an equal float32 or float64. The caller commits the output.
     """
     output.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
     words = {column.name: np.array([_quoted(w) for w in column.words or ()], object) for column in columns}
@@ -62,17 +62,17 @@ def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[
 def _texts(column: TableColumn, values: np.ndarray, words: np.ndarray) -> list[str]:
     if column.words is not None:
         return words[values].tolist()
-    # Frames, times and normals repeat themselves row after row, and spelling a float is slow: each is spelt once. Bits
-    # are compared, as 0 and -0 are spelt differently.
+    # Frames, times and normals repeat in consecutive rows, and formatting a float is slow: each distinct value is
+    # formatted once. Values are compared by bits, as 0 and -0 have different texts.
     values = np.ascontiguousarray(values, column.dtype)
-    bits, place = np.unique(values.view(f"u{values.itemsize}"), return_inverse=True)
-    return np.array(_spelt(bits.view(column.dtype), column.nan_is_none), object)[place].tolist()
+    bits, index = np.unique(values.view(f"u{values.itemsize}"), return_inverse=True)
+    return np.array(_formatted(bits.view(column.dtype), column.nan_is_none), object)[index].tolist()
 
 
-def _spelt(values: np.ndarray, nan_is_none: bool) -> list[str]:
+def _formatted(values: np.ndarray, nan_is_none: bool) -> list[str]:
     if values.dtype.kind == "b":
         return ["true" if value else "false" for value in values.tolist()]
-    # As a Python float a float32 would have more digits than it needs.
+    # A float32 converted to a Python float would have superfluous digits.
     texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
     return ["" if text == "nan" else text for text in texts] if nan_is_none else texts
 
@@ -84,7 +84,7 @@ def _quoted(text: str) -> str:
 
 
 def require_pyarrow(wanted_for: str) -> Any:
-    """The package pyarrow. Raises InputError where it is not installed. wanted_for: the option that needs it."""
+    """The package pyarrow. Raises InputError if it is not installed. wanted_for: the option that requires it."""
     try:
         import_module("pyarrow.parquet")
         return import_module("pyarrow")
@@ -138,7 +138,7 @@ def _array(pa: Any, column: TableColumn, values: np.ndarray, words: Any) -> Any:
 
 
 class _Sink:
-    """The output as pyarrow uses a file; closing it leaves the output open, for its owner to commit."""
+    """File interface of the output for pyarrow; closing it leaves the output open for its owner to commit."""
 
     def __init__(self, output: AtomicOutput) -> None:
         self._output, self.closed = output, False

@@ -1,8 +1,8 @@
-"""HDF5 chunks filtered here rather than inside HDF5: the same bytes in the file's terms, several times faster.
+"""HDF5 chunks filtered outside HDF5: valid chunks of the same filters, several times faster.
 
-HDF5's own pipeline compresses with zlib, on one thread, under h5py's global lock. `PendingPlanes` does what its filters
-shuffle (2), deflate (1) and fletcher32 (3) do, with ISA-L's deflate, and `ChunkedColumns` hands the result to
-`H5Dwrite_chunk`. Any HDF5 reader opens it with the filters that it has anyway.
+HDF5's pipeline compresses with zlib, on one thread, under h5py's global lock. `PendingPlanes` applies the filters
+shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's deflate, and `ChunkedColumns` writes the result by
+`H5Dwrite_chunk`. Any HDF5 reader decodes it with its built-in filters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-import h5py
 import numpy as np
 from isal import isal_zlib
 
@@ -20,10 +19,10 @@ from collidecli.storage.contact_sets.content_hash import DatasetDigest, little_e
 from collidecli.storage.h5_objects import DEFLATE_LEVEL, NewObjects, check_compression
 
 CHUNK_ROWS = 32768
-"""A chunk of float64 vectors is 768 KiB: within a core's cache here, and within HDF5's default chunk cache of 1 MiB."""
+"""A chunk of float64 vectors is 768 KiB: within a core's cache, and within HDF5's default chunk cache of 1 MiB."""
 
 Encoded = bytes | bytearray | np.ndarray
-"""A chunk as it goes into the file, or as an array where HDF5 filters it."""
+"""A filtered chunk, or an array for HDF5 to filter."""
 
 _ZLIB_HEADER = b"\x78\x01"
 _LAST_BLOCK = b"\x01\x00\x00\xff\xff"
@@ -32,34 +31,34 @@ _CHECKSUM_BYTES = bytes(4)
 _PROBE_BYTES = 4096
 _PROBE_INTERVAL = 8
 _WORTHWHILE = 0.75
-"""A byte plane whose probe does not shrink below this share is stored. Measured on contacts of moving humanoids:
-770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
+"""A byte plane is stored uncompressed if its probe does not shrink below this fraction. Measured on contacts of moving
+humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
 Task = tuple[np.ndarray, np.ndarray, int]
-"""Of `loops.shuffle`: numbers, planes, and the place in each plane where the first number's byte goes."""
+"""Arguments of `loops.shuffle`: numbers, planes, and the index in each plane of the first number's byte."""
 
 
 class Pending(Protocol):
-    """The rows of a chunk that is being filled."""
+    """The rows of an incomplete chunk."""
 
     def resize(self, row_count: int, held: int) -> None:
-        """Makes chunks of `row_count` rows, of which the first `held` are there and stay."""
+        """Sets the chunk length to `row_count` rows and keeps the first `held` rows."""
         ...
 
     def put(self, rows: np.ndarray, first: int) -> Task | None:
-        """Rows from the chunk's row `first` on; they are there once the task that is returned is done."""
+        """Stores rows from the chunk's row `first` on; they are complete after the returned task."""
         ...
 
     def packed(self, row_count: int) -> Encoded:
-        """The chunk, of which the first `row_count` rows are there; the others become zeros, which no reader sees.
+        """The chunk with its first `row_count` rows; the others are zeros beyond the dataset's extent.
 
-        Bytes end in room for a checksum.
+        Bytes end with space for a checksum.
         """
         ...
 
 
 class PendingRows:
-    """A chunk as rows. has_checksum: no other filter is asked for; else HDF5 filters it."""
+    """A chunk as rows. has_checksum: the checksum is the only filter; else HDF5 filters the chunk."""
 
     def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...], has_checksum: bool) -> None:
         self._rows, self._has_checksum = np.empty((0, *row_shape), dtype), has_checksum
@@ -80,10 +79,10 @@ class PendingRows:
 
 
 class PendingPlanes:
-    """A chunk as shuffle lays it out: rows are shuffled as they come. Packed as shuffle, deflate and fletcher32 do.
+    """A chunk in the layout of shuffle, for shuffle, deflate and fletcher32; rows are shuffled on arrival.
 
-    The low bytes of floating-point numbers are close to noise; a byte plane that a probe finds so becomes stored blocks
-    of the same deflate stream. Each plane is probed again every few chunks.
+    The low bytes of floating-point numbers are close to noise; a byte plane whose probe does not compress becomes
+    stored blocks of the deflate stream. Each plane is probed every few chunks.
     """
 
     def __init__(self, dtype: np.dtype, row_shape: tuple[int, ...]) -> None:
@@ -126,7 +125,7 @@ def _shrinks(plane: np.ndarray) -> bool:
 
 
 def _deflated(data: np.ndarray) -> list[bytes]:
-    """Deflate blocks that end on a byte boundary and are not the stream's last."""
+    """Deflate blocks that end on a byte boundary, without the stream's last block."""
     stream = isal_zlib.compressobj(DEFLATE_LEVEL, isal_zlib.DEFLATED, -15)
     return [stream.compress(data), stream.flush(isal_zlib.Z_SYNC_FLUSH)]
 
@@ -141,7 +140,7 @@ def _stored(data: np.ndarray) -> list[bytes | memoryview]:
 
 
 def _sealed(chunks: list[Encoded]) -> list[Encoded]:
-    """The chunks, with the checksum behind the bytes of each."""
+    """The chunks, with the checksums at the ends of their bytes."""
     streams = [chunk for chunk in chunks if isinstance(chunk, bytearray)]
     sums = loops.fletcher32([memoryview(stream)[: -len(_CHECKSUM_BYTES)] for stream in streams])
     for stream, checksum in zip(streams, sums, strict=True):
@@ -150,9 +149,9 @@ def _sealed(chunks: list[Encoded]) -> list[Encoded]:
 
 
 class ChunkedColumn:
-    """A dataset that grows by rows, chunked, filtered and checksummed, and its content digest.
+    """A dataset to which rows are appended, chunked, filtered and checksummed, and its content digest.
 
-    It grows as one of `ChunkedColumns`. Type is little-endian in the file.
+    It is one of `ChunkedColumns`. Its type in the file is little-endian.
     """
 
     def __init__(
@@ -178,7 +177,7 @@ class ChunkedColumn:
 
     @property
     def is_there(self) -> bool:
-        """Whether the dataset is in the file, its chunks' shape with it."""
+        """Whether the dataset exists in the file, with a fixed chunk shape."""
         return self._dataset is not None
 
     def checked(self, rows: np.ndarray) -> np.ndarray:
@@ -196,25 +195,25 @@ class ChunkedColumn:
         )
 
     def write(self, chunk: Encoded, row_count: int) -> None:
-        """Writes a chunk, of which the first rows count."""
+        """Writes a chunk with `row_count` valid rows."""
         start = self._written_rows
         self._written_rows += row_count
-        self._dataset.set_extent((self._written_rows, *self._row_shape))
+        self._dataset.id.set_extent((self._written_rows, *self._row_shape))
         if isinstance(chunk, np.ndarray):
-            h5py.Dataset(self._dataset)[start : self._written_rows] = chunk[:row_count]
+            self._dataset[start : self._written_rows] = chunk[:row_count]
         else:
-            self._dataset.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
+            self._dataset.id.write_direct_chunk((start, *(0 for _ in self._row_shape)), chunk)
 
 
 Run = Callable[..., Iterable[Any]]
-"""`map`, or that of a pool of threads."""
+"""`map`, or the `map` method of a pool of threads."""
 
 
 class ChunkedColumns:
-    """Columns that grow together, by the same rows; what is done for all of them at once costs little for each.
+    """Columns of equal length to which rows are appended together, with shared calls of the loops.
 
-    A dataset is created when the first chunk is full, or in `finish`; where there are fewer rows than a chunk has, it
-    gets a single chunk of its own length. At most one chunk is held.
+    A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows than a chunk has a
+    single chunk of its length. At most one chunk of each column is in memory.
     """
 
     def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
@@ -224,9 +223,9 @@ class ChunkedColumns:
             column.pending.resize(chunk_rows, 0)
 
     def shorten(self, chunk_rows: int) -> None:
-        """Makes chunks shorter, to no less than what is pending; before the first is full."""
+        """Shortens the chunks, to more than the pending rows; only before the first chunk is full."""
         if chunk_rows <= self._held or any(column.is_there for column in self._columns):
-            raise ValueError(f"chunks of {chunk_rows} rows come too late")
+            raise ValueError(f"chunks cannot be shortened to {chunk_rows} rows any more")
         self._resize(chunk_rows)
 
     def _resize(self, chunk_rows: int) -> None:
@@ -235,11 +234,11 @@ class ChunkedColumns:
             column.pending.resize(chunk_rows, self._held)
 
     def append(self, values: Sequence[np.ndarray], run: Run = map) -> None:
-        """Adds rows, an array [n, *row_shape] a column. run: on what columns are hashed and packed."""
+        """Appends rows, an array [n, *row_shape] for each column. run: map for hashing and packing the columns."""
         arrays = [column.checked(rows) for column, rows in zip(self._columns, values, strict=True)]
         count = len(arrays[0])
         if any(len(rows) != count for rows in arrays):
-            raise ValueError(f"columns of {[len(rows) for rows in arrays]} rows do not grow together")
+            raise ValueError(f"columns of {[len(rows) for rows in arrays]} rows have different lengths")
         start = 0
         while start < count:
             taken = min(self._chunk_rows - self._held, count - start)
@@ -258,7 +257,7 @@ class ChunkedColumns:
         return column.pending.packed(self._held) if is_full else None
 
     def finish(self, run: Run = map) -> None:
-        """Writes the last chunk, filled up with zeros that no reader sees."""
+        """Writes the last chunk, padded with zeros beyond the dataset's extent."""
         missing = [column for column in self._columns if not column.is_there]
         if self._held:
             if missing:

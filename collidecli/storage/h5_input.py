@@ -1,4 +1,4 @@
-"""Opening an HDF5 file that someone else may have made."""
+"""Opening of HDF5 files from untrusted sources."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from collidecli.storage.process_activity import structure, structure_step
 
 ZSTD_FILTER = 32015
 MOST_LEVELS = 64
-"""Of groups: recordings have five at most."""
+"""Largest depth of groups; recordings have at most five levels."""
 MOST_EXPANSION = 4
-"""A dataset so many times larger than its file is looked at closely: well compressed, or a promise."""
+"""A dataset larger than its file by this factor must have all of its chunks: it is well compressed, or incomplete."""
 
 
 DAMAGE = (OSError, RuntimeError, KeyError, UnicodeDecodeError)
-"""What h5py raises where a file's structure is damaged."""
+"""Exceptions of h5py for a damaged file structure."""
 
 
 def damaged(name: str, error: Exception) -> InputError:
-    """The error to raise in place of one of `DAMAGE`."""
+    """The InputError for an exception of `DAMAGE`."""
     return InputError(f"the file is damaged: {str(error).splitlines()[0]}", name, "copy it again, or make it again")
 
 
 def open_h5(path: str | os.PathLike[str]) -> h5py.File:
-    """The file, open for reading.
+    """Opens a file for reading.
 
-    Raises InputError: no such file, not HDF5, truncated, with data outside the file (external links, external storage,
-    virtual datasets), or with a dataset that declares more than was ever written.
+    Raises InputError for a missing file, a file that is not HDF5 or truncated, data outside the file (external links,
+    external storage, virtual datasets), and a dataset larger than the written data.
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
@@ -49,8 +49,8 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
         raise _cannot_open(name, error) from error
     try:
         with structure():
-            _refuse_what_no_input_has(file, name)
-    except (*DAMAGE, ValueError) as error:  # of a number type that NumPy has not
+            _check_objects(file, name)
+    except (*DAMAGE, ValueError) as error:  # ValueError: a number type that NumPy does not have
         file.close()
         raise damaged(name, error) from error
     except BaseException:
@@ -60,18 +60,18 @@ def open_h5(path: str | os.PathLike[str]) -> h5py.File:
 
 
 def format_of(file: h5py.File) -> str:
-    """What an open file calls its format; empty where it does not say."""
+    """The root attribute `format` of an open file; empty if it is missing."""
     with structure():
         return text_of(file.attrs.get("format", ""))
 
 
 def text_of(value: object) -> str:
-    """What an attribute or a cell says, which files hold as bytes or as str; bytes that are not UTF-8 are marked."""
+    """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are replaced."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def exact_texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
-    """A dataset's strings. Raises InputError for one that is not UTF-8: names that are compared must be whole."""
+    """A dataset's strings. Raises InputError for one that is not UTF-8, as replaced characters would break matching."""
     try:
         return tuple(value.decode() for value in values)
     except UnicodeDecodeError as error:
@@ -90,21 +90,21 @@ def _cannot_open(name: str, error: OSError) -> InputError:
     return InputError("this is not an HDF5 file", name)
 
 
-def _refuse_what_no_input_has(file: h5py.File, name: str) -> None:
-    """Looks at every link and dataset once, without reading data."""
+def _check_objects(file: h5py.File, name: str) -> None:
+    """Checks every link and dataset once, without reading data."""
     file_size = os.path.getsize(name)
     seen: set[h5py.HLObject] = set()
-    waiting: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
-    while waiting:
-        group, path, depth = waiting.pop()
+    pending: list[tuple[h5py.Group, str, int]] = [(file, f"{name}: ", 0)]
+    while pending:
+        group, path, depth = pending.pop()
         if depth > MOST_LEVELS:
             raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
         for key in group:
             structure_step()
-            place = f"{path}/{key}"
+            where = f"{path}/{key}"
             link = group.get(key, getlink=True)
             if isinstance(link, h5py.ExternalLink):
-                raise InputError(f"links to another file, {link.filename}", place, "copy the data into this file")
+                raise InputError(f"links to another file, {link.filename}", where, "copy the data into this file")
             if isinstance(link, h5py.SoftLink):
                 continue
             item = group[key]
@@ -113,36 +113,36 @@ def _refuse_what_no_input_has(file: h5py.File, name: str) -> None:
             seen.add(item)
             if isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
-                    raise InputError("its data lies in another file", place, "copy the data into this file")
-                _load_filters(item, place)
-                _refuse_empty_promise(item, place, file_size)
+                    raise InputError("its data lies in another file", where, "copy the data into this file")
+                _load_filters(item, where)
+                _check_written(item, where, file_size)
             elif isinstance(item, h5py.Group):
-                waiting.append((item, place, depth + 1))
+                pending.append((item, where, depth + 1))
 
 
-def _refuse_empty_promise(dataset: h5py.Dataset, place: str, file_size: int) -> None:
-    """A dataset far larger than its file must be there whole: what was never written reads as zeros without end."""
+def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
+    """Raises InputError for a dataset far larger than its file with missing chunks, which HDF5 reads as zeros."""
     if dataset.shape is None or dataset.nbytes <= MOST_EXPANSION * file_size:
         return
     declared = f"declares {memory(dataset.nbytes)} as {list(dataset.shape)}"
     if dataset.chunks is None:
-        raise InputError(f"{declared}, more than the whole file holds", place, "copy the file again, or make it again")
+        raise InputError(f"{declared}, more than the whole file holds", where, "copy the file again, or make it again")
     wanted = math.prod(-(-extent // chunk) for extent, chunk in zip(dataset.shape, dataset.chunks, strict=True))
     held = dataset.id.get_num_chunks()
     if held < wanted:
-        raise InputError(f"{declared}, and holds {held} of {wanted} chunks", place, "write all of it, or make it again")
+        raise InputError(f"{declared}, and holds {held} of {wanted} chunks", where, "write all of it, or make it again")
     chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
     free = psutil.virtual_memory().available
     if chunk_bytes > free // 2:
         raise InputError(
             f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free",
-            place,
+            where,
             "write it in smaller chunks",
         )
 
 
-def _load_filters(dataset: h5py.Dataset, place: str) -> None:
-    """Registers zstd where `dataset` needs it."""
+def _load_filters(dataset: h5py.Dataset, where: str) -> None:
+    """Registers zstd if `dataset` requires it. Raises InputError for a filter that is not installed."""
     filters = dataset.id.get_create_plist()
     for index in range(filters.get_nfilters()):
         number = filters.get_filter(index)[0]
@@ -151,4 +151,4 @@ def _load_filters(dataset: h5py.Dataset, place: str) -> None:
                 import_module("hdf5plugin")
         if not h5z.filter_avail(number):
             fix = "pip install 'collidecli[zstd]'" if number == ZSTD_FILTER else "pip install hdf5plugin"
-            raise InputError(f"is compressed with HDF5 filter {number}, which is not installed", place, fix)
+            raise InputError(f"is compressed with HDF5 filter {number}, which is not installed", where, fix)

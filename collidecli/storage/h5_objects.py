@@ -1,78 +1,60 @@
-"""Objects of an HDF5 file that is being made: groups, datasets and attributes, each new.
+"""Creation of groups, datasets and attributes in a new HDF5 file.
 
-A contact set has dozens of small ones. h5py's own doors ask for each whether it is there, open it again, and work its
-type and filters out anew, which is most of what a short file costs. These make the same objects in a third of the time.
+Equal contents give equal bytes: objects have no times. Small tables are in their object headers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
+from h5py import h5d, h5p, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import COMPRESSIONS
 
 DEFLATE_LEVEL = 1
 _COMPACT_BYTES = 4096
-"""A dataset no larger lies in its own header: one piece of the file in place of two."""
-_SCALAR = h5s.create(h5s.SCALAR)
-_STRING = h5t.py_create(h5py.string_dtype(), logical=True)
-_STRING_IN_MEMORY = h5t.py_create(h5py.string_dtype())
+"""Largest dataset that is stored in its object header."""
+_STRING_BYTES = h5t.py_create(h5py.string_dtype(), logical=True).get_size()
 
 
 class NewObjects:
-    """Makes objects in `file` by their paths, with the groups that these name. A path is made once only."""
+    """Creates objects in a new `file` by path, with their parent groups."""
 
     def __init__(self, file: h5py.File) -> None:
-        self._groups: dict[str, Any] = {"": file.id}
-
-    def group(self, path: str) -> Any:
-        """The low-level group at a path such as /model/shape; the root is /."""
-        path = path.rstrip("/")
-        found = self._groups.get(path)
-        if found is None:
-            above, _, name = path.rpartition("/")
-            found = self._groups[path] = h5g.create(self.group(above), name.encode())
-        return found
+        self._file = file
 
     def numbers(self, path: str, values: np.ndarray, unit: str = "") -> None:
         """A dataset of numbers, little-endian in the file."""
         values = np.ascontiguousarray(values)
-        kind = _number_type(values.dtype.newbyteorder("<"))
-        dataset = self._dataset(path, kind, h5s.create_simple(values.shape), _table_layout(values.nbytes), unit)
-        if values.size:
-            dataset.write(h5s.ALL, h5s.ALL, values)
+        self._dataset(path, values.shape, values.dtype.newbyteorder("<"), _table_layout(values.nbytes), values, unit)
 
     def strings(self, path: str, values: Sequence[str], unit: str = "") -> None:
         """A dataset of UTF-8 strings of any length."""
-        layout = _table_layout(len(values) * _STRING.get_size())
-        dataset = self._dataset(path, _STRING, h5s.create_simple((len(values),)), layout, unit)
-        if values:
-            dataset.write(h5s.ALL, h5s.ALL, np.array(values, object), _STRING_IN_MEMORY)
+        layout = _table_layout(len(values) * _STRING_BYTES)
+        self._dataset(path, (len(values),), h5py.string_dtype(), layout, np.array(values, object), unit)
 
     def rows(
         self, path: str, dtype: np.dtype, row_shape: tuple[int, ...], chunk_rows: int, compression: str, unit: str = ""
-    ) -> Any:
-        """The low-level dataset of a column that grows by rows and has none yet, filtered as `compression` says."""
-        created = _dataset_creation()
+    ) -> h5py.Dataset:
+        """An empty dataset, extensible by rows, with the filters of `compression`."""
+        created = h5p.create(h5p.DATASET_CREATE)
         created.set_chunk((chunk_rows, *row_shape))
         _set_filters(created, compression)
-        space = h5s.create_simple((0, *row_shape), (h5s.UNLIMITED, *row_shape))
-        return self._dataset(path, _number_type(np.dtype(dtype).newbyteorder("<")), space, created, unit)
+        growing = {"chunks": (chunk_rows, *row_shape), "maxshape": (None, *row_shape)}
+        return self._dataset(path, (0, *row_shape), np.dtype(dtype).newbyteorder("<"), created, None, unit, **growing)
 
     def attribute(self, path: str, name: str, value: object) -> None:
         """An attribute of a group: a string, a number, or an array of numbers."""
-        set_attribute(self.group(path), name, value)
+        self._file.require_group(path).attrs[name] = value
 
     def report(self, path: str, values: Mapping[str, object]) -> None:
-        """A group of what a mapping holds: arrays and lists as datasets, mappings as groups, the rest as attributes."""
-        self.group(path)
+        """A group from a mapping: arrays and lists as datasets, mappings as groups, other values as attributes."""
+        self._file.require_group(path)
         for name, value in values.items():
             below = f"{path}/{name}"
             if isinstance(value, Mapping):
@@ -84,46 +66,24 @@ class NewObjects:
             else:
                 self.attribute(path, name, value)
 
-    def _dataset(self, path: str, kind: Any, space: Any, created: Any, unit: str) -> Any:
-        above, _, name = path.rpartition("/")
-        dataset = h5d.create(self.group(above), name.encode(), kind, space, created)
+    def _dataset(
+        self, path: str, shape: tuple[int, ...], dtype: np.dtype, created: Any, values: Any, unit: str, **options: Any
+    ) -> h5py.Dataset:
+        dataset = self._file.create_dataset(path, shape, dtype, values, dcpl=created, track_times=False, **options)
         if unit:
-            set_attribute(dataset, "unit", unit)
+            dataset.attrs["unit"] = unit
         return dataset
 
 
-def set_attribute(owner: Any, name: str, value: object) -> None:
-    """A new attribute of a low-level group or dataset."""
-    if isinstance(value, str):
-        attribute = h5a.create(owner, name.encode(), _STRING, _SCALAR)
-        attribute.write(np.array(value, h5py.string_dtype()), mtype=_STRING_IN_MEMORY)
-        return
-    array = np.asarray(value)
-    space = h5s.create_simple(array.shape) if array.shape else _SCALAR
-    attribute = h5a.create(owner, name.encode(), _number_type(array.dtype), space)
-    attribute.write(array)
-
-
-def _dataset_creation() -> Any:
-    created = h5p.create(h5p.DATASET_CREATE)
-    created.set_obj_track_times(False)  # the same contacts make the same bytes, whenever
-    return created
-
-
 def _table_layout(size: int) -> Any:
-    created = _dataset_creation()
+    created = h5p.create(h5p.DATASET_CREATE)
     if 0 < size <= _COMPACT_BYTES:
         created.set_layout(h5d.COMPACT)
     return created
 
 
-@cache
-def _number_type(dtype: np.dtype) -> Any:
-    return h5t.py_create(dtype, logical=True)
-
-
 def check_compression(compression: str) -> None:
-    """Raises InputError for one that is not known, or whose package is not installed."""
+    """Raises InputError for an unknown compression, or one whose package is not installed."""
     if compression not in COMPRESSIONS:
         known = ", ".join(COMPRESSIONS)
         raise InputError(f"unknown compression {compression!r}", "--compression", f"choose {known}")

@@ -1,8 +1,8 @@
-"""HDF5 chunks unpacked here rather than inside HDF5: several at a time, and not at all where two files hold the same.
+"""HDF5 chunks decoded outside HDF5: by several threads, and not at all for equal chunks of two files.
 
-HDF5's own pipeline unpacks with zlib, on one thread, under h5py's global lock. `ChunkRows` reads chunks as they lie in
-the file and does what the filters shuffle (2), deflate (1) and fletcher32 (3) undo, with ISA-L's inflate. Whatever else
-a dataset may be, or a chunk that is damaged, is left to HDF5 and to its own messages.
+HDF5's pipeline decodes with zlib, on one thread, under h5py's global lock. `ChunkRows` reads raw chunks and inverts the
+filters shuffle (2), deflate (1) and fletcher32 (3), with ISA-L's inflate. HDF5 reads all other datasets and damaged
+chunks, and reports their errors.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collidecli.storage.array_loops import fletcher32
 
 _SHUFFLE, _DEFLATE, _FLETCHER = 2, 1, 3
 _PIPELINES = {(), (_SHUFFLE,), (_DEFLATE,), (_SHUFFLE, _DEFLATE)}
-"""Filters in the order in which they packed; fletcher32 may follow any of them."""
+"""Filters in the order of encoding; fletcher32 may follow any of them."""
 _CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How a dataset's chunks are packed: two datasets with one packing hold the same where their bytes are the same."""
+    """Encoding of a dataset's chunks: for equal packings, equal bytes mean equal data."""
 
     dtype: np.dtype
     row_shape: tuple[int, ...]
@@ -33,7 +33,7 @@ class Packing:
 
     @classmethod
     def of(cls, dataset: h5py.Dataset) -> Packing | None:
-        """None for what only HDF5 unpacks, or what is not cut by rows alone."""
+        """The packing of a dataset; None if only HDF5 decodes it, or if chunks split rows."""
         if dataset.chunks is None or dataset.chunks[1:] != dataset.shape[1:] or dataset.dtype.kind not in "iuf":
             return None
         plist = dataset.id.get_create_plist()
@@ -49,11 +49,11 @@ class Packing:
 
     @property
     def most_bytes(self) -> int:
-        """Of a packed chunk: deflate adds to what it cannot pack a few bytes in some thousands."""
+        """Largest size of a packed chunk: deflate adds a few bytes per thousand to incompressible data."""
         return self.chunk_bytes + self.chunk_bytes // 100 + 1024
 
     def unpacked(self, chunk: bytes) -> np.ndarray | None:
-        """[chunk_rows, *row_shape]; None for bytes that are not such a chunk."""
+        """Decoded rows [chunk_rows, *row_shape]; None for bytes that are no such chunk."""
         data = memoryview(chunk)
         if self.filters[-1:] == (_FLETCHER,):
             if not _holds(data):
@@ -71,24 +71,24 @@ class Packing:
             return None
         size, raw = self.dtype.itemsize, np.frombuffer(data, np.uint8)
         rows = np.empty((self.chunk_rows, *self.row_shape), self.dtype)
-        # Of a shuffled chunk the first bytes of all numbers come first.
+        # A shuffled chunk has the first bytes of all numbers first.
         if _SHUFFLE in self.filters and size > 1:
             planes, out = raw.reshape(size, -1), rows.reshape(-1).view(np.uint8).reshape(-1, size)
-            for place in range(size):
-                out[:, place] = planes[place]
+            for k in range(size):
+                out[:, k] = planes[k]
         else:
             rows.reshape(-1).view(np.uint8)[:] = raw
         return rows
 
 
 def _holds(chunk: memoryview) -> bool:
-    """Whether the checksum behind a chunk is that of its bytes."""
+    """Whether the checksum at the end of a chunk matches its bytes."""
     data = np.frombuffer(chunk[:-_CHECKSUM_BYTES], np.uint8)
     return fletcher32([data])[0] == int.from_bytes(chunk[-_CHECKSUM_BYTES:], "little")
 
 
 class ChunkRows:
-    """The rows of one dataset. Rows may be asked for from several threads; unpacking releases the GIL."""
+    """The rows of one dataset; thread-safe, and decoding releases the GIL."""
 
     def __init__(self, dataset: h5py.Dataset) -> None:
         self._dataset, self._packing = dataset, Packing.of(dataset)
@@ -96,15 +96,15 @@ class ChunkRows:
         self._lock = threading.Lock()
 
     def read(self, rows: slice) -> np.ndarray:
-        """Rows start to stop - 1. Raises what h5py raises where they cannot be read."""
+        """Rows start to stop - 1. Raises the exceptions of h5py for unreadable rows."""
         first, last, _ = rows.indices(self._dataset.shape[0])
         found = self._unpacked(first, last) if self._packing is not None and first < last else None
         return self._dataset[first:last] if found is None else found
 
     def same_as(self, other: ChunkRows, rows: slice) -> bool:
-        """Whether the same rows of another dataset are certainly the same, bit for bit, without unpacking them.
+        """Whether rows of two datasets have equal chunks with valid checksums, and so equal bits.
 
-        False where only unpacking would tell, and for chunks whose checksum does not hold.
+        False also if only decoding could decide.
         """
         first, last, _ = rows.indices(min(self._dataset.shape[0], other._dataset.shape[0]))
         if self._packing is None or self._packing != other._packing:
@@ -123,7 +123,7 @@ class ChunkRows:
         return range(first // self._packing.chunk_rows, -(-last // self._packing.chunk_rows))
 
     def _packed(self, number: int) -> bytes | None:
-        """A chunk's bytes; None for one that was never written, skipped a filter or is larger than it could be."""
+        """A chunk's bytes; None for a chunk that was never written, skipped a filter or is too large."""
         assert self._packing is not None
         start = (number * self._packing.chunk_rows, *(0 for _ in self._packing.row_shape))
         try:
@@ -148,7 +148,7 @@ class ChunkRows:
         return found
 
     def _chunk(self, number: int, last: int) -> np.ndarray | None:
-        """The chunk in which a read ends is kept: the next one begins there."""
+        """A decoded chunk; the last chunk of a read is cached, as the next read begins there."""
         assert self._packing is not None
         with self._lock:
             edge = self._edge

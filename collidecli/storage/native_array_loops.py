@@ -1,7 +1,7 @@
-"""The loops of `storage/array_loops` as native code, which Warp compiles with a run's other kernels.
+"""The loops of `storage/array_loops` in C++, which Warp compiles with a run's other kernels.
 
-They are C++, in one kernel of one thread that runs on the host: what loops work on is named by a table of numbers, and
-no interpreter's lock is held meanwhile. Each gives to the bit what NumPy gives in its place.
+One kernel of one thread runs on the host without the GIL; a table of numbers holds the addresses and sizes of its
+arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.storage import array_loops as loops
 
 _NUMBERS = 5
-"""In a row of the table: places in memory, counts, and what was found."""
+"""Numbers in a row of the table: addresses, counts and results."""
 _ROW = f"""
     wp::int64* job = table.data + row * {_NUMBERS};"""
 _VECTORS = """
@@ -26,13 +26,13 @@ _VECTORS = """
     typedef unsigned char bytes16 __attribute__((vector_size(16), aligned(1)));
 """
 _AT_ONCE = 16
-"""Numbers whose bytes are sorted into planes in one step: one vector for each plane."""
+"""Numbers that are shuffled in one step, with one vector for each plane."""
 
 
 def _pick(size: int, plane: int, vectors: str) -> str:
-    """Stores one byte of each of 16 numbers of `size` bytes, which lie in two vectors."""
-    places = ", ".join(str(size * number + plane) for number in range(_AT_ONCE))
-    return f"*(bytes16*)(planes + {plane} * stride + k) = __builtin_shufflevector({vectors}, {places});"
+    """C++ that stores byte `plane` of each of 16 numbers of `size` bytes from two vectors."""
+    indices = ", ".join(str(size * number + plane) for number in range(_AT_ONCE))
+    return f"*(bytes16*)(planes + {plane} * stride + k) = __builtin_shufflevector({vectors}, {indices});"
 
 
 _SHUFFLE_4 = "\n".join(_pick(4, plane, "v, v") for plane in range(4))
@@ -64,7 +64,7 @@ def _shuffle(table: wp.array[wp.int64], row: int): ...
 
 
 _LANES, _ROWS = 64, 256
-"""Words that are summed side by side, and how often before a sum of sums of 16 bits could pass 32."""
+"""Words that are summed in parallel, and the additions after which a sum of sums of 16-bit words still fits 32 bits."""
 
 
 @wp.func_native(
@@ -109,7 +109,7 @@ def _sum_words(table: wp.array[wp.int64], row: int): ...
 
 
 _POSES = 8
-"""Poses that are normalized side by side."""
+"""Poses that are normalized in parallel."""
 
 
 @wp.func_native(
@@ -153,11 +153,11 @@ SHUFFLE, SUM_WORDS, NORMALIZE = (wp.constant(kind) for kind in range(3))
 
 @kernel
 def run_loops(kind: int, count: int, table: wp.array[wp.int64], bounds: wp.array[wp.float64]):
-    """One thread: a loop of one kind for each of the first `count` rows of the table. One kernel: each costs a start.
+    """One thread: a loop of one kind for each of the first `count` rows of the table. One kernel, as each costs a load.
 
-    SHUFFLE: place of the numbers, place of the planes, count, bytes of a number, bytes from plane to plane.
-    SUM_WORDS: place, count of bytes; then the sum of the words and that of the sums, modulo 65535, 0 of zeros alone.
-    NORMALIZE: place, count of poses; then 1 where all are sound. bounds: of positions, of a norm's distance from 1.
+    SHUFFLE: address of the numbers, address of the planes, count, bytes of a number, bytes from plane to plane.
+    SUM_WORDS: address, count of bytes; results: sum of words and sum of sums, modulo 65535, 0 only for zeros.
+    NORMALIZE: address, count of poses; result: 1 if all are valid. bounds: of positions, of a norm's difference from 1.
     """
     for row in range(count):
         if kind == SHUFFLE:
@@ -169,11 +169,11 @@ def run_loops(kind: int, count: int, table: wp.array[wp.int64], bounds: wp.array
 
 
 _MOST_ROWS = 32
-"""Loops in one launch; a contact set has a dozen columns or two."""
+"""Loops in one launch; a contact set has one or two dozen columns."""
 
 
 class _Thread(threading.local):
-    """A table and the launch that reads it, of one thread."""
+    """A table and the launch that reads it, for one thread."""
 
     def __init__(self) -> None:
         self.table = np.zeros((_MOST_ROWS, _NUMBERS), np.int64)
@@ -183,7 +183,7 @@ class _Thread(threading.local):
         self._launch: Any = wp.launch(run_loops, 1, [0, 0, table, bounds], device="cpu", record_cmd=True)
 
     def run(self, kind: int, rows: list[tuple[int, ...]]) -> np.ndarray:
-        """The table after a launch for each row."""
+        """The table after one launch over `rows`."""
         self.table[: len(rows), : len(rows[0])] = rows
         self._launch.set_param_at_index(0, kind)
         self._launch.set_param_at_index(1, len(rows))
@@ -192,7 +192,7 @@ class _Thread(threading.local):
 
 
 class CompiledLoops:
-    """`loops.NativeLoops` by `run_loops`, which has been compiled for the host and loaded."""
+    """`loops.NativeLoops` by `run_loops`, which must be compiled for the host and loaded."""
 
     def __init__(self) -> None:
         self._thread = _Thread()
@@ -204,30 +204,30 @@ class CompiledLoops:
             count = numbers.size
             if not (0 <= first <= stride - count and numbers.itemsize == size and planes.itemsize == 1):
                 raise ValueError(f"numbers {numbers.dtype}{numbers.shape} do not fit planes {planes.shape}")
-            rows.append((_place(numbers), _place(planes) + first, count, size, stride))
+            rows.append((_address(numbers), _address(planes) + first, count, size, stride))
         for first in range(0, len(rows), _MOST_ROWS):
             self._thread.run(SHUFFLE, rows[first : first + _MOST_ROWS])
 
     def word_sums(self, buffers: Sequence[Any]) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
         for first in range(0, len(buffers), _MOST_ROWS):
-            rows = [(_place(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
+            rows = [(_address(data), memoryview(data).nbytes) for data in buffers[first : first + _MOST_ROWS]]
             table = self._thread.run(SUM_WORDS, rows)
             found += table[: len(rows), 2:4].tolist()
         return found
 
     def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
         self._thread.bounds[:] = position_limit, tolerance
-        return bool(self._thread.run(NORMALIZE, [(_place(poses), len(poses))])[0, 2])
+        return bool(self._thread.run(NORMALIZE, [(_address(poses), len(poses))])[0, 2])
 
 
 def begin_compiling() -> None:
-    """Begins to compile and load them, for `use_compiled` to find done."""
+    """Starts to compile and load the loops in the background; `use_compiled` waits for it."""
     begin_loading([run_loops], wp.get_device("cpu"))
 
 
 def use_compiled() -> None:
-    """From now on this process uses them; compiles and loads them where nobody has."""
+    """Sets the native loops for this process; compiles and loads them if needed."""
     load_kernels([run_loops], wp.get_device("cpu"))
     loops.use(_compiled())
 
@@ -237,9 +237,9 @@ def _compiled() -> CompiledLoops:
     return CompiledLoops()
 
 
-def _place(data: Any) -> int:
-    """Where in memory a contiguous buffer begins."""
+def _address(data: Any) -> int:
+    """Address of a contiguous buffer."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times as fast as an array's own attribute
+        return ctypes.addressof(ctypes.c_char.from_buffer(data))  # ten times faster than ndarray.ctypes
     except (TypeError, ValueError):  # read-only, empty, or not contiguous
         return np.frombuffer(data, np.uint8).ctypes.data

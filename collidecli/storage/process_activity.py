@@ -1,7 +1,7 @@
-"""What this process is doing, on a board that outlives it: whoever watches over it reads there why it died.
+"""Activity of this process in shared memory, from which the parent process derives the reason of a crash.
 
-The board is memory that a process shares with the child it forks. A process without one (the Python door, a system
-without fork) loses nothing: the marks then go nowhere.
+A process shares the board with the child that it forks. Without a board (Python API, systems without fork) the marks
+have no effect.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collidecli.errors import InputError
 _READING, _OUTPUTS, _END = slice(8, 8192), slice(8192, 32768), 32768
 _LENGTH_BYTES = 4
 _BETWEEN = b"\0"
-"""No file name holds it."""
+"""Separator, which no file name contains."""
 
 
 class Board:
-    """Shared with a child made by fork after this.
+    """Memory that is shared with children forked later.
 
-    code: the exit code that the child came to; None where it did not get so far. reading: what it was reading and the
-    file, both empty where it read nothing. outputs: its output files that are not in place.
+    code: the child's exit code; None if the child did not finish. reading: kind and path of the input being read, both
+    empty for none. outputs: the child's temporary output files.
     """
 
     def __init__(self) -> None:
@@ -51,34 +51,33 @@ class Board:
         self._write(_READING, _BETWEEN.join((what.encode(), os.fsencode(path))))
 
     def note_outputs(self, paths: Iterable[str | os.PathLike[str]]) -> None:
-        """Those that fit; several outputs at a time are two or three."""
+        """Stores the paths, truncated to the memory's size; a process has at most two or three outputs at a time."""
         self._write(_OUTPUTS, _BETWEEN.join(map(os.fsencode, paths)))
 
-    def _write(self, place: slice, text: bytes) -> None:
-        first = place.start + _LENGTH_BYTES
-        text = text[: place.stop - first]
+    def _write(self, area: slice, text: bytes) -> None:
+        first = area.start + _LENGTH_BYTES
+        text = text[: area.stop - first]
         self._memory[first : first + len(text)] = text
-        self._memory[place.start : first] = len(text).to_bytes(_LENGTH_BYTES, "little")
+        self._memory[area.start : first] = len(text).to_bytes(_LENGTH_BYTES, "little")
 
-    def _text(self, place: slice) -> bytes:
-        first = place.start + _LENGTH_BYTES
-        return self._memory[first : first + int.from_bytes(self._memory[place.start : first], "little")]
+    def _text(self, area: slice) -> bytes:
+        first = area.start + _LENGTH_BYTES
+        return self._memory[first : first + int.from_bytes(self._memory[area.start : first], "little")]
 
 
 STRUCTURE_SECONDS = 30.0
-"""Of this process's own work, which a slow disk takes none of, and other programs neither. An object of an HDF5 file
-takes some 10 us, the names of a million shapes a second."""
+"""Limit of processor time, independent of slow disks and other programs. An object of an HDF5 file takes some 10 us,
+the names of a million shapes a second."""
 _structures = 0
 
 
 @contextmanager
 def structure() -> Iterator[None]:
-    """Marks that HDF5 is looking for names, attributes and strings in a file: bytes that were damaged can keep it for
-    ever, and no signal handler of Python's runs meanwhile.
+    """Marks that HDF5 reads names, attributes and strings of a file. Damaged bytes can cause an endless loop in HDF5,
+    during which no Python signal handler runs.
 
-    After STRUCTURE_SECONDS of processor time without a `structure_step` the system ends a process that somebody
-    watches over, by SIGVTALRM; one without a board waits. It is no place for reading data, which takes as long as it
-    takes, nor for computing.
+    After STRUCTURE_SECONDS of processor time without a `structure_step`, SIGVTALRM ends a process with a board; a
+    process without one waits. Do not read data or compute inside it, as their time has no bound.
     """
     global _structures
     _structures += 1
@@ -91,14 +90,14 @@ def structure() -> Iterator[None]:
 
 
 def structure_step() -> None:
-    """Something was found: the time begins anew."""
+    """Restarts the time limit after progress."""
     if _board is not None and hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_VIRTUAL, STRUCTURE_SECONDS if _structures else 0.0)
 
 
 DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, ArithmeticError, EOFError, MemoryError)
 LIBRARIES = ("h5py/", "zipfile.py", "zipfile/", "numpy/lib/")
-"""Part of the file name of every module that reads files for us and is seen in a traceback."""
+"""Parts of the file names of library modules that read files and appear in tracebacks."""
 
 _board: Board | None = None
 _now: list[tuple[str, str]] = []
@@ -106,16 +105,16 @@ _last = ""
 
 
 def show_on(board: Board | None) -> None:
-    """From now on this process shows what it does on `board`; on none where None."""
+    """Sets the board of this process; None is no board."""
     global _board
     _board = board
 
 
 @contextmanager
 def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[None]:
-    """Marks that an input is being read: what it is, in a word or two, and which file; None is the last one named.
+    """Marks the reading of an input. what: its kind, in a word or two. path: its file; None is that of the last mark.
 
-    What a reading library raises inside the block, and nobody nearer to the place explains, becomes an InputError.
+    Exceptions of a reading library inside the block, unless handled closer to their origin, become an InputError.
     """
     global _last
     _last = _last if path is None else os.fspath(path)
@@ -125,16 +124,16 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
     try:
         yield
     except InputError as error:
-        # The model knows no files: of its errors, this is the place.
+        # Errors of the scene package have no file: it is added here.
         if error.where and not error.where.startswith(("body ", "shape ", "joint ")):
             raise
-        place = f"{_last}: {error.where}" if error.where else _last
-        raise type(error)(error.what, place, error.fix) from error
+        where = f"{_last}: {error.where}" if error.where else _last
+        raise type(error)(error.what, where, error.fix) from error
     except DAMAGE as error:
         if not _from_library(error):
             raise
         words = " ".join(str(error).split()) or type(error).__name__
-        fault = "asks for more memory than there is" if isinstance(error, MemoryError) else "is damaged"
+        fault = "needs more memory than is available" if isinstance(error, MemoryError) else "is damaged"
         raise InputError(f"the {what} {fault}: {words}", _last, "copy it again, or make it again") from error
     finally:
         _now.remove(mark)
@@ -142,9 +141,9 @@ def reading(what: str, path: str | os.PathLike[str] | None = None) -> Iterator[N
 
 
 def _from_library(error: BaseException) -> bool:
-    """Whether a reading library raised it, not code of ours: its type alone, such as KeyError, does not tell.
+    """Whether a reading library raised the exception, not this package: a type such as KeyError does not decide that.
 
-    Text that is not UTF-8 is the file's doing wherever it is met: libraries in C++ leave no frame in the traceback.
+    Text that is not UTF-8 always originates in the file: libraries in C++ leave no frame in the traceback.
     """
     if isinstance(error, UnicodeDecodeError):
         return True
@@ -161,6 +160,6 @@ def _show() -> None:
 
 
 def show_outputs(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Tells which output files are not in place, for someone else to remove should this process die."""
+    """Publishes the temporary output files, which the parent removes if this process dies."""
     if _board is not None:
         _board.note_outputs(paths)

@@ -1,9 +1,9 @@
-"""A profile as two files, HDF5 and JSON, of the same facts (schema collide.profile/1), written and read.
+"""Reader and writer of profiles, in HDF5 and JSON with equal contents (schema collide.profile/1).
 
-HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P], empty where the phase was run;
-`/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds` float64[P, R, G], NaN where
-skipped; `/candidates`, `/touching_pairs`, `/contacts` int64[P], -1 where skipped; `/contacts_sha256` string[P]. The
-other facts are root attributes, `versions` and `auto` as JSON.
+HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P], empty for a phase that ran;
+`/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds` float64[P, R, G], NaN for
+skipped phases; `/candidates`, `/touching_pairs`, `/contacts` int64[P], -1 for skipped phases; `/contacts_sha256`
+string[P]. The other values are root attributes, `versions` and `auto` as JSON.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from collidecli.storage.h5_input import format_of, open_h5
 from collidecli.storage.process_activity import reading
 
 FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
-FIX = "give what collide profile wrote"
+FIX = "give a file of collide profile"
 VERSION = (1, 0)
 COUNTS = ("candidates", "touching_pairs", "contacts")
 
 
-def write_profile_h5(path: str | os.PathLike[str], facts: Mapping[str, Any], force: bool) -> None:
-    """Writes the HDF5 file. Raises OutputError; nothing is left then."""
-    phases = facts["phases"]
+def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], force: bool) -> None:
+    """Writes the HDF5 file. Raises OutputError; then no file remains."""
+    phases = profile["phases"]
     run = [phase for phase in phases if not phase["skipped"]]
     stages = list(run[0]["stages"]) if run else []
-    shape = (len(phases), facts["repeats"])
+    shape = (len(phases), profile["repeats"])
     with AtomicOutput(path, force) as output:
         with h5py.File(output, "w") as file:
             file.attrs["format"] = FORMAT
             file.attrs["format_version"] = np.array(VERSION, np.int32)
             file.attrs["creator"] = creator()
-            for name, value in facts.items():
+            for name, value in profile.items():
                 if name not in ("phases", "schema") and value is not None:
                     file.attrs[name] = json.dumps(value) if isinstance(value, (dict, list)) else value
             _strings(file, "phase", [phase["name"] for phase in phases])
@@ -61,33 +61,35 @@ def write_profile_h5(path: str | os.PathLike[str], facts: Mapping[str, Any], for
         output.commit()
 
 
-def write_json(path: str | os.PathLike[str], facts: Mapping[str, Any], force: bool) -> None:
-    """Writes facts as a JSON file. Raises OutputError; nothing is left then."""
+def write_json(path: str | os.PathLike[str], profile: Mapping[str, Any], force: bool) -> None:
+    """Writes a JSON file. Raises OutputError; then no file remains."""
     with AtomicOutput(path, force) as output:
-        output.write(json.dumps(facts, indent=2, allow_nan=False).encode() + b"\n")
+        output.write(json.dumps(profile, indent=2, allow_nan=False).encode() + b"\n")
         output.commit()
 
 
 def read_profile(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Scene hash and phases of a profile, JSON or HDF5: of each `name` and `skipped`, and of those that were run
-    `compute_seconds` (the median) and the counts. Raises InputError for a file that is no profile.
-    """
+    """Scene hash and phases of a profile, JSON or HDF5: `name` and `skipped` of each phase, and of phases that ran
+    `compute_seconds` (the median) and the counts. Raises InputError for a file that is no profile."""
     name = os.fspath(path)
     with reading("profile", name):
         if os.path.isfile(name) and h5py.is_hdf5(name):
             return _from_h5(name)
         try:
-            facts = json.loads(Path(name).read_text(encoding="utf-8"))
+            profile = json.loads(Path(name).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", name) from error
         except (ValueError, RecursionError) as error:
             raise InputError("is neither JSON nor HDF5", name, FIX) from error
-        if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+        if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
             raise InputError("is no profile", name, FIX)
         try:
-            return {"scene_sha256": str(facts["scene_sha256"]), "phases": [_phase(phase) for phase in facts["phases"]]}
+            return {
+                "scene_sha256": str(profile["scene_sha256"]),
+                "phases": [_phase(phase) for phase in profile["phases"]],
+            }
         except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"is no whole profile: {error}", name, FIX) from error
+            raise InputError(f"is an incomplete profile: {error}", name, FIX) from error
 
 
 def _phase(phase: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def _from_h5(path: str) -> dict[str, Any]:
                 for row in range(len(names))
             ]
         except (LookupError, TypeError, ValueError) as error:
-            raise InputError(f"is no whole profile: {error}", path, FIX) from error
+            raise InputError(f"is an incomplete profile: {error}", path, FIX) from error
         return {"scene_sha256": str(file.attrs.get("scene_sha256", "")), "phases": phases}
 
 

@@ -1,4 +1,4 @@
-"""The next block of a file is read while this one is used."""
+"""Reading of the next block of a file while the current one is processed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Block = TypeVar("Block")
 
 
 def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same blocks in the same order; each is taken by a thread of its own while the one before is in use.
+    """Iterates over `blocks`; a second thread takes the next block while the caller processes the current one.
 
-    Two are in memory at a time. What `blocks` raises is raised where its block would have come.
+    Two blocks at a time are in memory. Exceptions of `blocks` are raised at the position of their block.
     """
     with ThreadPoolExecutor(1, "collide-read") as thread:
-        waiting = thread.submit(next, blocks, None)
-        while (block := waiting.result()) is not None:
-            waiting = thread.submit(next, blocks, None)
+        following = thread.submit(next, blocks, None)
+        while (block := following.result()) is not None:
+            following = thread.submit(next, blocks, None)
             yield block

@@ -1,1 +1,1 @@
-"""Contacts as other programs lay them out, an array a field; a module a program."""
+"""Other programs' layouts of contacts: an array for each field, a module for each program."""

@@ -10,18 +10,16 @@ from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column
 
 
 def exported_columns(selected: SelectedContacts) -> tuple[Column, ...]:
-    """The required columns, and those of the optional ones that the file has, in the order that they are written."""
+    """The required columns and the file's optional columns, in the order of the file."""
     optional = selected.contacts.optional_columns
     return (*RIGID_COLUMNS, *(column for column in OPTIONAL_COLUMNS if column.name in optional))
 
 
 def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
-    """Words for columns that this version does not know."""
+    """Messages for columns that are unknown to this version."""
     known = {column.name for column in exported_columns(selected)}
     return tuple(
-        f"{name}: a column that this version does not know"
-        for name in selected.contacts.column_names
-        if name not in known
+        f"{name}: a column unknown to this version" for name in selected.contacts.column_names if name not in known
     )
 
 

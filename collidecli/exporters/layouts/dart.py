@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, per_contact, starts, texts
-from collidecli.exporters.layouts.geometry import POINTS, depth, midpoint, towards_shape0
+from collidecli.exporters.arrays import (
+    POINTS,
+    Array,
+    Layout,
+    depth,
+    frames_and_worlds,
+    midpoint,
+    per_contact,
+    starts,
+    texts,
+    towards_shape0,
+)
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.scene.contacts import ContactBlock
 
 PAIR = ("shape0", "shape1")
 TYPES = ("Point", "Edge", "Face", "Patch", "Unknown")
-"""Of a manifold, by number: the first four are the kinds of a contact; Unknown has contacts of several kinds."""
+"""Types of manifolds by number: the first four are the kinds of a contact; Unknown has contacts of several kinds."""
 UNKNOWN = TYPES.index("Unknown")
 
 
 def layout(selected: SelectedContacts) -> Layout:
-    """A manifold is what a pair of shapes has in one cell; object 1 is shape0. Vectors are float64, as Eigen's."""
+    """A manifold has all contacts of a pair of shapes in one cell; object 1 is shape0. Vectors are float64."""
     count = sum(len(_first_rows(block)) for block in selected.blocks(PAIR))
 
     def per_manifold(name: str, dtype: str, row: tuple[int, ...], columns: tuple[str, ...], made) -> Array:
@@ -50,7 +60,7 @@ def _cells(block: ContactBlock) -> np.ndarray:
 
 
 def _first_rows(block: ContactBlock) -> np.ndarray:
-    """intp: the first contact of each manifold of a block, whose cells are whole."""
+    """intp: the first contact of each manifold of a block of whole cells."""
     keys = np.stack([_cells(block), block.columns["shape0"], block.columns["shape1"]])
     return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: block.contact_count])
 
@@ -68,7 +78,7 @@ def _types(block: ContactBlock, first: np.ndarray) -> np.ndarray:
 
 
 def _shared_normals(block: ContactBlock, first: np.ndarray) -> np.ndarray:
-    """From object 2 to object 1; zero where a manifold's contacts have several normals."""
+    """Normals from object 2 to object 1; zero for a manifold with several normals."""
     normal = towards_shape0(block.columns)
     of_first = np.repeat(normal[first], np.diff([*first.tolist(), block.contact_count]), axis=0)
     differs = (normal != of_first).any(axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Genesis' contact data: penetration positive, the normal from B to A, the point in the middle of the overlap."""
+"""Genesis' contact data: penetration positive, the normal from B to A, the position at the middle of the overlap."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collidecli.exporters.arrays import Layout, frames_and_worlds, per_cell, per_contact, texts
-from collidecli.exporters.layouts.geometry import POINTS, depth, midpoint, towards_shape0
+from collidecli.exporters.arrays import (
+    POINTS,
+    Layout,
+    depth,
+    frames_and_worlds,
+    midpoint,
+    per_cell,
+    per_contact,
+    texts,
+    towards_shape0,
+)
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.surfaces import Surfaces
 
@@ -15,7 +24,7 @@ PAIR = ("shape0", "shape1")
 
 
 def layout(selected: SelectedContacts) -> Layout:
-    """A is shape0. Friction and sol_params are what the file's surfaces give, where they give them."""
+    """A is shape0. Friction and sol_params follow from the file's materials, if those define them."""
     contacts = selected.contacts
     surfaces = Surfaces(contacts)
     body = contacts.shapes.body

@@ -1,4 +1,4 @@
-"""MuJoCo's `mjContact`: plain distance, a frame with the normal first, geoms by their ids in the compiled scene."""
+"""MuJoCo's `mjContact`: distance without margins, a frame with the normal first, ids of geoms in the compiled scene."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, per_cell, per_contact, texts
-from collidecli.exporters.layouts.geometry import POINTS, midpoint
+from collidecli.exporters.arrays import POINTS, Array, Layout, frames_and_worlds, midpoint, per_cell, per_contact, texts
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.exporters.surfaces import Surfaces
 
 PAIR = ("shape0", "shape1")
-SOLVER = "mu, H, exclude, efc_address: the solver's, of a step"
+SOLVER = "mu, H, exclude, efc_address: results of the solver"
 
 
 @dataclass(frozen=True)
 class CompiledGeoms:
-    """The geoms of a compiled scene. name, type: of each, by id; type as mjtGeom. of_path: ids by a shape's path."""
+    """The geoms of a compiled scene. name, type (mjtGeom): by id. of_path: ids by a shape's path."""
 
     name: Sequence[str]
     type: np.ndarray
@@ -27,15 +26,15 @@ class CompiledGeoms:
 
 
 def layout(selected: SelectedContacts, geoms: CompiledGeoms) -> Layout:
-    """Fields of `mjData.contact`, float64 and int32 as MuJoCo has them; contacts stay in the set's own order.
+    """Fields of `mjData.contact`, float64 and int32 as in MuJoCo; contacts have the order of the contact set.
 
-    Raises InputError for surfaces that are not MuJoCo's, and for a shape that is no geom of the scene.
+    Raises InputError for another material rule than "mujoco", and for a shape that is no geom of the scene.
     """
     contacts = selected.contacts
     if contacts.material_rule != "mujoco":
         rule = contacts.material_rule or "of a file of version 1.0"
         raise InputError(
-            f"mjContact has MuJoCo's parameters, and the surfaces are '{rule}'",
+            f"mjContact requires the material rule 'mujoco', and the contact set has '{rule}'",
             contacts.path,
             "run an MJCF or URDF scene, or choose another layout",
         )
@@ -73,7 +72,7 @@ def _pair(columns: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Sides:
-    """Which of a contact's shapes is MuJoCo's geom 1: that of the lower type, of one type that of the lower id."""
+    """MuJoCo's order of a contact's geoms: geom 1 has the lower type, or the lower id of equal types."""
 
     def __init__(self, selected: SelectedContacts, geoms: CompiledGeoms) -> None:
         paths = selected.contacts.shapes.path
@@ -83,27 +82,28 @@ class _Sides:
                 f"'{missing}' is no geom of the scene", selected.contacts.path, "give the scene of the run"
             )
         self._id = np.array([geoms.of_path[path] for path in paths], np.int32)
-        self._rank = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
+        self._order = geoms.type[self._id].astype(np.int64) * len(geoms.type) + self._id
 
     def _swapped(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         shape0, shape1 = _pair(columns)
-        return self._rank[shape0] > self._rank[shape1]
+        return self._order[shape0] > self._order[shape1]
 
     def geoms(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """int32[n, 2]."""
+        """int32[n, 2]: ids of geom 1 and geom 2."""
         ids = self._id[np.stack(_pair(columns), axis=1)]
         return np.where(self._swapped(columns)[:, None], ids[:, ::-1], ids)
 
     def frames(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
-        """float64[n, 9]: the axes x, y, z in the world, one after another; x is the normal from geom 1 to geom 2."""
+        """float64[n, 9]: the axes x, y, z in world coordinates; x is the normal from geom 1 to geom 2."""
         normal = columns["normal"].astype(np.float64)
         return frames_about(np.where(self._swapped(columns)[:, None], 0.0 - normal, normal)).reshape(-1, 9)
 
 
 def frames_about(normal: np.ndarray) -> np.ndarray:
-    """float64[n, 3, 3]: the rows are x, along the normal [n, 3], and y and z as MuJoCo's mju_makeFrame has them.
+    """float64[n, 3, 3]: frames with rows x, along the normal [n, 3], and y and z of MuJoCo's mju_makeFrame.
 
-    y is the part of the world's y across the normal; of its z where the normal is within 60 degrees of y.
+    y is the component of the world's y axis orthogonal to the normal; of its z axis if the normal is within 60 degrees
+    of y.
     """
     x = normal / np.linalg.norm(normal, axis=1, keepdims=True)
     level = (np.abs(x[:, 1]) < 0.5)[:, None]

@@ -1,8 +1,8 @@
 """Newton's `Contacts`: points and offsets in body frames, the normal from shape 0 to shape 1.
 
-Fields are those of Newton 1.8. Newton puts a sphere's point in its centre and the radius into margin and offset; here
-every point is on the surface, and the margin is the authored one. Both give the same separation,
-dot(normal, point1 - point0) - margin0 - margin1, and the same point + offset on the inflated surface.
+Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with the radius in margin and offset; here
+every point is on the surface, with the authored margin. The separation
+dot(normal, point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAIR = ("shape0", "shape1")
 
 
 def layout(selected: SelectedContacts) -> Layout:
-    """The arrays `rigid_contact_*`, float32 and int32 as Newton has them; offsets where they can be known."""
+    """The arrays `rigid_contact_*`, float32 and int32 as in Newton; offsets only if no margin is set."""
     contacts = selected.contacts
     surfaces = Surfaces(contacts)
 
@@ -48,8 +48,7 @@ def layout(selected: SelectedContacts) -> Layout:
     left_out = []
     if _inflated(selected):
         left_out.append(
-            "rigid_contact_offset0, rigid_contact_offset1: margins turned into body frames, and a contact set has no "
-            "poses of bodies"
+            "rigid_contact_offset0, rigid_contact_offset1: margins in body frames, which require the bodies' poses"
         )
     else:
         arrays += [
@@ -68,6 +67,6 @@ def _zeros(columns) -> np.ndarray:
 
 
 def _inflated(selected: SelectedContacts) -> bool:
-    """Whether any shape or forced pair has a margin of its own."""
+    """Whether any shape or forced pair has a margin."""
     contacts = selected.contacts
     return bool((contacts.shapes.margin != 0.0).any() or (np.nan_to_num(contacts.forced.margin) != 0.0).any())

@@ -1,4 +1,4 @@
-"""RaiSim's contacts: a frame at each contact, whose z axis is the normal, from object B to object A."""
+"""RaiSim's contacts: a frame at each contact; its z axis is the normal from object B to object A."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from collidecli.exporters.arrays import Layout, frames_and_worlds, per_contact, texts
-from collidecli.exporters.layouts.geometry import POINTS, depth, midpoint, towards_shape0
+from collidecli.exporters.arrays import (
+    POINTS,
+    Layout,
+    depth,
+    frames_and_worlds,
+    midpoint,
+    per_contact,
+    texts,
+    towards_shape0,
+)
 from collidecli.exporters.selection import SelectedContacts
 
 PAIR = ("shape0", "shape1")
 
 
 def layout(selected: SelectedContacts) -> Layout:
-    """A is shape0. A contact is there once; RaiSim lists it with each of its two objects."""
+    """A is shape0. Each contact is listed once; RaiSim lists it for each of its two objects."""
     contacts = selected.contacts
     body = contacts.shapes.body
     arrays = (
@@ -30,13 +38,13 @@ def layout(selected: SelectedContacts) -> Layout:
         texts("object_name", contacts.shapes.path),
         texts("body_name", contacts.body_path),
     )
-    return Layout(arrays, ("impulse, inverse inertia: a contact set has none",))
+    return Layout(arrays, ("impulse, inverse inertia: not in a contact set",))
 
 
 def contact_frames(columns: Mapping[str, np.ndarray]) -> np.ndarray:
-    """float64[n, 3, 3]: the rows are the frame's axes in the world, so that it takes world vectors into the frame.
+    """float64[n, 3, 3]: the rows are the frame's axes in the world: the matrix transforms world vectors to the frame.
 
-    z is the normal towards A; x is level, +x of the world where z is upright; y is z cross x.
+    z is the normal towards A; x is horizontal, +x of the world for a vertical z; y is z cross x.
     """
     z = towards_shape0(columns).astype(np.float64)
     z /= np.linalg.norm(z, axis=1, keepdims=True)

@@ -97,7 +97,7 @@ def test_genesis(select, made, block, contacts):
     assert np.allclose(one, -other, atol=1e-15)
     assert np.all(found["friction"] == 1.0), "every shape of the set has friction 1, and the mean of them is 1"
     assert "sol_params" not in found
-    assert any(text.startswith("sol_params: surfaces of the rule 'combine'") for text in layout.left_out)
+    assert any(text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out)
     assert found["n_contacts"].sum() == contacts.contact_count
 
 
@@ -106,7 +106,7 @@ def test_without_surfaces_friction_is_left_out_by_name(tmp_path, made):
         picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
         layout = genesis.layout(picked)
         assert "friction" not in made(layout)
-        assert "friction: a contact set of version 1.0 has no surfaces" in layout.left_out
+        assert "friction: a contact set of version 1.0 has no materials" in layout.left_out
         with pytest.raises(InputError, match=r"version 1\.0"):
             mujoco.layout(picked, mujoco.CompiledGeoms((), np.zeros(0, np.int32), {}))
 
