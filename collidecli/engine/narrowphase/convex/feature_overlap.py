@@ -34,7 +34,8 @@ from collidecli.engine.narrowphase.convex.features import line_exit, support_fea
 MAX_OVERLAP = 2 * RIM_COUNT
 
 ON_BORDER = wp.constant(Real(1.0e-10))
-"""Distance to an edge relative to the narrower face's half width up to which a corner is on it."""
+"""Distance to an edge relative to the narrower face's half width up to which a corner is on it: 1e-6 of it is
+rounding."""
 FLAT_CORNER = wp.constant(Real(1.0e-5))
 """Protrusion relative to the narrower face's half width below which a corner is dropped. Rotating one of two equal
 faces by an angle t makes corners that protrude by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
