@@ -37,7 +37,7 @@ SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.mesh_colliders",
     "meshes": "triangles.mesh_mesh",
     "heightfield": "triangles.heightfield_colliders",
-    "ground": "triangles.heightfield_mesh",
+    "heightfield_mesh": "triangles.heightfield_mesh",
     "sdf": "sdf.colliders",
 }
 """Colliders that split pairs into sub-pairs: module whose `collider_for` returns the collider, see `sub_pairs`."""
@@ -53,7 +53,7 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
         return "sdf"
     if type_b == ShapeType.HEIGHTFIELD:
-        return "ground" if type_a == ShapeType.MESH else "heightfield"
+        return "heightfield_mesh" if type_a == ShapeType.MESH else "heightfield"
     if type_b == ShapeType.MESH:
         return "meshes" if type_a == ShapeType.MESH else "mesh"
     return ""

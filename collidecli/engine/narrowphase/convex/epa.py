@@ -327,13 +327,13 @@ def as_faces(scratch: wp.array[Face]) -> wp.array[Face]:
 
 
 @wp.func
-def as_numbers(scratch: wp.array[int]) -> wp.array[int]:
+def as_ints(scratch: wp.array[int]) -> wp.array[int]:
     """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
 
 @wp.func
-def as_triples(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
+def as_vec3is(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
     """Local array as an array of any length, see `as_vertices`."""
     return scratch
 
@@ -351,13 +351,7 @@ def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
         vertices[i] = simplex[i]
         i += 1
     return expand_polytope(
-        difference,
-        as_vertices(vertices),
-        as_faces(faces),
-        as_numbers(visible),
-        as_triples(horizon),
-        as_numbers(fan),
-        SMALL,
+        difference, as_vertices(vertices), as_faces(faces), as_ints(visible), as_vec3is(horizon), as_ints(fan), SMALL
     )
 
 
@@ -374,13 +368,7 @@ def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Dep
         vertices[i] = simplex[i]
         i += 1
     return expand_polytope(
-        difference,
-        as_vertices(vertices),
-        as_faces(faces),
-        as_numbers(visible),
-        as_triples(horizon),
-        as_numbers(fan),
-        LARGE,
+        difference, as_vertices(vertices), as_faces(faces), as_ints(visible), as_vec3is(horizon), as_ints(fan), LARGE
     )
 
 

@@ -26,6 +26,8 @@ from collidecli.engine.narrowphase.convex.feature import (
     POINT,
     RIM_COUNT,
     Feature,
+    merge_distance,
+    rounding_level,
 )
 from collidecli.engine.narrowphase.convex.features import line_exit, support_feature
 
@@ -33,8 +35,7 @@ MAX_OVERLAP = 2 * RIM_COUNT
 
 ON_BORDER = wp.constant(Real(1.0e-10))
 """Distance to an edge relative to the narrower face's half width up to which a corner is on it: 1e-6 of it is
-rounding.
-"""
+rounding."""
 FLAT_CORNER = wp.constant(Real(1.0e-5))
 """Protrusion relative to the narrower face's half width below which a corner is dropped. Rotating one of two equal
 faces by an angle t makes corners that protrude by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
@@ -48,10 +49,6 @@ END_MARGIN = wp.constant(Real(0.7))
 """Distance between the contacts of nearly parallel lines and the lines' ends, relative to the distance of the lines
 there. At half that distance beside its line, a surface is at most 3.2 times deeper (1 / LINE_SINE), and a box's end,
 inclined by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
-ATTAINED = wp.constant(Real(1.0e-9))
-"""Difference relative to the smaller shape's size below which a contact attains the exact separation."""
-SAME_POINT = wp.constant(Real(2.0e-9))
-"""Distance relative to the larger shape's size below which two contacts of a pair are one: twice the points' error."""
 
 
 @wp.struct
@@ -119,24 +116,6 @@ def feature_contacts(
     if a.kind == FACE:
         return _line_on_face(contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
     return _line_on_face(contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
-
-
-@wp.func
-def rounding_level(a: Any, b: Any) -> Real:
-    """Difference below which separations are equal [m]: ATTAINED of the smaller shape's size, and rounding at the
-    larger's.
-    """
-    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
-    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
-    return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
-
-
-@wp.func
-def merge_distance(a: Any, b: Any) -> Real:
-    """Maximum distance of two contacts of a pair that are one contact [m]."""
-    largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
-    largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
-    return SAME_POINT * wp.max(largest_a, largest_b)
 
 
 @wp.func

@@ -14,8 +14,16 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import support_point
-from collidecli.engine.narrowphase.convex.feature import FACE, MAX_CODES, POINT, RIM_COUNT, Feature
-from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, merge_distance, rounding_level
+from collidecli.engine.narrowphase.convex.feature import (
+    FACE,
+    MAX_CODES,
+    POINT,
+    RIM_COUNT,
+    Feature,
+    merge_distance,
+    rounding_level,
+)
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import face_normal, feature_at, is_on_face, support_feature
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
