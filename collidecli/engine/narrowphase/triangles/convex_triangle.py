@@ -79,7 +79,7 @@ def push_side(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
 
 
 @wp.func(inline=False)
-def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+def flat_crossing(difference: Any, surface: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
     """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
     result = Crossing()
     result.exact = 1
@@ -102,7 +102,7 @@ def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex
             if wp.dot(direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
                 direction = -direction
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
-            normal_cone = normal_cone_of_edge(meshes, difference.b, k, direction)
+            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction)
             belongs = normal_cone.belongs == 1 and (closed == 0 or wp.dot(direction, normal_cone.outward) > Real(0.0))
             if belongs and depth < least:
                 least = depth
@@ -119,7 +119,7 @@ def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex
 
 
 @wp.func(inline=False)
-def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+def solid_crossing(difference: Any, surface: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
     """Penetration of a core with volume, by EPA."""
     found = depth_by_epa(difference, simplex, count)
     result = Crossing()
@@ -129,7 +129,7 @@ def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[
     result.exact = found.exact
     direction = -(wp.transpose(difference.rotation) * found.normal)
     on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
-    normal_cone = normal_cone_at(meshes, difference.b, on_b, direction)
+    normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
     if closed == 1 and wp.dot(direction, normal_cone.outward) <= Real(0.0):
         result.belongs = 0
@@ -140,7 +140,7 @@ def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[
 def contacts_above(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     pose_b_to_a: Pose,
     max_separation: Real,
@@ -176,7 +176,7 @@ def contacts_above(
         stays = height >= Real(0.0) or crosses
         if stays and height < Real(0.0):
             core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not has_nearer(meshes, mesh, core, -height * NEARER, direction)
+            stays = not has_nearer(surface, mesh, core, -height * NEARER, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -186,7 +186,7 @@ def contacts_above(
 
 @wp.func(inline=False)
 def keep_in_normal_cone(
-    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
+    surface: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
 ) -> int:
     """Keeps the contacts whose normal is in the normal cone of their surface point, and the deepest; returns how many.
 
@@ -202,7 +202,7 @@ def keep_in_normal_cone(
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         normal_cone = normal_cone_at(
-            meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), direction
+            surface, b, wp.transform_point(into_b, contact.point + contact.separation * normal), direction
         )
         if k == nearest or (normal_cone.belongs == 1 and kept < MOST_ON_BORDER):
             out.contact[memory_row(out, row + kept)] = contact
@@ -214,7 +214,7 @@ def keep_in_normal_cone(
 def contacts_inside(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     pose_b_to_a: Pose,
     max_separation: Real,
@@ -230,11 +230,11 @@ def contacts_inside(
     closest point, a's frame.
     """
     in_mesh = wp.transform_point(wp.transform_inverse(pose_b_to_a), core_point)
-    if has_nearer(meshes, mesh, in_mesh, distance * NEARER, Vec3()):
+    if has_nearer(surface, mesh, in_mesh, distance * NEARER, Vec3()):
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
     if a.type != SPHERE:
-        count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
+        count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
         if count > 0:
             return count
     point = support_point(a, normal)
@@ -250,7 +250,7 @@ def contacts_inside(
 def contacts_along(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -269,11 +269,11 @@ def contacts_along(
     count = contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
     direction = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
     if wp.length(wp.cross(direction, b.normal)) >= RISE:
-        count = keep_in_normal_cone(meshes, b, pose_b_to_a, best.normal, out, row, count)
+        count = keep_in_normal_cone(surface, b, pose_b_to_a, best.normal, out, row, count)
         along = wp.dot(direction, b.normal)
         if closed == 0 or along > Real(0.0):
             side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
+            count += contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
     return count
 
 
@@ -282,7 +282,7 @@ def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
     difference: Any,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -296,15 +296,15 @@ def contacts_of_crossing(
     side = push_side(b, closed, pose_b_to_a)
     crossing = Crossing()
     if core_is_flat(a.type):
-        crossing = flat_crossing(difference, meshes, closed, side, simplex)
+        crossing = flat_crossing(difference, surface, closed, side, simplex)
     else:
-        crossing = solid_crossing(difference, meshes, closed, simplex, simplex_count)
+        crossing = solid_crossing(difference, surface, closed, simplex, simplex_count)
     if crossing.belongs == 1:
-        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
+        count = contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
-    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, True, out, row)
+    count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, True, out, row)
     if count > 0:
         return count
     separation = -crossing.depth - difference.radius_a
@@ -319,7 +319,7 @@ def contacts_of_crossing(
 def collide_convex_triangle(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -327,11 +327,12 @@ def collide_convex_triangle(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a convex shape and a triangle of a mesh.
+    """Contacts of a convex shape and a triangle of a surface.
 
     Args:
-        a: `Primitive` of any type but plane, or `HullShape`. closed: 1 where the surface has a front.
-        pose_b_to_a: the mesh's frame in a's.
+        a: `Primitive` of any type but plane, or `HullShape`.
+        surface: `Meshes` or `Field`. mesh: number of the mesh. closed: 1 where the surface has a front.
+        pose_b_to_a: the surface's frame in a's.
         max_separation: contacts whose separation is at least this are left out [m].
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
@@ -346,28 +347,28 @@ def collide_convex_triangle(
     nearest = nearest_of_difference(difference, start, max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
         return contacts_of_crossing(
-            a, b, difference, meshes, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
+            a, b, difference, surface, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
         )
     if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= max_separation:
         return 0
     direction = -(wp.transpose(difference.rotation) * nearest.normal)
     on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
-    normal_cone = normal_cone_at(meshes, b, on_b, direction)
+    normal_cone = normal_cone_at(surface, b, on_b, direction)
     if normal_cone.belongs == 0:
         along = wp.dot(direction, b.normal)
         if closed == 1 and along < Real(0.0):
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
-        return contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, False, out, row)
+        return contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, False, out, row)
     if closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
-        if nearest.distance >= difference.radius_a and not has_inside(meshes, mesh):
+        if nearest.distance >= difference.radius_a and not has_inside(surface, mesh):
             # Behind an open surface with a front, without crossing it.
             return 0
         return contacts_inside(
-            a, b, meshes, mesh, pose_b_to_a, max_separation, direction, nearest.distance, nearest.on_a, out, row
+            a, b, surface, mesh, pose_b_to_a, max_separation, direction, nearest.distance, nearest.on_a, out, row
         )
     found = Crossing()
     found.depth = -nearest.distance
     found.normal = nearest.normal
     found.on_a = nearest.on_a
-    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)
+    return contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)

@@ -249,7 +249,7 @@ def has_nearer(field: Field, mesh: int, point: Vec3, distance: Real, outward: Ve
 
 
 @wp.func
-def normal_cone_at(source: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> NormalCone:
+def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> NormalCone:
     """Normal cone at a point of a triangle, for a unit direction, both in the surface's frame."""
     normal_cone = NormalCone()
     if wp.length(wp.cross(shape.normal, direction)) < RISE:
@@ -268,5 +268,5 @@ def normal_cone_at(source: Any, shape: TriangleShape, point: Vec3, direction: Ve
             least = square
             side = k
     if corner >= 0:
-        return normal_cone_of_vertex(source, shape, corner, direction)
-    return normal_cone_of_edge(source, shape, side, direction)
+        return normal_cone_of_vertex(surface, shape, corner, direction)
+    return normal_cone_of_edge(surface, shape, side, direction)

@@ -56,7 +56,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import mesh_edge_cone_
 
 @wp.func
 def front_flag(meshes: Meshes, surface: int) -> int:
-    """1 where a surface has a front, by which alone it is left; else 0."""
+    """1 where a surface has a front, through which alone it is exited; else 0."""
     return meshes.header[surface * wp.static(HEADER) + 5]
 
 
