@@ -136,6 +136,27 @@ def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, n
     return kept
 
 
+@wp.struct
+class Partition:
+    """Contacts of a pair split by priority. count: at the front; deepest: their least separation, inf for none."""
+
+    count: int
+    deepest: Real
+
+
+@wp.func
+def partition_by_priority(contact: wp.array[ContactRecord], first: int, count: int, priority: int) -> Partition:
+    """Moves the contacts whose priority value is below `priority` to the front, in their order."""
+    result = Partition()
+    result.deepest = Real(wp.inf)
+    for i in range(count):
+        if contact[first + i].priority < priority:
+            result.deepest = wp.min(result.deepest, contact[first + i].separation)
+            swap_contacts(contact, first + result.count, first + i)
+            result.count += 1
+    return result
+
+
 def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """Kernel that merges the contacts of sub-pairs into those of their pairs.
 

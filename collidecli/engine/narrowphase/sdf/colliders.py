@@ -1,26 +1,27 @@
-"""Pairs of which one shape or both have a signed distance field.
+"""Collider of pairs in which one shape or both have a signed distance field.
 
-The triangles of each shape (see `model.facets`) are held against the field of the other, which is its surface itself
-where it has no grid. Every vertex within reach gives a contact, and so do an edge and a triangle where the field is
-lower inside than at its vertices. Spheres and capsules are a point and a segment with a radius.
+The triangles of each shape (see `scene.facets`) are tested against the field of the other: its grid, or the exact
+distance to its surface where it has no grid. Every vertex within the maximum separation has a contact, as has an edge
+or a triangle whose field has a lower minimum in its interior than at its vertices. Spheres and capsules are tested as a
+point and a segment with a radius.
 
-A contact whose surface looks away from the other shape counts where its pair has no deeper one.
+A back-facing contact counts where its pair has no deeper contact.
 """
 
 from __future__ import annotations
 
 import warp as wp
 
-from collidecli.engine.contact_record import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.sdf.contact_priority import merge_field_contacts
+from collidecli.engine.narrowphase.contact_merging import merge_kernel, partition_by_priority
 from collidecli.engine.narrowphase.sdf.field_minimum import COARSE_VOXELS, Probe
 from collidecli.engine.narrowphase.sdf.fields import Fields, field_is_beyond
-from collidecli.engine.narrowphase.sdf.sub_pairs import collide_core, collide_triangle
+from collidecli.engine.narrowphase.sdf.sub_pairs import BACK_FACING, NOT_LOWEST, collide_core, collide_triangle
 from collidecli.engine.narrowphase.sub_pairs import (
     SubPairKernels,
     SubPairList,
@@ -32,23 +33,23 @@ from collidecli.engine.pair_query import Query
 from collidecli.scene.shape_types import ShapeType
 
 MAX_CONTACTS = 7
-"""Of a triangle: three vertices, three edges, one inside."""
+"""Contacts of a triangle: three vertices, three edges, one interior point."""
 
 
 @wp.func(inline=False)
 def probe_of(fields: wp.array[Fields], query: Query, of_a: bool) -> Probe:
-    """Shape a against the field of b, or b against that of a."""
+    """The probe of shape a against the field of b, or of b against the field of a."""
     probe = Probe()
     probe.row = query.row_b
-    probe.of = query.row_a
+    probe.field_row = query.row_a
     probe.pose = query.pose_b_to_a
     if of_a:
         probe.row = query.row_a
-        probe.of = query.row_b
+        probe.field_row = query.row_b
         probe.pose = wp.transform_inverse(query.pose_b_to_a)
-    # A surface without a grid is looked at as closely as the other's grid is fine.
-    fine = probe.of
-    if fields[0].grid[probe.of] < 0:
+    # Against a surface without a grid, the other shape's grid gives the sample spacing.
+    fine = probe.field_row
+    if fields[0].grid[probe.field_row] < 0:
         fine = probe.row
     probe.spacing = COARSE_VOXELS * fields[0].grids.voxel[fields[0].grid[fine]]
     probe.steps = fields[0].steps[fine]
@@ -62,18 +63,19 @@ def is_core(fields: wp.array[Fields], row: int) -> bool:
 
 
 @wp.func
-def pieces_of_probe(
+def sub_pairs_of_probe(
     fields: wp.array[Fields], probe: Probe, max_separation: Real, code: int, out: SubPairList, start: int
 ) -> int:
-    """Notes the pieces that a shape has against a field, behind `start` others; returns how many there are then.
+    """Appends the sub-pairs of a shape against a field, after `start` others; returns their number.
 
-    code: 0 for a against b, 1 for b against a; of a triangle twice its number and that, of a core -1 less that.
+    code: 0 for a against b, 1 for b against a. The number of a sub-pair is 2 * face + code for a triangle, -1 - code
+    for a core.
     """
     if is_core(fields, probe.row):
-        if fields[0].grid[probe.of] < 0:
+        if fields[0].grid[probe.field_row] < 0:
             return start
         return append_sub_pair(out, start, -1 - code)
-    if fields[0].grid[probe.of] < 0 and is_core(fields, probe.of):
+    if fields[0].grid[probe.field_row] < 0 and is_core(fields, probe.field_row):
         return start
     mesh = fields[0].facet[probe.row]
     node = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 3]
@@ -83,7 +85,7 @@ def pieces_of_probe(
         lower = fields[0].meshes[0].lower[node]
         upper = fields[0].meshes[0].upper[node]
         middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
-        if field_is_beyond(fields, probe.of, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
+        if field_is_beyond(fields, probe.field_row, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
             node = fields[0].meshes[0].skip[node]
             continue
         if fields[0].meshes[0].leaf[node] >= 0:
@@ -93,38 +95,63 @@ def pieces_of_probe(
 
 
 @wp.func(inline=True)
-def sub_pairs_near(
+def find_sub_pairs(
     rows: ShapeRows, fields: wp.array[Fields], query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
-    """Notes the parts of each shape that the other's field may be near to, in one part."""
+    """Appends the parts of each shape that may be near the other's field; `parts` is 1."""
     max_separation = wp.max(query.max_separation, Real(0.0))
     probe = probe_of(fields, query, True)
-    found = pieces_of_probe(fields, probe, max_separation, 0, out, 0)
+    found = sub_pairs_of_probe(fields, probe, max_separation, 0, out, 0)
     probe = probe_of(fields, query, False)
-    return pieces_of_probe(fields, probe, max_separation, 1, out, found)
+    return sub_pairs_of_probe(fields, probe, max_separation, 1, out, found)
 
 
 @wp.func(inline=True)
 def collide_sub_pair(
     rows: ShapeRows, fields: wp.array[Fields], query: Query, code: int, out: ContactBuffer, row: int
 ) -> int:
-    """The contacts of a piece, see `pieces_of_probe`."""
+    """Contacts of a sub-pair, see `sub_pairs_of_probe`; returns their number."""
     of_a = code == -1
     if code >= 0:
         of_a = code % 2 == 0
     probe = probe_of(fields, query, of_a)
-    # Rows of pieces stand one after another, see `in_pieces`.
+    # Rows of sub-pairs are consecutive, see `SubPairKernels.collide`.
     if code < 0:
         return collide_core(fields, probe, of_a, query.max_separation, out.contact, out.start + row)
     return collide_triangle(fields, probe, of_a, query.max_separation, code // 2, out.contact, out.start + row)
 
 
-SDF = SubPairKernels("sdf", "fields", search_kernel(wp.array[Fields], sub_pairs_near), merge_field_contacts)
+@wp.func
+def without_back_facing(
+    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
+) -> int:
+    """Drops contacts with a priority value above 0, except the deepest where no other is as deep or there is no other.
+
+    A back-facing contact is kept only where it overlaps. Returns the number of contacts left.
+    """
+    counted = partition_by_priority(contact, first, count, BACK_FACING)
+    held = int(-1)
+    nearest = counted.deepest
+    for i in range(counted.count, count):
+        here = contact[first + i].separation
+        may = counted.count == 0 or here < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
+        if may and here < nearest:
+            nearest = here
+            held = i
+    if held < 0:
+        return counted.count
+    swap_contacts(contact, first + counted.count, first + held)
+    return counted.count + 1
+
+
+SDF = SubPairKernels(
+    "sdf", "fields", search_kernel(wp.array[Fields], find_sub_pairs), merge_kernel(without_back_facing)
+)
 
 
 COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), kind=SDF)
 
 
 def collider_for(type_a: ShapeType) -> Collider:
-    """The one room of all pairs with a field."""
+    """The collider of all pairs with a field."""
     return COLLIDER

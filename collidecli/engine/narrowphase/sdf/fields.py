@@ -1,4 +1,4 @@
-"""Every shape as a signed distance field: its grid where it has one, else its surface itself."""
+"""Every shape as a signed distance field: its grid where it has one, else the exact distance to its surface."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.by_reference import by_reference
 from collidecli.engine.geometry.mesh_nearest import winding_number
 from collidecli.engine.geometry.meshes import HEADER, Meshes, upload_meshes
-from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH
+from collidecli.engine.geometry.signed_distance.exact import surface_point
 from collidecli.engine.geometry.signed_distance.grid import FieldSample, SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.scene.facets import facets
 from collidecli.scene.model import Model
@@ -22,15 +22,15 @@ from collidecli.scene.signed_distance import box_of
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 LEVEL = wp.constant(Real(1.0e-6))
-"""Length of a gradient below which it has no direction: at the middle of a cell between equal values."""
+"""Length of a gradient below which it has no direction, as in the middle of a cell of equal values."""
 
 
 @wp.struct
 class Fields:
-    """What pairs with a signed distance field need of shapes, by row; and their grids and surfaces.
+    """The shapes, by row, for pairs with a signed distance field; their grids and surfaces.
 
-    type, size: as in `ShapeRows`. grid: which of `grids` a shape has, or -1. facet: which of `meshes` its triangles
-    are, or -1. steps: of the search along edges against it. half: half extents of its box [m].
+    type, size: as in `ShapeRows`. grid: index in `grids`, or -1. facet: index in `meshes` of the shape's triangles, or
+    -1. steps: of the search along edges against the field. half: half extents of the shape's box [m].
 
     Functions take it by reference, see `by_reference`.
     """
@@ -47,7 +47,7 @@ class Fields:
 
 @wp.struct
 class NearestOnMesh:
-    """Of a point: the nearest place of a mesh. off: from there to the point [m]. outward: tells the side, not unit."""
+    """Closest point of a mesh. off: from it to the query point [m]. outward: its sign gives the side, not unit."""
 
     off: Vec3
     outward: Vec3
@@ -55,14 +55,14 @@ class NearestOnMesh:
 
 @wp.func
 def nearest_on_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
-    """Share of q in the point of a segment that is nearest to a point."""
+    """Parameter t in [0, 1] of the closest point p + t (q - p) of a segment."""
     along = q - p
     return wp.clamp(wp.dot(point - p, along) / wp.dot(along, along), Real(0.0), Real(1.0))
 
 
 @wp.func(inline=False)
 def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMesh:
-    """The nearest place of one triangle; the outward sum of the corner, edge or face that it is on."""
+    """Closest point of one triangle; outward: the normal sum of the corner, edge or face that it is on."""
     result = NearestOnMesh()
     p = meshes[0].point[meshes[0].corner[3 * face]]
     normal = meshes[0].face_normal[face]
@@ -75,15 +75,15 @@ def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMe
         b = meshes[0].point[meshes[0].corner[3 * face + (k + 1) % 3]]
         if wp.dot(wp.cross(b - a, foot - a), normal) < Real(0.0):
             within = False
-        share = nearest_on_segment(a, b, point)
-        off = point - (a + share * (b - a))
+        t = nearest_on_segment(a, b, point)
+        off = point - (a + t * (b - a))
         if wp.dot(off, off) < least:
             least = wp.dot(off, off)
             result.off = off
             result.outward = meshes[0].edge_normal[meshes[0].side[3 * face + k]]
-            if share == Real(0.0):
+            if t == Real(0.0):
                 result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + k]]
-            elif share == Real(1.0):
+            elif t == Real(1.0):
                 result.outward = meshes[0].vertex_normal[meshes[0].corner[3 * face + (k + 1) % 3]]
     if within:
         result.off = height * normal
@@ -93,11 +93,11 @@ def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMe
 
 @wp.func(inline=False)
 def nearest_on_mesh(meshes: wp.array[Meshes], mesh: int, point: Vec3) -> NearestOnMesh:
-    """The nearest place of a mesh to a point of its frame; of equally near ones the first in the order of its tree."""
+    """Closest point of a mesh, by BVH traversal; of equally close ones the first in BVH order."""
     best = NearestOnMesh()
     node = meshes[0].header[mesh * wp.static(HEADER) + 3]
     end = meshes[0].header[mesh * wp.static(HEADER) + 4]
-    # A first guess, so that most of the tree is passed over: the nearest of the vertices of every box on the way down.
+    # A first bound, so that most of the BVH is skipped: the leaf reached by descending into the closer child.
     square = Real(wp.inf)
     at = node
     while at < end and meshes[0].leaf[at] < 0:
@@ -126,9 +126,9 @@ def nearest_on_mesh(meshes: wp.array[Meshes], mesh: int, point: Vec3) -> Nearest
 
 @wp.func(inline=False)
 def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
-    """Distance and unit gradient of a shape's surface itself. An open mesh has no inside: both its sides are outside.
+    """Exact distance and unit gradient of a shape's surface. An open mesh has no interior: both its sides are outside.
 
-    Source of the sign: Baerentzen and Aanaes 2005.
+    Source of the sign: angle-weighted pseudonormals, Baerentzen and Aanaes 2005; else the winding number.
     """
     result = FieldSample()
     result.inside = 1
@@ -159,7 +159,7 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
 def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
     """Distance and unit gradient of the field of a row at a point of its frame.
 
-    Degenerate: where the grid has no gradient, that of the surface itself.
+    Degenerate: where the grid has no gradient, the exact gradient of the surface.
     """
     if fields[0].grid[row] >= 0:
         found = sample_grid(fields[0].grids, fields[0].grid[row], point)
@@ -171,7 +171,7 @@ def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
                 found.gradient = exact_field(fields, row, point).gradient
             return found
         outside = exact_field(fields, row, point)
-        if outside.value < Real(0.0):  # nothing beyond the grid is inside, whatever the mesh's windings say
+        if outside.value < Real(0.0):  # nothing beyond the grid is inside, for any winding number
             outside.value = -outside.value
             outside.gradient = -outside.gradient
         return outside
@@ -180,7 +180,7 @@ def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
 
 @wp.func(inline=False)
 def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: Real) -> bool:
-    """Whether the field of a row is surely more than `distance` at a point, found without a search of its surface."""
+    """Whether the field of a row is certainly above `distance` [m] at a point, without a search of its surface."""
     half = fields[0].half[row]
     off = point - wp.max(-half, wp.min(half, point))
     if wp.dot(off, off) > wp.max(distance, Real(0.0)) * wp.max(distance, Real(0.0)):
@@ -188,7 +188,7 @@ def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: R
     if fields[0].grid[row] < 0:
         return False
     found = sample_grid(fields[0].grids, fields[0].grid[row], point)
-    # Twice what a value may be off, see build.
+    # Twice the error bound of a value, see build.
     return found.inside == 1 and found.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
 
 
@@ -213,7 +213,7 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     result.type, result.size = rows.type, rows.size
     result.grid = wp.array(shapes.sdf, dtype=wp.int32, device=device)
     result.facet = wp.array(facet, dtype=wp.int32, device=device)
-    # A pair where one has a field alone is searched with that one's steps.
+    # A pair in which only one shape has a field uses the steps of that field.
     result.steps = wp.array(steps, dtype=wp.int32, device=device)
     result.half = wp.array(_half_extents(model), dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)

@@ -1,4 +1,4 @@
-"""A sphere, capsule or triangle of a shape against the field of another: contacts of its points, edges and inside."""
+"""Collision of a sphere, capsule or triangle with a signed distance field: contacts of vertices, edges and interior."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
-from collidecli.engine.narrowphase.sdf.contact_priority import FRONT_FACING, NOT_LOWEST
 from collidecli.engine.narrowphase.sdf.field_minimum import (
     COARSE_VOXELS,
-    Found,
+    FieldMinimum,
     Probe,
-    found_at,
-    least_along,
-    least_over,
+    evaluate,
+    minimum_along,
+    minimum_over,
 )
 from collidecli.engine.narrowphase.sdf.fields import Fields
 
 LOWER = wp.constant(Real(0.1))
-"""Voxels by which an edge or a triangle must be lower inside than at its vertices."""
+"""Voxels by which an interior minimum of an edge or triangle must be lower than the field at its vertices."""
 BENDS = wp.constant(Real(0.1))
-"""Sine of an angle between facets of round shapes, and a little more: the corners about the lowest point all count."""
+"""Sine of slightly more than the angle between facets of round shapes: all corners around the lowest point count."""
+BACK_FACING = wp.constant(1)
+"""Priority of a contact whose surface is back-facing: it counts where it overlaps deepest."""
+NOT_LOWEST = wp.constant(2)
+"""Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is closest."""
 NOT_COUNTED = wp.constant(-1)
-BACK_FACING = wp.constant(Real(0.05))
-"""Cosine between a normal and the field's gradient from which on a surface looks away."""
+FACING_AWAY = wp.constant(Real(0.05))
+"""Cosine between a normal and the field's gradient above which a surface is back-facing."""
 
 
 @wp.func(inline=False)
-def put(
+def emit_field_contact(
     contact: wp.array[ContactRecord],
     row: int,
     probe: Probe,
     of_a: bool,
     radius: Real,
-    found: Found,
+    found: FieldMinimum,
     feature: int,
     priority: int,
 ):
-    """Writes the contact of a point of the probe, with its priority. The field's shape has no parts."""  # fmt: skip
+    """Writes the contact of a point of the probe. The field's shape has no features."""  # fmt: skip
     result = ContactRecord()
     result.separation = found.value - radius
     result.feature_a = -1
@@ -49,9 +52,9 @@ def put(
     result.normal = found.gradient
     if of_a:
         # The field is b's: its gradient points from b to a.
-        way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
-        result.normal = -way
-        result.point = found.point - radius * way
+        direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+        result.normal = -direction
+        result.point = found.point - radius * direction
         result.feature_a = feature
         result.feature_b = -1
     result.priority = priority
@@ -62,68 +65,68 @@ def put(
 def collide_core(
     fields: wp.array[Fields], probe: Probe, of_a: bool, max_separation: Real, contact: wp.array[ContactRecord], row: int
 ) -> int:
-    """A sphere or capsule against a grid: the ends, and the least between them. Returns how many contacts."""
+    """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
     size = fields[0].size[probe.row]
     voxel = probe.spacing / COARSE_VOXELS
     if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
-        found = found_at(fields, probe, Vec3())
+        found = evaluate(fields, probe, Vec3())
         if found.value - size[0] >= max_separation:
             return 0
-        put(contact, row, probe, of_a, size[0], found, -1, 0)
+        emit_field_contact(contact, row, probe, of_a, size[0], found, -1, 0)
         return 1
     top = Vec3(Real(0.0), Real(0.0), size[1])
     count = int(0)
     least = Real(wp.inf)
     for k in range(2):
         end = wp.where(k == 0, -top, top)
-        found = found_at(fields, probe, end)
+        found = evaluate(fields, probe, end)
         least = wp.min(least, found.value)
         if found.value - size[0] < max_separation:
-            put(contact, row + count, probe, of_a, size[0], found, k, 0)
+            emit_field_contact(contact, row + count, probe, of_a, size[0], found, k, 0)
             count += 1
-    found = least_along(fields, probe, -top, top)
+    found = minimum_along(fields, probe, -top, top)
     if found.value < least - LOWER * voxel and found.value - size[0] < max_separation:
-        put(contact, row + count, probe, of_a, size[0], found, 2, 0)
+        emit_field_contact(contact, row + count, probe, of_a, size[0], found, 2, 0)
         count += 1
     return count
 
 
 @wp.func
-def is_back_facing(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec3, found: Found) -> int:
-    """FRONT_FACING where a surface with this normal, the shape's frame, looks the way out of the field, else 0."""
+def is_back_facing(fields: wp.array[Fields], probe: Probe, closed: bool, normal: Vec3, found: FieldMinimum) -> int:
+    """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else 0."""
     if not closed:
         return 0
     along = wp.dot(wp.transform_vector(probe.pose, normal), found.gradient)
-    return wp.where(along > BACK_FACING * wp.length(normal), FRONT_FACING, 0)
+    return wp.where(along > FACING_AWAY * wp.length(normal), BACK_FACING, 0)
 
 
 @wp.func
 def priority_within(fields: wp.array[Fields], probe: Probe, away: int, value: Real) -> int:
-    """Priority of a contact at a point within an edge or triangle; NOT_COUNTED where it is none.
+    """Priority of a contact in the interior of an edge or triangle; NOT_COUNTED where there is none.
 
-    Against a surface without a grid it counts where it overlaps deepest: what rests there is said by its own corners.
+    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
     """
-    if fields[0].grid[probe.of] >= 0:
+    if fields[0].grid[probe.field_row] >= 0:
         return away
-    return wp.where(value < -LOWER * probe.spacing / COARSE_VOXELS, FRONT_FACING, NOT_COUNTED)
+    return wp.where(value < -LOWER * probe.spacing / COARSE_VOXELS, BACK_FACING, NOT_COUNTED)
 
 
 @wp.func(inline=False)
-def is_lowest(meshes: wp.array[Meshes], probe: Probe, vertex: int, found: Found) -> bool:
-    """Whether no neighbour of a vertex is lower by more than the facets of a round shape bend."""
-    way = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
+def is_lowest(meshes: wp.array[Meshes], probe: Probe, vertex: int, found: FieldMinimum) -> bool:
+    """Whether no neighbour of a vertex is lower by more than the angle between facets of a round shape."""
+    direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), found.gradient)
     for at in range(meshes[0].ring[vertex], meshes[0].ring[vertex + 1]):
         along = meshes[0].point[meshes[0].around[at]] - meshes[0].point[vertex]
-        if wp.dot(way, along) < -BENDS * wp.length(along):
+        if wp.dot(direction, along) < -BENDS * wp.length(along):
             return False
     return True
 
 
 @wp.struct
-class OnTriangle:
-    """What is found of a triangle so far. value: of the field at its corners; least: of all places looked at [m].
+class TriangleMinimum:
+    """State of the collision of a triangle. value: of the field at its corners; least: of all samples [m].
 
-    count: contacts that are written.
+    count: contacts written.
     """
 
     value: Vec3
@@ -140,17 +143,17 @@ def collide_corners(
     face: int,
     contact: wp.array[ContactRecord],
     row: int,
-) -> OnTriangle:
-    """The corners of a triangle; those that belong to it have contacts."""  # fmt: skip
+) -> TriangleMinimum:
+    """Samples the corners of a triangle and writes the contacts of those that it owns."""  # fmt: skip
     mesh = fields[0].facet[probe.row]
     head = mesh * wp.static(HEADER)
     closed = fields[0].meshes[0].header[head + 6] == 1
     owned = fields[0].meshes[0].owned[face]
-    result = OnTriangle()
+    result = TriangleMinimum()
     result.least = Real(wp.inf)
     for k in range(3):
         vertex = fields[0].meshes[0].corner[3 * face + k]
-        found = found_at(fields, probe, fields[0].meshes[0].point[vertex])
+        found = evaluate(fields, probe, fields[0].meshes[0].point[vertex])
         result.value[k] = found.value
         result.least = wp.min(result.least, found.value)
         if (owned >> k) & 1 == 1 and found.value < max_separation:
@@ -159,7 +162,7 @@ def collide_corners(
             if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
             code = 3 * (vertex - fields[0].meshes[0].header[head])
-            put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
+            emit_field_contact(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
     return result
 
@@ -171,16 +174,16 @@ def emit_within(
     of_a: bool,
     closed: bool,
     normal: Vec3,
-    found: Found,
+    found: FieldMinimum,
     code: int,
     contact: wp.array[ContactRecord],
     row: int,
 ) -> int:
-    """A contact within an edge or triangle of this outward normal, where it counts. Returns how many."""
+    """Writes a contact in the interior of an edge or triangle, where it counts; returns the number."""
     priority = priority_within(fields, probe, is_back_facing(fields, probe, closed, normal, found), found.value)
     if priority == NOT_COUNTED:
         return 0
-    put(contact, row, probe, of_a, Real(0.0), found, code, priority)
+    emit_field_contact(contact, row, probe, of_a, Real(0.0), found, code, priority)
     return 1
 
 
@@ -191,11 +194,11 @@ def collide_sides(
     of_a: bool,
     max_separation: Real,
     face: int,
-    corners: OnTriangle,
+    corners: TriangleMinimum,
     contact: wp.array[ContactRecord],
     row: int,
-) -> OnTriangle:
-    """The sides of a triangle, after its corners."""  # fmt: skip
+) -> TriangleMinimum:
+    """Searches the sides of a triangle, after its corners, and writes their contacts."""  # fmt: skip
     head = fields[0].facet[probe.row] * wp.static(HEADER)
     closed = fields[0].meshes[0].header[head + 6] == 1
     voxel = probe.spacing / COARSE_VOXELS
@@ -206,11 +209,11 @@ def collide_sides(
         ends = wp.min(corners.value[k], corners.value[(k + 1) % 3])
         p = fields[0].meshes[0].point[wp.min(first, second)]
         q = fields[0].meshes[0].point[wp.max(first, second)]
-        # A field falls by no more than the way between.
+        # A distance field has slope at most 1.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
-        # No place on a shorter edge is farther than half a voxel from an end.
+        # Every point of a shorter edge is within half a voxel of an end.
         if bound < max_separation and bound < ends - LOWER * voxel and wp.length(q - p) > voxel:
-            found = least_along(fields, probe, p, q)
+            found = minimum_along(fields, probe, p, q)
             result.least = wp.min(result.least, found.value)
             if found.value < ends - LOWER * voxel and found.value < max_separation:
                 edge = fields[0].meshes[0].side[3 * face + k]
@@ -232,7 +235,7 @@ def collide_triangle(
     contact: wp.array[ContactRecord],
     row: int,
 ) -> int:
-    """A triangle of a shape against a field: its corners, its sides, its inside. Returns how many contacts."""
+    """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
     corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
     sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
     head = fields[0].facet[probe.row] * wp.static(HEADER)
@@ -244,7 +247,7 @@ def collide_triangle(
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
     if sides.least - longest < max_separation and longest > Real(2.0) * voxel:
-        found = least_over(fields, probe, p, q, r)
+        found = minimum_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < max_separation:
             normal = fields[0].meshes[0].face_normal[face]
             code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2

@@ -1,4 +1,4 @@
-"""Search over directions for the least first free translation of a convex shape; see `least_translation`."""
+"""Search over directions for the least free translation of a convex shape; see `convex_least_translation`."""
 
 from typing import Any
 
@@ -9,55 +9,54 @@ from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 from collidecli.engine.narrowphase.triangles.convex_regions import Sweep
 from collidecli.engine.narrowphase.triangles.convex_sweep import FreeAt, first_free
-from collidecli.engine.narrowphase.triangles.swept_surface import allowed_way, begin_near, corners_of, next_near
+from collidecli.engine.narrowphase.triangles.swept_surface import allowed_direction, begin_near, corners_of, next_near
 
-# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument. Loops are plain.
 # ruff: noqa: SIM110
 
 SPREAD = 92
-"""Directions of the fixed set, on a Fibonacci spiral."""
+"""Number of directions of the fixed set, on a Fibonacci spiral."""
 GOLDEN = wp.constant(Real(0.3819660112501051))
-"""Turns from one point of that spiral to the next."""
+"""Turns from one point of the spiral to the next."""
 CROSSED = 32
-"""Normals of crossed triangles that are tried at most."""
+"""Greatest number of normals of crossed triangles that are tried."""
 FROM_CONTACTS = 16
-"""Normals of contacts that are tried at most."""
+"""Greatest number of normals of contacts that are tried."""
 DIRECTIONS = SPREAD + CROSSED + FROM_CONTACTS + 2
-SAME_WAY = wp.constant(Real(0.97))
-"""Cosine from which on two directions are one among those that are tried."""
+SAME_DIRECTION = wp.constant(Real(0.97))
+"""Cosine above which two tried directions count as equal."""
 NEARBY = wp.constant(Real(1.3))
-"""How many times as far as the best a direction is followed that may be refined."""
+"""Multiple of the best translation up to which a direction is followed for refinement."""
 STARTS = wp.constant(4)
-"""Directions that are refined."""
+"""Number of directions that are refined."""
 APART = wp.constant(Real(0.9))
-"""Cosine below which two of these are apart."""
+"""Cosine below which two of these are distinct."""
 STEPS = wp.constant(16)
-"""Of quadratic programming, from each."""
+"""Greatest number of steps of sequential quadratic programming from each."""
 PLANES = 6
-"""Planes that are kept, the last of each triangle."""
+"""Greatest number of planes that are kept, the last of each triangle."""
 WIDEST = wp.constant(Real(0.24))
 NARROWEST = wp.constant(Real(0.01))
-"""Steps of the pattern search, the first and the least [rad]."""
+"""First and last step of the pattern search [rad]."""
 AROUND = wp.constant(6)
-"""Directions around the best that each of them tries."""
+"""Directions around the best that each step tries."""
 SIXTH = wp.constant(Real(1.0 / 6.0))
 RADIAN = wp.constant(Real(0.15915494309189535))
-"""Turns between these directions, and by which they are turned with each try."""
+"""Turns between these directions, and by which they rotate with each try."""
 TRIES = wp.constant(72)
-"""Directions of a pattern search at most."""
+"""Greatest number of directions of a pattern search."""
 BEHIND = wp.constant(Real(1.1))
-"""A pattern search ends at half of its widest step where it is this many times as far as the best of all."""
+"""A pattern search ends at a halved step where its translation is this many times that of the best of all."""
 GAIN = wp.constant(Real(0.999))
-"""A refinement ends where it promises less than this share of the best."""
+"""A refinement ends where its bound is above this fraction of the best."""
 
 
 @wp.struct
 class Least:
-    """The best so far. t: translation [m]; way: along which, unit, the shape's frame; number, normal, exact: as of
+    """The best translation so far. t: length [m]; direction: unit, the shape's frame; number, normal, exact: as in
     `FreeAt`."""
 
     t: Real
-    way: Vec3
+    direction: Vec3
     number: int
     normal: Vec3
     exact: int
@@ -65,7 +64,7 @@ class Least:
 
 @wp.struct
 class Plane:
-    """A translation x with normal.x >= height leaves triangle `number`; both in the shape's frame."""
+    """A half-space: a translation x with normal.x >= height exits triangle `number`; the shape's frame."""
 
     normal: Vec3
     height: Real
@@ -74,9 +73,9 @@ class Plane:
 
 @wp.func
 def on_circle(turns: Real) -> Vec2:
-    """A point of the unit circle after so many turns, which go a little faster in the middle of each quarter.
+    """A point of the unit circle after a number of turns, slightly faster in the middle of each quarter.
 
-    Without sine and cosine, whose last bit depends on the processor's library.
+    By a rational parametrisation: the last bit of sine and cosine depends on the processor's library.
     """
     quarters = Real(4.0) * (turns - wp.floor(turns))
     whole = int(quarters)
@@ -93,7 +92,7 @@ def on_circle(turns: Real) -> Vec2:
 
 
 @wp.func
-def spread_way(k: int) -> Vec3:
+def spread_direction(k: int) -> Vec3:
     """Direction k of the fixed set."""
     z = Real(1.0) - (Real(2.0) * Real(k) + Real(1.0)) / Real(wp.static(SPREAD))
     across = wp.sqrt(wp.max(Real(0.0), Real(1.0) - z * z))
@@ -102,12 +101,12 @@ def spread_way(k: int) -> Vec3:
 
 
 @wp.func
-def better(before: Least, found: FreeAt, way: Vec3) -> Least:
-    """The better of the best so far and what a direction gave."""
+def better(before: Least, found: FreeAt, direction: Vec3) -> Least:
+    """The shorter of the best translation so far and that along a direction."""
     best = before
     if found.t < before.t:
         best.t = found.t
-        best.way = way
+        best.direction = direction
         best.number = found.number
         best.normal = found.normal
         best.exact = found.exact
@@ -115,27 +114,27 @@ def better(before: Least, found: FreeAt, way: Vec3) -> Least:
 
 
 @wp.func
-def allowed_in(surface: Any, sweep: Sweep, way: Vec3) -> Vec3:
-    """`allowed_way` of a direction of the shape's frame."""
-    return sweep.rotation * allowed_way(surface, wp.transpose(sweep.rotation) * way)
+def allowed_in(surface: Any, sweep: Sweep, direction: Vec3) -> Vec3:
+    """`allowed_direction` for a direction of the shape's frame."""
+    return sweep.rotation * allowed_direction(surface, wp.transpose(sweep.rotation) * direction)
 
 
 @wp.func
-def add_way(ways: wp.array[Vec3], count: int, way: Vec3) -> int:
-    """Puts a direction to those that are tried, if none of them is near to it."""
+def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> int:
+    """Adds a direction to those to be tried, unless one is similar; returns their number."""
     for k in range(count):
-        if wp.dot(ways[k], way) > SAME_WAY:
+        if wp.dot(directions[k], direction) > SAME_DIRECTION:
             return count
-    ways[count] = way
+    directions[count] = direction
     return count + 1
 
 
 @wp.func
-def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, way: Vec3) -> int:
-    """Keeps the plane of the triangle that was left last; of too many the oldest goes."""
+def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, direction: Vec3) -> int:
+    """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
     plane = Plane()
     plane.normal = found.normal
-    plane.height = found.t * wp.dot(found.normal, way)
+    plane.height = found.t * wp.dot(found.normal, direction)
     plane.number = found.number
     count = before
     for k in range(before):
@@ -153,7 +152,7 @@ def add_plane(planes: wp.array[Plane], before: int, found: FreeAt, way: Vec3) ->
 
 @wp.func
 def holds_all(planes: wp.array[Plane], count: int, x: Vec3, slack: Real) -> bool:
-    """Whether a translation is in all half-spaces."""
+    """Whether a translation is in all half-spaces, to `slack` [m]."""
     for k in range(count):
         if wp.dot(planes[k].normal, x) < planes[k].height - slack:
             return False
@@ -162,7 +161,7 @@ def holds_all(planes: wp.array[Plane], count: int, x: Vec3, slack: Real) -> bool
 
 @wp.func(inline=False)
 def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
-    """The shortest translation in all half-spaces, by all sets of up to three planes; zero where none is found."""
+    """The shortest translation in all half-spaces, by enumeration of up to three active planes; zero for none."""
     best = Vec3()
     square = Real(wp.inf)
     for i in range(count):
@@ -207,27 +206,27 @@ def refine(
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Least:
-    """The best once a direction has been refined by sequential quadratic programming."""
+    """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
     count = int(0)
-    way = start
+    direction = start
     limit = best.t * NEARBY
     for _step in range(STEPS):
-        found = first_free(a, pair, surface, sweep, way, limit, recent, simplex)
-        best = better(best, found, way)
+        found = first_free(a, pair, surface, sweep, direction, limit, recent, simplex)
+        best = better(best, found, direction)
         limit = wp.min(limit, wp.max(found.t, best.t))
         if found.number < 0:
             return best
-        count = add_plane(planes, count, found, way)
+        count = add_plane(planes, count, found, direction)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
         if length <= Real(0.0) or length >= best.t * GAIN:
             return best
         after = allowed_in(surface, sweep, x / length)
-        if wp.dot(after, way) > Real(1.0) - Real(1.0e-12):
+        if wp.dot(after, direction) > Real(1.0) - Real(1.0e-12):
             return best
-        way = after
+        direction = after
     return best
 
 
@@ -243,20 +242,20 @@ def pattern_search(
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Least:
-    """The best once directions around one have been tried, ever nearer. length: what that one gives [m]."""
+    """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
     best = before
-    way = start
+    direction = start
     least = length
     step = WIDEST
     tries = int(0)
     while step > NARROWEST and tries < TRIES:
-        first = any_tangent(way)
-        second = wp.cross(way, first)
-        after = way
+        first = any_tangent(direction)
+        second = wp.cross(direction, first)
+        after = direction
         improved = bool(False)
         for k in range(AROUND):
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
-            turned = wp.normalize(way + step * (point[0] * first + point[1] * second))
+            turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             tried = allowed_in(surface, sweep, turned)
             found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
             if found.t < least:
@@ -265,7 +264,7 @@ def pattern_search(
                 improved = True
                 best = better(best, found, tried)
         tries += AROUND
-        way = after
+        direction = after
         if not improved:
             step = Real(0.5) * step
             if least > BEHIND * best.t:
@@ -280,12 +279,12 @@ def search(
     surface: Any,
     sweep: Sweep,
     before: Least,
-    ways: wp.array[Vec3],
+    directions: wp.array[Vec3],
     given: int,
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Least:
-    """The least translation over directions. ways: the first `given` are tried; room for DIRECTIONS."""
+    """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
     count = given
     difference = pair
@@ -295,36 +294,36 @@ def search(
         difference.b = corners_of(surface, cursor.number)
         for turn in range(2 - surface.closed):
             normal = wp.where(turn == 0, difference.b.normal, -difference.b.normal)
-            after = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * normal))
+            after = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * normal))
             crossed += after - count
             count = after
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     for k in range(wp.static(SPREAD)):
         if count < wp.static(DIRECTIONS):
-            count = add_way(ways, count, allowed_in(surface, sweep, sweep.rotation * spread_way(k)))
+            count = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * spread_direction(k)))
     length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
-        found = first_free(a, pair, surface, sweep, ways[k], best.t * NEARBY, recent, simplex)
+        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY, recent, simplex)
         length[k] = found.t
-        best = better(best, found, ways[k])
+        best = better(best, found, directions[k])
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
-    best = refine(a, pair, surface, sweep, best, best.way, recent, simplex)
+    best = refine(a, pair, surface, sweep, best, best.direction, recent, simplex)
     while started < STARTS:
         least = limit
         chosen = int(-1)
         for k in range(count):
             apart = length[k] < least
             for i in range(started):
-                apart = apart and wp.dot(starts[i], ways[k]) < APART
+                apart = apart and wp.dot(starts[i], directions[k]) < APART
             if apart:
                 least = length[k]
                 chosen = k
         if chosen < 0:
             break
-        starts[started] = ways[chosen]
+        starts[started] = directions[chosen]
         started += 1
-        best = refine(a, pair, surface, sweep, best, ways[chosen], recent, simplex)
-        best = pattern_search(a, pair, surface, sweep, best, ways[chosen], length[chosen], recent, simplex)
-    return pattern_search(a, pair, surface, sweep, best, best.way, best.t, recent, simplex)
+        best = refine(a, pair, surface, sweep, best, directions[chosen], recent, simplex)
+        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen], recent, simplex)
+    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t, recent, simplex)

@@ -1,11 +1,11 @@
-"""The least translation that takes a convex shape out of a surface of triangles, per region of overlap.
+"""The least translation that separates a convex shape from a triangle surface, per region of overlap.
 
-Contacts of single triangles do not tell how far a shape must move to be free of all of them. Once the contacts of a
-pair are known and some overlap deeply, the deepest is verified: the shape, moved along its normal, must be free where
-the contact says so, and a point of one body inside the other proves that no translation much shorter can do. Otherwise
-directions are searched: normals of contacts and of triangles nearby, and a fixed set. The best are refined: by
-sequential quadratic programming, in which each triangle that was left last along a direction gives a plane, and the
-point of all planes' half-spaces that is nearest to the origin is the next translation; and by a pattern search.
+Contacts with single triangles do not give the translation that separates a shape from all of them. After the contacts
+of a pair are merged and some overlap deeply, the deepest is verified: the shape, moved along its normal by its depth,
+must be free, and the depth of a point of one body inside the other is a lower bound for every translation. Otherwise
+directions are searched: normals of contacts and of nearby triangles, and a fixed set. The best are refined by
+sequential quadratic programming, in which each triangle that was exited last along a direction gives a plane, and the
+point of least norm in the half-spaces of all planes is the next translation; and by a pattern search.
 """
 
 from collections.abc import Callable
@@ -31,35 +31,34 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     DIRECTIONS,
     FROM_CONTACTS,
     Least,
-    add_way,
+    add_direction,
     allowed_in,
     better,
     search,
 )
 from collidecli.engine.narrowphase.triangles.convex_regions import MAX_REGIONS, Region, Sweep, own_half_extents
 from collidecli.engine.narrowphase.triangles.convex_sweep import RECENT, TOUCH, find_regions, first_free
-from collidecli.engine.narrowphase.triangles.heightfield_penetration import middle_of
+from collidecli.engine.narrowphase.triangles.origin_inside import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.pair_query import Query, query_of
 from collidecli.engine.runtime.kernel import kernel
 
-# What depends on the kind of a shape has an answer for each: Warp picks by the type of the argument. Loops are plain.
 # ruff: noqa: F811
 
 SHALLOW = wp.constant(Real(0.05))
-"""Share of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper keep
-the contacts of single triangles. Measured: all of 56 such poses within 2 % of the least translation."""
+"""Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper
+keep the contacts of single triangles. Measured: all of 56 such poses within 2 % of the least translation."""
 WITHIN = wp.constant(Real(1.02))
-"""A translation along a contact's normal counts where it is at most this many times a lower bound of all of them."""
+"""A translation along a contact's normal is accepted up to this multiple of the lower bound of all translations."""
 ALIKE = wp.constant(Real(0.9))
-"""Cosine of two contacts' normals below which they may belong to two regions."""
+"""Cosine between two contacts' normals below which they may be in two regions."""
 EQUAL_DEPTH = wp.constant(Real(1.0e-6))
-"""Share of the smaller one's size: depths that differ by no more are one."""
+"""Fraction of the smaller size: depths that differ by no more are equal."""
 
 
 @wp.func
 def depth_in_shape(shape: Primitive, point: Vec3) -> Real:
-    """At most how far a point in a shape is from its surface [m]; 0 or less outside. Exact but for ellipsoids."""
+    """Depth of a point inside a primitive [m]; 0 or less outside. Exact except for ellipsoids: a lower bound."""
     size = shape.size
     across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
     if shape.type == BOX:
@@ -82,7 +81,7 @@ def depth_in_shape(shape: Primitive, point: Vec3) -> Real:
 
 @wp.func
 def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
-    """The same in a hull."""
+    """Depth of a point inside a hull [m]; negative outside."""
     least = Real(wp.inf)
     for face in range(shape.face_count):
         normal = shape.point[shape.normal + face]
@@ -93,17 +92,17 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
 
 @wp.func(inline=False)
 def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> ContactRecord:
-    """The contact of a translation: where the shape, once it is moved, still touches the surface."""
+    """The contact of a translation: the point at which the shape, after it, touches the surface."""
     contact = ContactRecord()
-    contact.normal = -best.way
+    contact.normal = -best.direction
     contact.separation = -best.t
     difference = pair
     triangle = named_of(surface, best.number)
     difference.b = corners_of(surface, best.number)
-    difference.position = pair.position - best.t * best.way - WITNESS_GAP * sweep.size * best.normal
+    difference.position = pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
     nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
-    foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.way - pair.position)
+    foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.direction - pair.position)
     contact.feature_a = feature_at(a, contact.point, nearest.normal)
     contact.feature_b = triangle_feature_at(triangle, foot)
     return contact
@@ -111,7 +110,7 @@ def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simpl
 
 @wp.func
 def lower_bound(a: Any, pair: Any, surface: Any, contact: ContactRecord) -> Real:
-    """At least how far a shape must move: how deep either witness of a contact is in the other body [m]."""
+    """Lower bound of every separating translation: the greater depth of a contact's witnesses in the other body [m]."""
     on_a = wp.transpose(pair.rotation) * (contact.point - pair.position)
     of_a = depth_inside(surface, on_a)
     return wp.max(of_a, depth_in_shape(a, contact.point + contact.separation * contact.normal))
@@ -119,7 +118,7 @@ def lower_bound(a: Any, pair: Any, surface: Any, contact: ContactRecord) -> Real
 
 @wp.func
 def region_of(regions: wp.array[Region], count: int, contact: ContactRecord) -> int:
-    """The region that is nearest to the middle between a contact's points."""
+    """The region closest to the midpoint of a contact's witness points."""
     point = contact.point + Real(0.5) * contact.separation * contact.normal
     nearest = int(0)
     least = Real(wp.inf)
@@ -133,7 +132,7 @@ def region_of(regions: wp.array[Region], count: int, contact: ContactRecord) -> 
 
 @wp.struct
 class Written:
-    """count: contacts that a pair has now. changed: 1 where any of them is new. exact: as of `FreeAt`."""
+    """The state of a pair's contacts. count: their number. changed: 1 where any is new. exact: as in `FreeAt`."""
 
     count: int
     changed: int
@@ -152,14 +151,14 @@ def settle_region(
     contact: wp.array[ContactRecord],
     first: int,
     before: Written,
-    collider: int,
+    capacity: int,
     recent: wp.array[int],
     simplex: wp.array[Vertex],
 ) -> Written:
-    """Gives the deepest contact of a region the least translation, and drops those that claim more.
+    """Replaces the deepest contact of a region by that of the least translation, and drops deeper contacts.
 
-    region: its number, of region_count; with one region at most every contact of the pair is in it. room: rows that the
-    pair has.
+    region: its index, of region_count; with at most one region every contact of the pair is in it. capacity: rows of
+    the pair.
     """
     result = before
     near = sweep
@@ -179,38 +178,40 @@ def settle_region(
         for i in range(first, first + before.count):
             if contact[i].separation * WITHIN <= -depth:
                 bound = wp.max(bound, lower_bound(a, pair, surface, contact[i]))
-        best.way = allowed_in(surface, sweep, -contact[deepest].normal)
-        best = better(best, first_free(a, pair, surface, sweep, best.way, Real(wp.inf), recent, simplex), best.way)
+        best.direction = allowed_in(surface, sweep, -contact[deepest].normal)
+        best = better(
+            best, first_free(a, pair, surface, sweep, best.direction, Real(wp.inf), recent, simplex), best.direction
+        )
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
-            # Less than a witness is deep: the region is not all that must be left.
+            # Less than a lower bound: other parts of the surface must be exited too.
             near.in_region = 0
             best.t = Real(wp.inf)
-            free = first_free(a, pair, surface, near, best.way, Real(wp.inf), recent, simplex)
-            best = better(best, free, best.way)
-        along = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+            free = first_free(a, pair, surface, near, best.direction, Real(wp.inf), recent, simplex)
+            best = better(best, free, best.direction)
+        along = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
         if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
     if best.t > bound * WITHIN:
-        ways = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
+        directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
         given = int(0)
         for i in range(first, first + before.count):
             if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
-                given = add_way(ways, given, allowed_in(surface, sweep, -contact[i].normal))
-        best = search(a, pair, surface, near, best, ways, given, recent, simplex)
+                given = add_direction(directions, given, allowed_in(surface, sweep, -contact[i].normal))
+        best = search(a, pair, surface, near, best, directions, given, recent, simplex)
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             near.in_region = 0
             best.t = Real(wp.inf)
-            best = search(a, pair, surface, near, best, ways, given, recent, simplex)
+            best = search(a, pair, surface, near, best, directions, given, recent, simplex)
     if best.number < 0 or best.t == Real(wp.inf):
         result.exact = wp.min(result.exact, best.exact)
         return result
     result.exact = wp.min(result.exact, best.exact)
     if deepest >= 0:
         depth = -contact[deepest].separation
-        same = wp.dot(best.way, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
+        same = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
         if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
-    elif before.count < collider:
+    elif before.count < capacity:
         deepest = first + before.count
         result.count += 1
     else:
@@ -243,11 +244,11 @@ def settle_pair(
     contact: wp.array[ContactRecord],
     first: int,
     count: int,
-    collider: int,
+    capacity: int,
 ) -> Written:
-    """Gives the deepest contact of each region of a pair the least translation.
+    """Replaces the deepest contact of each region of a pair by that of the least translation.
 
-    size, scale: of the smaller and the larger of the two [m]. contact: the pair's from `first` on, `count` of them.
+    size, scale: of the smaller and the larger of the two [m]. contact: the pair's contacts are `count` from `first` on.
     """
     pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = Sweep()
@@ -269,11 +270,11 @@ def settle_pair(
     result.count = count
     result.exact = 1
     if is_one_sided(surface):
-        # Its contacts leave by the front, each along the normal of its triangle.
+        # Its contacts exit through the front, each along the normal of its triangle.
         return result
     regions = wp.zeros(shape=wp.static(MAX_REGIONS), dtype=Region)
     region_count = int(1)
-    # What hangs together with the middle of a shape in the solid is taken to be all of the overlap.
+    # Where the middle of the shape is inside the solid, the overlap is taken as one region.
     is_inside = depth_inside(surface, sweep.middle) > Real(0.0)
     deepest = first
     for i in range(first, first + count):
@@ -286,12 +287,12 @@ def settle_pair(
     if region_count == 2:
         region_count = find_regions(a, pair, surface, sweep, regions, simplex)
     if region_count < 2:
-        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, collider, recent, simplex)
+        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, capacity, recent, simplex)
     sweep.in_region = 1
     for region in range(region_count):
         sweep.region = regions[region]
         result = settle_region(
-            a, pair, surface, sweep, regions, region_count, region, contact, first, result, collider, recent, simplex
+            a, pair, surface, sweep, regions, region_count, region, contact, first, result, capacity, recent, simplex
         )
     return result
 
@@ -309,7 +310,7 @@ def candidate_row_b(rows: ShapeRows, row: wp.vec2i) -> int:
 
 
 def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
-    """The kernel that gives pairs of a convex shape and a surface the depths of their regions.
+    """The kernel that replaces depths of pairs of a convex shape and a surface by those of their regions.
 
     surface_of(rows, surfaces, query): the surface of a pair. shape_a: `primitive_of` or `hull_of`.
     """
@@ -329,7 +330,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         contact: wp.array[ContactRecord],
         most: int,
     ):
-        """One thread a candidate of a bucket, whose contacts have been joined, in rows for `most` a piece."""
+        """One thread per candidate of a bucket, whose contacts are merged, in `most` rows per sub-pair."""
         thread = wp.tid()
         candidate = order[start + thread]
         count = candidates.found[candidate]
@@ -350,11 +351,11 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             begin = int(0)
             if thread > 0:
                 begin = sub_pair_end[thread * parts - 1]
-            collider = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
+            capacity = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
             size_a = wp.length(rows.size[query.row_a])
             size_b = wp.length(rows.size[query.row_b])
             written = settle_pair(
-                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, collider
+                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, capacity
             )
             if written.exact == 0:
                 wp.atomic_add(inexact, 0, 1)

@@ -1,4 +1,4 @@
-"""Contacts of meshes that met as the hulls they are, named as the meshes' own features."""
+"""Remapping of feature ids for convex meshes that collided as their hulls."""
 
 import warp as wp
 
@@ -11,8 +11,8 @@ from collidecli.engine.runtime.kernel import kernel
 
 
 @wp.func
-def named(rows: ShapeRows, row: int, feature: int) -> int:
-    """What a feature of a row's hull is called."""
+def mesh_feature(rows: ShapeRows, row: int, feature: int) -> int:
+    """The mesh's id of a feature of the hull of a row; other shapes' ids are unchanged."""
     if rows.type[row] != MESH or feature < 0:
         return feature
     return rows.hulls.table[rows.hulls.header[rows.hull[row] * wp.static(HEADER) + 10] + feature]
@@ -20,7 +20,7 @@ def named(rows: ShapeRows, row: int, feature: int) -> int:
 
 @kernel
 def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: ContactBuffer):
-    """One thread a candidate of a bucket."""
+    """Replaces hull feature ids by mesh feature ids; one thread per candidate of a bucket."""
     thread = wp.tid()
     candidate = bucket.order[bucket.start + thread]
     pair = candidates.row[candidate]
@@ -30,8 +30,8 @@ def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: 
         row_a = pair[1]
         row_b = pair[0]
     for i in range(candidates.found[candidate]):
-        place = memory_row(out, thread * out.most + i)
-        contact = out.contact[place]
-        contact.feature_a = named(rows, row_a, contact.feature_a)
-        contact.feature_b = named(rows, row_b, contact.feature_b)
-        out.contact[place] = contact
+        slot = memory_row(out, thread * out.most + i)
+        contact = out.contact[slot]
+        contact.feature_a = mesh_feature(rows, row_a, contact.feature_a)
+        contact.feature_b = mesh_feature(rows, row_b, contact.feature_b)
+        out.contact[slot] = contact

@@ -1,15 +1,16 @@
-"""A convex shape and one triangle of a mesh.
+"""Collision of a convex shape and one triangle of a surface.
 
-Apart: GJK's nearest points, where their direction belongs to the mesh's surface there (see `surface`); else the
-triangle has no nearest point of its own, and what of the shape lies above it is found along its normal.
+Separated: GJK's closest points, where their direction is in the normal cone of the surface there (see `normal_cones`);
+else the triangle has no closest point of its own, and the features of the shape above it have contacts along its
+normal.
 
-Crossing: EPA's least translation off the triangle, where it belongs to the surface; a triangle by itself is often left
-fastest sideways, over an edge that others go on from. Such a one is left along its normal: what of the shape is behind
-it counts, unless another triangle is nearer to that. The side is the triangle's front for closed meshes, and for open
-ones that on which the shape's origin is.
+Crossing: EPA's least translation off the triangle, where its direction is in the normal cone. The least translation off
+a single triangle often crosses an edge at which neighbours continue the surface; the contacts are then along the
+triangle's normal: features of the shape behind the triangle count, unless another triangle is closer to them. The side
+is the triangle's front for closed meshes, and for open meshes the side on which the shape's origin is.
 
-Behind: what lies wholly within a closed mesh is pushed out through the triangle nearest to it. Of an open one with a
-front, what is behind a triangle without crossing it has no contact with it.
+Behind: a core wholly inside a closed mesh has a contact with the triangle closest to it. A shape behind a triangle of
+an open mesh with a front has no contact with the triangle unless it crosses it.
 """
 
 from typing import Any
@@ -42,22 +43,22 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
 )
 
 MAX_CONTACTS = 20
-"""Nine of a triangle clipped by six sides along its normal; and along the normal of an edge or corner, those on it."""
+"""Nine of a triangle clipped by six sides along its normal, and the contacts along the normal of an edge or corner."""
 MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
-"""Another triangle is nearer when it is so by more than this share."""
+"""Another triangle is closer where its distance is below this fraction."""
 CROSSES = wp.constant(Real(1.0e-9))
-"""Sine of the angle between a segment and an edge from which on there is one direction across both."""
+"""Sine of the angle between a segment and an edge above which they have one common perpendicular."""
 WITHIN = wp.constant(Real(-1.0e-9))
-"""Weight of a corner from which on a point is above a triangle."""
+"""Least barycentric coordinate of a point above a triangle."""
 
 
 @wp.struct
 class Crossing:
-    """How a core leaves a triangle that it crosses: depth [m], unit normal from a to the triangle, a's frame. One that
-    is apart has a negative depth.
+    """Penetration of a core into a triangle: depth [m], negative where separated; unit normal from a to the triangle.
 
-    on_a: core a's witness. belongs: 1 where the direction belongs to the surface. exact: as in `Separation`.
+    on_a: core a's witness, a's frame, as is the normal. belongs: 1 where the normal is in the surface's normal cone.
+    exact: as in `Separation`.
     """
 
     depth: Real
@@ -68,8 +69,8 @@ class Crossing:
 
 
 @wp.func
-def side_of(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
-    """The triangle's normal on the side that a shape crossing it is pushed to, the mesh's frame."""
+def push_side(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
+    """The triangle's normal on the side to which a crossing shape exits, the mesh's frame."""
     if closed == 0:
         origin_a = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
         if wp.dot(shape.normal, origin_a - shape.p) < Real(0.0):
@@ -78,8 +79,8 @@ def side_of(shape: TriangleShape, closed: int, pose_b_to_a: Pose) -> Vec3:
 
 
 @wp.func(inline=False)
-def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
-    """Of a point or a segment: over the triangle's side or over one of its edges, whichever is the shortest."""
+def flat_crossing(difference: Any, surface: Any, closed: int, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+    """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
     result = Crossing()
     result.exact = 1
     half = Vec3()
@@ -88,29 +89,29 @@ def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex
             difference.rotation[2, 0], difference.rotation[2, 1], difference.rotation[2, 2]
         )
     middle = -(wp.transpose(difference.rotation) * difference.position)
-    # The least of the directions that belong, the side's among them; and of all.
+    # The least depth over the axes in normal cones, the side's included; the least over all axes only until one is.
     least = wp.dot(side, difference.b.p - middle) + wp.abs(wp.dot(side, half))
     result.depth = least
     best = side
     for k in range(3):
         edge = corner_of(difference.b, k + 1) - corner_of(difference.b, k)
-        way = wp.cross(half, edge)
-        length = wp.length(way)
+        direction = wp.cross(half, edge)
+        length = wp.length(direction)
         if length > CROSSES * wp.length(half) * wp.length(edge):
-            way = way / length
-            if wp.dot(way, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
-                way = -way
-            depth = wp.dot(way, corner_of(difference.b, k) - middle)
-            normal_cone = normal_cone_of_edge(meshes, difference.b, k, way)
-            belongs = normal_cone.belongs == 1 and (closed == 0 or wp.dot(way, normal_cone.outward) > Real(0.0))
+            direction = direction / length
+            if wp.dot(direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
+                direction = -direction
+            depth = wp.dot(direction, corner_of(difference.b, k) - middle)
+            normal_cone = normal_cone_of_edge(surface, difference.b, k, direction)
+            belongs = normal_cone.belongs == 1 and (closed == 0 or wp.dot(direction, normal_cone.outward) > Real(0.0))
             if belongs and depth < least:
                 least = depth
-                best = way
+                best = direction
                 result.depth = depth
                 result.belongs = 1
             elif result.belongs == 0 and depth < result.depth:
                 result.depth = depth
-                best = way
+                best = direction
     result.normal = -(difference.rotation * best)
     if wp.length_sq(half) > Real(0.0):
         result.on_a = witness_by_gjk(difference, result.depth, result.normal, simplex)
@@ -118,19 +119,19 @@ def flat_crossing(difference: Any, meshes: Any, closed: int, side: Vec3, simplex
 
 
 @wp.func(inline=False)
-def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
-    """Of a core with volume: the least translation."""
+def solid_crossing(difference: Any, surface: Any, closed: int, simplex: wp.array[Vertex], count: int) -> Crossing:
+    """Penetration of a core with volume, by EPA."""
     found = depth_by_epa(difference, simplex, count)
     result = Crossing()
     result.depth = found.depth
     result.normal = found.normal
     result.on_a = found.on_a
     result.exact = found.exact
-    way = -(wp.transpose(difference.rotation) * found.normal)
+    direction = -(wp.transpose(difference.rotation) * found.normal)
     on_b = wp.transpose(difference.rotation) * (found.on_a - found.depth * found.normal - difference.position)
-    normal_cone = normal_cone_at(meshes, difference.b, on_b, way)
+    normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
-    if closed == 1 and wp.dot(way, normal_cone.outward) <= Real(0.0):
+    if closed == 1 and wp.dot(direction, normal_cone.outward) <= Real(0.0):
         result.belongs = 0
     return result
 
@@ -139,30 +140,31 @@ def solid_crossing(difference: Any, meshes: Any, closed: int, simplex: wp.array[
 def contacts_above(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     pose_b_to_a: Pose,
     max_separation: Real,
-    way: Vec3,
+    direction: Vec3,
     crosses: bool,
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of what of a shape lies above a triangle, or behind it where `crosses`, along one direction.
+    """Contacts along one direction of the features of a shape above a triangle, or also behind it where `crosses`.
 
-    way: unit, off the triangle, the mesh's frame. Those behind it are left out to which another triangle is nearer.
+    direction: unit, off the triangle, the mesh's frame. Contacts behind the triangle to which another is closer are
+    left out.
     """
     rotation = wp.transform_get_rotation(pose_b_to_a)
     into_b = wp.transform_inverse(pose_b_to_a)
-    normal = -wp.quat_rotate(rotation, way)
+    normal = -wp.quat_rotate(rotation, direction)
     radius = core_radius(a.type, a.size)
     count = feature_contacts(a, b, pose_b_to_a, max_separation, normal, out, row)
     if count == 0:
         point = support_point(a, normal)
         separation = separation_along(a, b, pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
-        shares = barycentric_of(b.p, b.q, b.r, foot)
-        if separation < max_separation and wp.min(shares[0], wp.min(shares[1], shares[2])) >= WITHIN:
+        weights = barycentric_of(b.p, b.q, b.r, foot)
+        if separation < max_separation and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
             emit_contact(
                 out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0
             )
@@ -174,7 +176,7 @@ def contacts_above(
         stays = height >= Real(0.0) or crosses
         if stays and height < Real(0.0):
             core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not has_nearer(meshes, mesh, core, -height * NEARER, way)
+            stays = not has_nearer(surface, mesh, core, -height * NEARER, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -183,15 +185,15 @@ def contacts_above(
 
 
 @wp.func(inline=False)
-def those_that_belong(
-    meshes: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
+def keep_in_normal_cone(
+    surface: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
 ) -> int:
-    """Keeps the contacts at whose place on the mesh their normal belongs, and the nearest; returns how many.
+    """Keeps the contacts whose normal is in the normal cone of their surface point, and the deepest; returns how many.
 
-    The normal of an edge is not that of what lies beside it.
+    The normal of an edge need not be in the cones of the points beside it.
     """
     into_b = wp.transform_inverse(pose_b_to_a)
-    way = -wp.transform_vector(into_b, normal)
+    direction = -wp.transform_vector(into_b, normal)
     nearest = int(0)
     for k in range(count):
         if out.contact[memory_row(out, row + k)].separation < out.contact[memory_row(out, row + nearest)].separation:
@@ -200,7 +202,7 @@ def those_that_belong(
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         normal_cone = normal_cone_at(
-            meshes, b, wp.transform_point(into_b, contact.point + contact.separation * normal), way
+            surface, b, wp.transform_point(into_b, contact.point + contact.separation * normal), direction
         )
         if k == nearest or (normal_cone.belongs == 1 and kept < MOST_ON_BORDER):
             out.contact[memory_row(out, row + kept)] = contact
@@ -209,10 +211,10 @@ def those_that_belong(
 
 
 @wp.func(inline=False)
-def contacts_behind(
+def contacts_inside(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     pose_b_to_a: Pose,
     max_separation: Real,
@@ -222,17 +224,17 @@ def contacts_behind(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a shape whose core lies wholly behind a triangle of a closed mesh.
+    """Contacts of a shape whose core is wholly behind a triangle of a closed mesh.
 
     inward: unit, from the triangle to the core, the mesh's frame. distance: between them [m]. core_point: the core's
-    nearest point, a's frame.
+    closest point, a's frame.
     """
     in_mesh = wp.transform_point(wp.transform_inverse(pose_b_to_a), core_point)
-    if has_nearer(meshes, mesh, in_mesh, distance * NEARER, Vec3()):
+    if has_nearer(surface, mesh, in_mesh, distance * NEARER, Vec3()):
         return 0
     normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
     if a.type != SPHERE:
-        count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
+        count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
         if count > 0:
             return count
     point = support_point(a, normal)
@@ -248,7 +250,7 @@ def contacts_behind(
 def contacts_along(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -258,20 +260,20 @@ def contacts_along(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts along a direction that belongs to the surface; beside an edge or corner, along the triangle's normal."""
+    """Contacts along a direction in a normal cone; of an edge or corner, also those along the triangle's normal."""
     radius = core_radius(a.type, a.size)
     best = along_face(a, b, pose_b_to_a, -found.depth - radius, found.normal)
     if best.separation >= max_separation:
         return 0
     point_a = found.on_a + radius * best.normal
     count = contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
-    way = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
-    if wp.length(wp.cross(way, b.normal)) >= RISE:
-        count = those_that_belong(meshes, b, pose_b_to_a, best.normal, out, row, count)
-        along = wp.dot(way, b.normal)
+    direction = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
+    if wp.length(wp.cross(direction, b.normal)) >= RISE:
+        count = keep_in_normal_cone(surface, b, pose_b_to_a, best.normal, out, row, count)
+        along = wp.dot(direction, b.normal)
         if closed == 0 or along > Real(0.0):
             side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            count += contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
+            count += contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
     return count
 
 
@@ -280,7 +282,7 @@ def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
     difference: Any,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -290,19 +292,19 @@ def contacts_of_crossing(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a shape whose core crosses a triangle."""
-    side = side_of(b, closed, pose_b_to_a)
+    """Contacts of a shape whose core crosses a triangle, from EPA or separating axes."""
+    side = push_side(b, closed, pose_b_to_a)
     crossing = Crossing()
     if core_is_flat(a.type):
-        crossing = flat_crossing(difference, meshes, closed, side, simplex)
+        crossing = flat_crossing(difference, surface, closed, side, simplex)
     else:
-        crossing = solid_crossing(difference, meshes, closed, simplex, simplex_count)
+        crossing = solid_crossing(difference, surface, closed, simplex, simplex_count)
     if crossing.belongs == 1:
-        count = contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
+        count = contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
-    count = contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, True, out, row)
+    count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, True, out, row)
     if count > 0:
         return count
     separation = -crossing.depth - difference.radius_a
@@ -317,7 +319,7 @@ def contacts_of_crossing(
 def collide_convex_triangle(
     a: Any,
     b: TriangleShape,
-    meshes: Any,
+    surface: Any,
     mesh: int,
     closed: int,
     pose_b_to_a: Pose,
@@ -325,15 +327,16 @@ def collide_convex_triangle(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a convex shape and a triangle of a mesh.
+    """Contacts of a convex shape and a triangle of a surface.
 
     Args:
-        a: `Primitive` of any type but plane, or `HullShape`. closed: 1 where the mesh has an inside.
-        pose_b_to_a: the mesh's frame in a's.
-        reach: contacts whose separation is at least this are left out [m].
+        a: `Primitive` of any type but plane, or `HullShape`.
+        surface: `Meshes` or `Field`. mesh: number of the mesh. closed: 1 where the surface has a front.
+        pose_b_to_a: the surface's frame in a's.
+        max_separation: contacts whose separation is at least this are left out [m].
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
-        how many were written, at most MAX_CONTACTS; INEXACT on top where a depth is an upper bound.
+        the number written, at most MAX_CONTACTS; plus INEXACT where a depth is an upper bound.
     """
     difference = minkowski_difference(a, b, pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
@@ -344,28 +347,28 @@ def collide_convex_triangle(
     nearest = nearest_of_difference(difference, start, max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
         return contacts_of_crossing(
-            a, b, difference, meshes, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
+            a, b, difference, surface, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
         )
     if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= max_separation:
         return 0
-    way = -(wp.transpose(difference.rotation) * nearest.normal)
+    direction = -(wp.transpose(difference.rotation) * nearest.normal)
     on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
-    normal_cone = normal_cone_at(meshes, b, on_b, way)
+    normal_cone = normal_cone_at(surface, b, on_b, direction)
     if normal_cone.belongs == 0:
-        along = wp.dot(way, b.normal)
+        along = wp.dot(direction, b.normal)
         if closed == 1 and along < Real(0.0):
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
-        return contacts_above(a, b, meshes, mesh, pose_b_to_a, max_separation, side, False, out, row)
-    if closed == 1 and wp.dot(way, normal_cone.outward) < Real(0.0):
-        if nearest.distance >= difference.radius_a and not has_inside(meshes, mesh):
-            # Behind a sheet with a front, and not through it.
+        return contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, False, out, row)
+    if closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
+        if nearest.distance >= difference.radius_a and not has_inside(surface, mesh):
+            # Behind an open surface with a front, without crossing it.
             return 0
-        return contacts_behind(
-            a, b, meshes, mesh, pose_b_to_a, max_separation, way, nearest.distance, nearest.on_a, out, row
+        return contacts_inside(
+            a, b, surface, mesh, pose_b_to_a, max_separation, direction, nearest.distance, nearest.on_a, out, row
         )
     found = Crossing()
     found.depth = -nearest.distance
     found.normal = nearest.normal
     found.on_a = nearest.on_a
-    return contacts_along(a, b, meshes, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)
+    return contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)

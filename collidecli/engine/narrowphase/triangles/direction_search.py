@@ -1,4 +1,4 @@
-"""The search over directions for the least translation that separates a region of overlap."""
+"""Search over directions for the least translation that separates a region of overlap."""
 
 from typing import Any
 
@@ -15,31 +15,30 @@ from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, 
 from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect
 
 NO_LONGER = wp.constant(Real(1.0 - 1.0e-6))
-"""A direction counts where its translation is shorter than the best by this factor."""
+"""Factor by which a translation must be shorter than the best to replace it."""
 SAME_DIRECTION = wp.constant(Real(0.99))
-"""Cosine of the angle of two contacts' normals of which only the first is tried."""
+"""Cosine of the angle between two contacts' normals above which only the first is tried."""
 MAX_NORMALS = 24
-"""Contacts' normals that are tried: the first of each bundle of similar ones."""
+"""Greatest number of contacts' normals that are tried: the deepest of each bundle of similar normals."""
 MAX_FACETS = wp.constant(8)
-"""Times that the search goes on to the normal of the triangles that touch last."""
+"""Greatest number of times that the search continues with the normal of the triangles that touch last."""
 PROJECTIONS = wp.constant(32)
-"""Rounds of projections onto the half spaces of the contacts."""
+"""Number of cycles of successive projections onto the half-spaces of the contacts."""
 SPREAD = wp.constant(3)
-"""Directions to the points of a grid on a cube, of 2 SPREAD + 1 points a side: 218, some 14 degrees apart."""
+"""The fixed directions are those of a grid on a cube, 2 SPREAD + 1 points per side: 218, some 14 degrees apart."""
 NEAR = wp.constant(Real(0.1))
-"""Share of half of the smaller surface's longest side: where the contacts' normals lead to a translation no longer than
-this, directions all around are not tried. Of 360 poses as shallow none was found to have a shorter one by 2 %."""
+"""Fraction of half of the smaller surface's longest side: where the contacts' normals give a translation no longer than
+this, the fixed directions are not tried. Of 360 poses as shallow none has a translation shorter by 2 %."""
 FIRST_TURN = wp.constant(Real(0.3))
 MAX_TURNS = wp.constant(64)
-"""Times that all turns by one angle are tried."""
+"""Greatest number of steps of the pattern search."""
 LAST_TURN = wp.constant(Real(0.004))
-"""Angles [rad] by which the best direction is turned at first and at last: an error e of the angle lengthens a
-translation of slope s by e s."""
+"""First and last angle [rad] of the pattern search: an angle error e lengthens a translation of slope s by e s."""
 
 
 @wp.struct
 class Search:
-    """The best translation of a region so far. direction: unit, a's frame; a's and b's last triangles are in `exit`."""
+    """The best translation of a region so far. direction: unit, a's frame. exact: 0 where any exit was not exact."""
 
     direction: Vec3
     exit: Exit
@@ -56,7 +55,7 @@ def try_direction(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """`before`, or a shorter translation along a direction, or along the normals that it leads to."""
+    """The shortest of `before`, the translation along a direction, and those along the normals that follow from it."""
     best = before
     tried = direction
     for _step in range(MAX_FACETS):
@@ -89,7 +88,7 @@ def refined(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """The search after its best direction has been turned by ever smaller angles as long as that shortens it."""
+    """The search after a pattern search around its best direction, with halved angles where no turn shortens it."""
     best = before
     angle = FIRST_TURN
     turns = int(0)
@@ -121,7 +120,7 @@ def is_of_region(pair: SurfacePair, region: OverlapRegion, contact: ContactRecor
 
 @wp.func
 def is_measured(contact: ContactRecord) -> bool:
-    """Whether a contact was measured by its features alone: it is not left open for a region, nor is it a region's."""
+    """Whether a contact's separation is that of its features: neither left open for a region nor that of a region."""
     return contact.role <= INNER_B
 
 
@@ -135,12 +134,12 @@ def search_normals(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """The search after the normals of the region's contacts have been tried."""
+    """The search after trying the normals of the region's contacts."""
     best = before
     tried = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
     count = int(0)
     while count < wp.static(MAX_NORMALS):
-        # The deepest whose normal is not yet tried: an order that does not depend on that of the contacts.
+        # The deepest whose normal is not yet tried: this order does not depend on the order of the contacts.
         deepest = int(-1)
         least = Real(0.0)
         for i in range(rows.first, rows.end):
@@ -162,9 +161,9 @@ def search_normals(
 
 @wp.func(inline=False)
 def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRows, of_region: bool) -> Vec3:
-    """A short translation after which no contact is left, each taken as the plane of its normal; zero for none [m].
+    """A short translation in the half-spaces of all contacts, each bounded by a plane; zero without contacts [m].
 
-    Projections onto the half spaces of the contacts in turn. of_region: whether only the region's contacts count.
+    Cyclic projections onto the half-spaces. of_region: whether only the region's contacts count.
     Source: Bregman 1965, successive projections.
     """
     result = Vec3()
@@ -188,7 +187,7 @@ def search_projections(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """The search after the translations have been tried that suit the contacts of the region, and of the pair."""
+    """The search after trying the projected translations of the region's contacts and of all contacts of the pair."""
     best = before
     for turn in range(2):
         translation = projected_translation(pair, regions[own[0]], rows, turn == 0)
@@ -207,7 +206,7 @@ def search_all(
     before: Search,
     recent: wp.array[wp.vec2i],
 ) -> Search:
-    """The least translation over the contacts' normals and, unless it is short, all around; then turns of the best."""
+    """The least translation over the contacts' normals and, unless it is short, the fixed directions, then refined."""
     best = search_normals(source, pair, regions, own, rows, before, recent)
     best = search_projections(source, pair, regions, own, rows, best, recent)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:

@@ -1,4 +1,4 @@
-"""The rooms of heightfields: a shape against each triangle that it may meet."""
+"""Colliders of heightfields: a convex shape against each triangle of a heightfield in its bounds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from collidecli.engine.narrowphase.triangles.contact_priority import merge_trian
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrowphase.triangles.heightfield_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.heightfield_penetration import collide_origin_inside, middle_of
 from collidecli.engine.narrowphase.triangles.heightfield_sphere import collide_sphere_triangle
+from collidecli.engine.narrowphase.triangles.origin_inside import middle_of, origin_inside_heightfield
 from collidecli.engine.narrowphase.triangles.swept_surface import FieldSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
@@ -30,7 +30,7 @@ HEIGHTFIELD = SubPairKernels(
 
 
 def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of a shape kind against triangles of heightfields. shape_a: `primitive_of` or `hull_of`."""
+    """The kernel of a shape type against heightfield triangles. shape_a: `primitive_of` or `hull_of`."""
 
     @wp.func(inline=True)
     def collide_triangle(
@@ -39,7 +39,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         a = shape_a(rows, query.row_a)
         field = field_of(fields, rows.heightfield[query.row_b])
         if number < 0:
-            return collide_origin_inside(a, field_triangle(field, ~number), query.pose_b_to_a, out, row)
+            return origin_inside_heightfield(a, field_triangle(field, ~number), query.pose_b_to_a, out, row)
         b = field_triangle(field, number)
         return collide(a, b, field, 0, 1, query.pose_b_to_a, query.max_separation, out, row)
 
@@ -47,7 +47,8 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
 
 
 def field_surface(shape_a: Callable[..., Any]) -> Callable[..., Any]:
-    """What gives the heightfield of a pair as a surface. shape_a: `primitive_of` or `hull_of`."""
+    """The function that returns a pair's heightfield as a surface to sweep against. shape_a: `primitive_of` or
+    `hull_of`."""
 
     @wp.func(inline=True)
     def surface_of(rows: ShapeRows, fields: Heightfields, query: Query) -> FieldSurface:
@@ -63,7 +64,7 @@ def field_surface(shape_a: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def collider_for(type_a: ShapeType) -> Collider:
-    """The room of a type against heightfields."""
+    """The collider of a shape type against heightfields."""
     if type_a == ShapeType.SPHERE:
         return _collider("sphere")
     return _collider("hull" if type_a == ShapeType.CONVEX_MESH else "convex")

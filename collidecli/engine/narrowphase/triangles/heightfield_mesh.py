@@ -45,7 +45,7 @@ def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: PairRow
 
 
 MESH_HEIGHTFIELD = SubPairKernels(
-    "ground",
+    "mesh_heightfield",
     "meshes_and_heightfields",
     search_kernel(Surfaces, find_sub_pairs),
     merge_surfaces,

@@ -1,4 +1,4 @@
-"""How near a heightfield's surface and walls are to a point inside it. The base does not count: see docs/adr/0026."""
+"""Distance of a point inside a heightfield from its surface and walls. The base does not count: see docs/adr/0026."""
 
 import warp as wp
 
@@ -17,21 +17,21 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
-    go_down,
-    go_on,
+    descend,
     is_under,
     range_of,
+    skip_square,
 )
 
 AGAINST = wp.constant(Real(-0.7))
-"""Cosine below which a triangle looks against a direction; as for meshes."""
+"""Cosine below which a triangle faces against a direction; as for meshes."""
 EQUAL = wp.constant(Real(1.0 + 1.0e-12))
-"""Squares that differ by less than this factor may be of one distance."""
+"""Squared distances that differ by less than this factor may be equal."""
 
 
 @wp.func
 def side_below(field: Field, row: int, col: int, point: Vec3) -> int:
-    """Which triangle of a cell lies over or under a point: 0 below the diagonal, 1 above."""
+    """The triangle of a cell above or below a point: 0 below the diagonal, 1 above."""
     x = (point[0] - x_of(field, col)) / field.half_step_x
     y = (point[1] - y_of(field, row)) / field.half_step_y
     return wp.where(y > x, 1, 0)
@@ -39,7 +39,7 @@ def side_below(field: Field, row: int, col: int, point: Vec3) -> int:
 
 @wp.func
 def height_over(field: Field, point: Vec3) -> Real:
-    """Height of the surface over or under a point of the rectangle [m]."""
+    """Height of the surface above or below a point of the rectangle [m]."""
     row = row_under(field, point[1])
     col = col_under(field, point[0])
     shape = top_triangle(field, 2 * (row * field.cols + col) + side_below(field, row, col, point))
@@ -50,7 +50,7 @@ def height_over(field: Field, point: Vec3) -> Real:
 
 @wp.func
 def is_inside(field: Field, point: Vec3) -> bool:
-    """Whether a point is in the solid."""
+    """Whether a point is inside the solid."""
     if wp.abs(point[0]) >= field.half_x or wp.abs(point[1]) >= field.half_y or point[2] <= field.bottom:
         return False
     if point[2] >= highest_of_cell(field, row_under(field, point[1]), col_under(field, point[0])):
@@ -60,7 +60,7 @@ def is_inside(field: Field, point: Vec3) -> bool:
 
 @wp.func
 def foot_on_side(field: Field, segment: int, point: Vec3) -> Vec3:
-    """The nearest point of one of the four sides (0 to 3: -y, +x, +y, -x), taken to have no upper end."""
+    """Closest point of one of the four sides (0 to 3: -y, +x, +y, -x), taken without an upper end."""
     foot = Vec3(
         wp.clamp(point[0], -field.half_x, field.half_x),
         wp.clamp(point[1], -field.half_y, field.half_y),
@@ -91,7 +91,7 @@ def side_normal(segment: int) -> Vec3:
 
 @wp.func
 def wall_under(field: Field, segment: int, point: Vec3) -> int:
-    """Number of the wall's triangle that has a point's foot on one of the four sides."""
+    """Number of the wall triangle that contains a point's projection onto one of the four sides."""
     along = field.cols - 1
     up = field.rows - 1
     row = row_under(field, point[1])
@@ -111,16 +111,17 @@ def wall_under(field: Field, segment: int, point: Vec3) -> int:
 
 
 @wp.func
-def square_to_top(field: Field, number: int, point: Vec3) -> Real:
-    """Squared distance from a triangle of the surface [m^2]."""
+def squared_distance_to_top(field: Field, number: int, point: Vec3) -> Real:
+    """Squared distance of a point from a triangle of the surface [m^2]."""
     shape = top_triangle(field, number)
     normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
     return square_to_triangle(shape.p, shape.q, shape.r, normal, point)
 
 
 @wp.func
-def square_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
-    """Squared distance of a point from the box of the square in hand, or from what is known of it [m^2]."""
+def squared_distance_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
+    """Squared distance of a point from the AABB of the current square, in x and y alone where its range is unknown
+    [m^2]."""
     side = 1 << traversal.level
     row = traversal.i << traversal.level
     col = traversal.j << traversal.level
@@ -137,7 +138,7 @@ def square_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
 
 @wp.struct
 class NearestPart:
-    """The triangle nearest to a point inside, and its distance [m]."""
+    """The triangle closest to an inner point, and its distance [m]."""
 
     number: int
     distance: Real
@@ -145,9 +146,9 @@ class NearestPart:
 
 @wp.func(inline=False)
 def nearest_part(field: Field, point: Vec3) -> NearestPart:
-    """Of the surface and the walls; of equals the first, walls before the surface.
+    """Closest triangle of the surface and the walls; of equally close ones the first, walls before the surface.
 
-    Looked for as far around the point as it is deep under the surface, and no farther.
+    The search radius is the height of the surface above the point.
     """
     result = NearestPart()
     result.number = -1
@@ -155,13 +156,13 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
     for segment in range(4):
         foot = foot_on_side(field, segment, point)
         distance = wp.length(foot - point)
-        # Above the rim the surface has what is nearest.
+        # Above the rim the closest point is on the surface.
         if distance < result.distance and height_over(field, foot) >= point[2]:
             result.distance = distance
             result.number = wall_under(field, segment, point)
     square = result.distance * result.distance
     if result.number < 0:
-        # That of the triangle above, at least; nothing equal is passed over, so that the first of equals counts.
+        # An upper bound from the triangle above; equal distances are not skipped, so that the first of equals counts.
         row = row_under(field, point[1])
         col = col_under(field, point[0])
         result.number = 2 * (row * field.cols + col) + side_below(field, row, col, point)
@@ -169,25 +170,25 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
     grown = Vec3(result.distance, result.distance, result.distance)
     traversal = begin_traversal(field, point - grown, point + grown)
     while traversal.done == 0:
-        if not is_under(traversal) or square_to_square(field, traversal, point) >= square:
-            traversal = go_on(traversal)
+        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
+            traversal = skip_square(traversal)
         elif traversal.level > 0:
-            traversal = go_down(traversal)
+            traversal = descend(traversal)
         else:
             for side in range(2):
                 number = 2 * (traversal.i * field.cols + traversal.j) + side
-                here = square_to_top(field, number, point)
+                here = squared_distance_to_top(field, number, point)
                 if here < square:
                     square = here
                     result.number = number
-            traversal = go_on(traversal)
+            traversal = skip_square(traversal)
     result.distance = wp.sqrt(square)
     return result
 
 
 @wp.func
 def is_nearer_top(field: Field, number: int, point: Vec3, square: Real, outward: Vec3) -> bool:
-    """Whether a triangle of the surface does not look against `outward` and is nearer than the root of `square`."""
+    """Whether a triangle of the surface does not face against `outward` and is closer than the root of `square`."""
     shape = top_triangle(field, number)
     normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
     return wp.dot(normal, outward) > AGAINST and square_to_triangle(shape.p, shape.q, shape.r, normal, point) < square
@@ -195,7 +196,7 @@ def is_nearer_top(field: Field, number: int, point: Vec3, square: Real, outward:
 
 @wp.func(inline=False)
 def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3) -> bool:
-    """Whether a triangle of the surface or a wall that does not look against `outward` is nearer than `distance` [m].
+    """Whether a triangle of the surface or a wall that does not face against `outward` is closer than `distance` [m].
 
     outward: unit; zero counts every triangle.
     """
@@ -208,13 +209,13 @@ def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3)
     grown = Vec3(distance, distance, distance)
     traversal = begin_traversal(field, point - grown, point + grown)
     while traversal.done == 0:
-        if not is_under(traversal) or square_to_square(field, traversal, point) >= square:
-            traversal = go_on(traversal)
+        if not is_under(traversal) or squared_distance_to_square(field, traversal, point) >= square:
+            traversal = skip_square(traversal)
         elif traversal.level > 0:
-            traversal = go_down(traversal)
+            traversal = descend(traversal)
         else:
             for side in range(2):
                 if is_nearer_top(field, 2 * (traversal.i * field.cols + traversal.j) + side, point, square, outward):
                     return True
-            traversal = go_on(traversal)
+            traversal = skip_square(traversal)
     return False

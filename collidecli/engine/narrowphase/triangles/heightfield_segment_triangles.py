@@ -1,4 +1,4 @@
-"""One after another, the triangles of a heightfield that may be near to a segment."""
+"""Traversal of the triangles of a heightfield near a segment."""
 
 import warp as wp
 
@@ -14,21 +14,21 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
-    go_down,
-    go_on,
+    descend,
     is_under,
     range_of,
+    skip_square,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import base_begins, walls_begin
 
 
 @wp.struct
-class Targets:
-    """The triangle in hand, -1 behind the last, and where the search stands.
+class SegmentCursor:
+    """State of a traversal. number: the current triangle, -1 after the last.
 
-    start, end: of the segment; grown: how far from it a triangle may be [m]. walk: through the cells, and `upper` 1
-    where a cell's upper triangle comes next. Then `side`: 0 to 3 walls at -y, +x, +y, -x, 4 the base, 5 the end; ahead,
-    stop: numbers of its triangles.
+    start, end: of the segment; grown: greatest distance of a triangle's box from it [m]. traversal: of the cells;
+    upper: 1 where the cell's upper triangle is next. Then side: 0 to 3 walls at -y, +x, +y, -x, 4 the base, 5 the end;
+    ahead, stop: its next triangle and the end of its triangles.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Targets:
 
 @wp.func
 def is_near_box(start: Vec3, end: Vec3, grown: Real, lower: Vec3, upper: Vec3) -> bool:
-    """Whether a segment meets a box that is grown on all sides; a little more is let through."""
+    """Whether a segment intersects a box grown on all sides, by the slab test with a slack for rounding."""
     enters = Real(0.0)
     leaves = Real(1.0)
     along = end - start
@@ -64,14 +64,14 @@ def is_near_box(start: Vec3, end: Vec3, grown: Real, lower: Vec3, upper: Vec3) -
 
 
 @wp.func
-def square_is_near(field: Field, targets: Targets) -> bool:
-    """Whether the segment is near to the square of cells in hand."""
-    traversal = targets.traversal
+def square_is_near(field: Field, cursor: SegmentCursor) -> bool:
+    """Whether the segment is near the current square of cells."""
+    traversal = cursor.traversal
     side = 1 << traversal.level
     row = traversal.i << traversal.level
     col = traversal.j << traversal.level
-    lower = wp.min(targets.start, targets.end)
-    upper = wp.max(targets.start, targets.end)
+    lower = wp.min(cursor.start, cursor.end)
+    upper = wp.max(cursor.start, cursor.end)
     heights = range_of(field, traversal)
     if heights.known == 1:
         lower[2] = heights.low
@@ -80,21 +80,21 @@ def square_is_near(field: Field, targets: Targets) -> bool:
     lower[1] = y_of(field, row)
     upper[0] = x_of(field, wp.min(col + side, field.cols - 1))
     upper[1] = y_of(field, wp.min(row + side, field.rows - 1))
-    return is_near_box(targets.start, targets.end, targets.grown, lower, upper)
+    return is_near_box(cursor.start, cursor.end, cursor.grown, lower, upper)
 
 
 @wp.func
-def triangle_is_near(field: Field, targets: Targets, number: int) -> bool:
-    """Whether the segment is near to the box of a triangle."""
+def triangle_is_near(field: Field, cursor: SegmentCursor, number: int) -> bool:
+    """Whether the segment is near the AABB of a triangle."""
     shape = named_triangle(field, number)
     lower = wp.min(shape.p, wp.min(shape.q, shape.r))
     upper = wp.max(shape.p, wp.max(shape.q, shape.r))
-    return is_near_box(targets.start, targets.end, targets.grown, lower, upper)
+    return is_near_box(cursor.start, cursor.end, cursor.grown, lower, upper)
 
 
 @wp.func
 def wall_range(field: Field, side: int, low: Vec3, high: Vec3) -> wp.vec2i:
-    """First triangle of one of the four walls that a box is at, and the one behind the last; none where it is off."""
+    """First and end of the triangles of one of the four walls that a box intersects; empty where it intersects none."""
     along = field.cols - 1
     up = field.rows - 1
     first = col_under(field, low[0])
@@ -120,60 +120,60 @@ def wall_range(field: Field, side: int, low: Vec3, high: Vec3) -> wp.vec2i:
 
 
 @wp.func
-def begin_side(field: Field, targets: Targets) -> Targets:
-    """At the first triangle of the wall or base that comes next."""
-    targets.side += 1
-    targets.ahead = base_begins(field)
-    targets.stop = targets.ahead + 2
-    if targets.side < 4:
-        grown = Vec3(targets.grown, targets.grown, targets.grown)
-        # More than the rounding of what is near.
-        grown += Real(1.0e-12) * (wp.abs(targets.start) + wp.abs(targets.end))
-        low = wp.min(targets.start, targets.end) - grown
-        held = wall_range(field, targets.side, low, wp.max(targets.start, targets.end) + grown)
-        targets.ahead = held[0]
-        targets.stop = held[1]
-    return targets
+def begin_side(field: Field, cursor: SegmentCursor) -> SegmentCursor:
+    """The traversal at the first triangle of the next wall or of the base."""
+    cursor.side += 1
+    cursor.ahead = base_begins(field)
+    cursor.stop = cursor.ahead + 2
+    if cursor.side < 4:
+        grown = Vec3(cursor.grown, cursor.grown, cursor.grown)
+        # Larger than the slack of the slab test.
+        grown += Real(1.0e-12) * (wp.abs(cursor.start) + wp.abs(cursor.end))
+        low = wp.min(cursor.start, cursor.end) - grown
+        held = wall_range(field, cursor.side, low, wp.max(cursor.start, cursor.end) + grown)
+        cursor.ahead = held[0]
+        cursor.stop = held[1]
+    return cursor
 
 
 @wp.func(inline=False)
-def next_target(field: Field, before: Targets) -> Targets:
-    """At the next triangle."""
-    targets = before
-    while targets.traversal.done == 0:
-        traversal = targets.traversal
-        if targets.upper == 0 and not (is_under(traversal) and square_is_near(field, targets)):
-            targets.traversal = go_on(traversal)
+def next_near_segment(field: Field, before: SegmentCursor) -> SegmentCursor:
+    """The traversal at the next triangle."""
+    cursor = before
+    while cursor.traversal.done == 0:
+        traversal = cursor.traversal
+        if cursor.upper == 0 and not (is_under(traversal) and square_is_near(field, cursor)):
+            cursor.traversal = skip_square(traversal)
         elif traversal.level > 0:
-            targets.traversal = go_down(traversal)
+            cursor.traversal = descend(traversal)
         else:
-            number = 2 * (traversal.i * field.cols + traversal.j) + targets.upper
-            if targets.upper == 1:
-                targets.traversal = go_on(traversal)
-            targets.upper = 1 - targets.upper
-            if triangle_is_near(field, targets, number):
-                targets.number = number
-                return targets
-    while targets.side < 5:
-        while targets.ahead < targets.stop:
-            number = targets.ahead
-            targets.ahead += 1
-            if triangle_is_near(field, targets, number):
-                targets.number = number
-                return targets
-        targets = begin_side(field, targets)
-    targets.number = -1
-    return targets
+            number = 2 * (traversal.i * field.cols + traversal.j) + cursor.upper
+            if cursor.upper == 1:
+                cursor.traversal = skip_square(traversal)
+            cursor.upper = 1 - cursor.upper
+            if triangle_is_near(field, cursor, number):
+                cursor.number = number
+                return cursor
+    while cursor.side < 5:
+        while cursor.ahead < cursor.stop:
+            number = cursor.ahead
+            cursor.ahead += 1
+            if triangle_is_near(field, cursor, number):
+                cursor.number = number
+                return cursor
+        cursor = begin_side(field, cursor)
+    cursor.number = -1
+    return cursor
 
 
 @wp.func
-def begin_targets(field: Field, start: Vec3, end: Vec3, grown: Real) -> Targets:
-    """At the first triangle of those whose box is within `grown` [m] of a segment."""
-    targets = Targets()
-    targets.start = start
-    targets.end = end
-    targets.grown = grown
-    targets.side = -1
+def begin_near_segment(field: Field, start: Vec3, end: Vec3, grown: Real) -> SegmentCursor:
+    """The traversal at the first triangle whose AABB is within `grown` [m] of a segment."""
+    cursor = SegmentCursor()
+    cursor.start = start
+    cursor.end = end
+    cursor.grown = grown
+    cursor.side = -1
     grow = Vec3(grown, grown, grown)
-    targets.traversal = begin_traversal(field, wp.min(start, end) - grow, wp.max(start, end) + grow)
-    return next_target(field, targets)
+    cursor.traversal = begin_traversal(field, wp.min(start, end) - grow, wp.max(start, end) + grow)
+    return next_near_segment(field, cursor)

@@ -1,4 +1,4 @@
-"""A way through the squares of a heightfield's pyramid, from large to small, without a stack."""
+"""Stackless traversal of the squares of a heightfield's min-max pyramid, from large to small."""
 
 import warp as wp
 
@@ -8,10 +8,11 @@ from collidecli.engine.geometry.real import Real, Vec3
 
 @wp.struct
 class Traversal:
-    """Where a way through the cells first_row .. last_row, first_col .. last_col stands.
+    """State of a traversal of the cells first_row .. last_row, first_col .. last_col.
 
-    The square in hand has 2^level cells a side and is number i, j among its like. The way begins with the up to four
-    squares of 2^top cells, i_end and j_end those behind the last, that together hold the cells. done: 1 at the end.
+    The current square has 2^level cells per side and indices i, j at its level. The traversal begins with the up to
+    four squares of 2^top cells per side that together contain the cells; i_end and j_end are the indices after the last
+    of these. done: 1 at the end.
     """
 
     first_row: int
@@ -30,7 +31,7 @@ class Traversal:
 
 @wp.func
 def begin_traversal(field: Field, lower: Vec3, upper: Vec3) -> Traversal:
-    """A way through the cells under a box, at their first square; x and y of the corners count [m]."""
+    """A traversal of the cells under a box, at the first square; only x and y of the corners count [m]."""
     traversal = Traversal()
     traversal.first_row = row_under(field, lower[1])
     traversal.last_row = row_under(field, upper[1])
@@ -52,7 +53,7 @@ def begin_traversal(field: Field, lower: Vec3, upper: Vec3) -> Traversal:
 
 @wp.func
 def is_under(traversal: Traversal) -> bool:
-    """Whether the square in hand has cells under the box."""
+    """Whether the current square has cells under the box."""
     row = traversal.i << traversal.level
     col = traversal.j << traversal.level
     side = 1 << traversal.level
@@ -65,8 +66,8 @@ def is_under(traversal: Traversal) -> bool:
 
 
 @wp.func
-def go_down(traversal: Traversal) -> Traversal:
-    """To the first quarter of the square in hand."""
+def descend(traversal: Traversal) -> Traversal:
+    """The traversal at the first quarter of the current square."""
     traversal.level -= 1
     traversal.i = 2 * traversal.i
     traversal.j = 2 * traversal.j
@@ -74,8 +75,8 @@ def go_down(traversal: Traversal) -> Traversal:
 
 
 @wp.func
-def go_on(traversal: Traversal) -> Traversal:
-    """Past the square in hand."""
+def skip_square(traversal: Traversal) -> Traversal:
+    """The traversal at the square after the current one and its descendants."""
     while traversal.level < traversal.top and (traversal.i & 1) == 1 and (traversal.j & 1) == 1:
         traversal.i = traversal.i >> 1
         traversal.j = traversal.j >> 1
@@ -97,7 +98,7 @@ def go_on(traversal: Traversal) -> Traversal:
 
 @wp.struct
 class Range:
-    """Lowest and highest height of a square [m]. known: 0 for one that is too small to have its range kept."""
+    """Least and greatest height of a square [m]. known: 0 for a square below the finest level of the pyramid."""
 
     low: Real
     high: Real
@@ -106,7 +107,7 @@ class Range:
 
 @wp.func
 def range_of(field: Field, traversal: Traversal) -> Range:
-    """Of the square in hand."""
+    """The height range of the current square."""
     result = Range()
     if traversal.level < FIRST or traversal.level - FIRST >= field.levels:
         return result

@@ -1,6 +1,7 @@
-"""A heightfield's triangles as those of a closed mesh: what `mesh.questions` asks, from their place in the grid.
+"""Triangles of a heightfield as those of a closed mesh: the accessors of `triangle_source`, from the grid.
 
-What the surface shares with a wall is the wall's, what a wall shares with the base too: see `bits_of_face`.
+Features common to the surface and a wall are owned by the wall, as are those common to a wall and the base: see
+`owned_of_face`.
 """
 
 import warp as wp
@@ -32,11 +33,11 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
     normal_cone_of_vertex,
 )
 
-# What asks for much comes after what asks for little: an `and` may work out both.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 # ruff: noqa: SIM102
 
 FOLDED = wp.constant(Real(-0.9))
-"""Cosine of two normals below which the edge between their triangles sticks out whatever the sine says, as a mesh's."""
+"""Cosine of two normals below which the edge between their triangles is salient for any sine, as for meshes."""
 HALF_TURN = wp.constant(Real(3.141592653589793))
 
 
@@ -54,13 +55,13 @@ def base_begins(field: Field) -> int:
 
 @wp.func
 def is_cell(field: Field, row: int, col: int) -> bool:
-    """Whether there is such a cell."""
+    """Whether a cell exists."""
     return row >= 0 and col >= 0 and row < field.rows - 1 and col < field.cols - 1
 
 
 @wp.func
 def normal_of(shape: TriangleShape) -> Vec3:
-    """Unit normal of three corners, as of `field_triangle`."""
+    """Unit normal of a triangle from its corners, as in `field_triangle`."""
     across = wp.cross(shape.q - shape.p, shape.r - shape.p)
     return across / wp.length(across)
 
@@ -73,13 +74,13 @@ def face_corner(field: Field, number: int, k: int) -> Vec3:
 
 @wp.func
 def face_normal(field: Field, number: int) -> Vec3:
-    """Unit, outwards."""
+    """Unit outward normal of a triangle."""
     return normal_of(named_triangle(field, number))
 
 
 @wp.func
-def segment_of(field: Field, number: int, k: int) -> int:
-    """The segment of the border along side k of a triangle of the surface; -1 inside the grid."""
+def border_segment_of(field: Field, number: int, k: int) -> int:
+    """The border segment along side k of a triangle of the surface; -1 inside the grid."""
     v = number >> 1
     row = v / field.cols
     col = v - row * field.cols
@@ -100,7 +101,7 @@ def segment_of(field: Field, number: int, k: int) -> int:
 
 @wp.func
 def top_across(field: Field, number: int, k: int) -> int:
-    """The triangle of the surface across side k of one, which is not at the border."""
+    """The neighbour of a surface triangle across side k, which must not be at the border."""
     v = number >> 1
     if number & 1 == 0:
         if k == 0:
@@ -113,7 +114,7 @@ def top_across(field: Field, number: int, k: int) -> int:
 
 @wp.func
 def top_along(field: Field, segment: int) -> int:
-    """The triangle of the surface along a segment of the border."""
+    """The triangle of the surface along a border segment."""
     along = field.cols - 1
     up = field.rows - 1
     if segment < along:
@@ -127,7 +128,7 @@ def top_along(field: Field, segment: int) -> int:
 
 @wp.func
 def is_ridge(normal: Vec3, start: Vec3, end: Vec3, normal_across: Vec3, across: Vec3) -> bool:
-    """Whether the edge between two triangles sticks out, as `Meshes.owned` has it. across: the second's far corner."""
+    """Whether the edge between two triangles is salient, as in `Meshes.owned`. across: the second's far corner."""
     along = wp.normalize(end - start)
     inward = across - start
     inward -= wp.dot(inward, along) * along
@@ -137,11 +138,11 @@ def is_ridge(normal: Vec3, start: Vec3, end: Vec3, normal_across: Vec3, across: 
 
 @wp.func
 def is_top_ridge(field: Field, shape: TriangleShape, k: int) -> bool:
-    """Whether side k of a triangle of the surface sticks out; all do at the border."""
-    if segment_of(field, shape.number, k) >= 0:
+    """Whether side k of a triangle of the surface is salient; all sides at the border are."""
+    if border_segment_of(field, shape.number, k) >= 0:
         return True
     other = named_triangle(field, top_across(field, shape.number, k))
-    # Of the corners of the other, the one that the side does not have.
+    # The corner of the other triangle that is not on the side.
     far = other.p
     if shape.edge[k] == other.edge[0]:
         far = other.r
@@ -152,7 +153,7 @@ def is_top_ridge(field: Field, shape: TriangleShape, k: int) -> bool:
 
 @wp.func
 def neighbor(k: int) -> wp.vec2i:
-    """Row and column, from a vertex, of neighbour k of 6, counterclockwise from +x; 6 is 0 again."""
+    """Row and column offset of neighbour k of 6 of a vertex, counterclockwise from +x; 6 is 0 again."""
     if k == 1:
         return wp.vec2i(1, 1)
     if k == 2:
@@ -168,7 +169,7 @@ def neighbor(k: int) -> wp.vec2i:
 
 @wp.func
 def is_top_peak(field: Field, v: int) -> bool:
-    """Whether an edge sticks out at a vertex inside the grid."""
+    """Whether a vertex inside the grid has a salient edge."""
     row = v / field.cols
     col = v - row * field.cols
     point = vertex_at(field, row, col)
@@ -187,8 +188,11 @@ def is_top_peak(field: Field, v: int) -> bool:
 
 @wp.func
 def owned_of_face(field: Field, number: int) -> int:
-    """The first six of `Meshes.owned`. Inside the grid a cell's lower triangle has the cell's low corner, its sides
-    along +x and the diagonal, the upper one the side along +y; a wall has all it touches, by its segment."""
+    """The first six bits of `Meshes.owned`: the corners and sides that a triangle owns.
+
+    Inside the grid a cell's lower triangle owns the cell's low corner and its sides along +x and the diagonal, the
+    upper triangle the side along +y. A wall owns all features that it touches, by its segment.
+    """
     if number >= base_begins(field):
         return wp.where(number & 1 == 0, 1 << 5, 0)
     if number >= walls_begin(field):
@@ -208,13 +212,13 @@ def owned_of_face(field: Field, number: int) -> int:
 
 @wp.func(inline=False)
 def bits_of_face(field: Field, number: int, of_own: bool) -> int:
-    """As `Meshes.owned`. of_own: corners and sides that stick out, but only those that the triangle owns; else its
-    sides alone."""
+    """Bits as in `Meshes.owned`. of_own: salient corners and sides among those that the triangle owns; else all salient
+    sides, and no corners."""
     owned = owned_of_face(field, number)
     if number >= base_begins(field):
         return owned
     if number >= walls_begin(field):
-        # All of the rims and corners of the walls stick out, but for diagonals and flat upright edges.
+        # All rims and corners of the walls are salient, except diagonals and flat vertical edges.
         segment = (number - walls_begin(field)) >> 1
         if number & 1 == 0:
             upright = wp.dot(wall_normal(field, segment), wall_normal(field, (segment + 1) % perimeter_of(field)))
@@ -238,13 +242,13 @@ def bits_of_face(field: Field, number: int, of_own: bool) -> int:
 
 @wp.func
 def angle_between(u: Vec3, v: Vec3) -> Real:
-    """Of two vectors."""
+    """Angle between two vectors [rad]."""
     return arc_tangent(wp.length(wp.cross(u, v)), wp.dot(u, v))
 
 
 @wp.func(inline=False)
 def outward_at_top(field: Field, v: int) -> Vec3:
-    """Normals around a vertex of the surface, walls included, by their angles."""
+    """Sum of the normals around a vertex of the surface, walls included, weighted by angle."""
     row = v / field.cols
     col = v - row * field.cols
     point = vertex_at(field, row, col)
@@ -270,7 +274,7 @@ def outward_at_top(field: Field, v: int) -> Vec3:
 
 @wp.func
 def border_number(field: Field, row: int, col: int) -> int:
-    """Which vertex of the border a vertex is, -1 inside; see `border_vertex`."""
+    """Index of a vertex among the border vertices, -1 inside; see `border_vertex`."""
     along = field.cols - 1
     up = field.rows - 1
     if row == 0:
@@ -286,7 +290,7 @@ def border_number(field: Field, row: int, col: int) -> int:
 
 @wp.func
 def outward_of_face(field: Field, number: int, part: int) -> Vec3:
-    """As `mesh_nearest.outward_at`."""
+    """Outward vector at a part of a triangle, not unit, as `mesh_nearest.outward_at`."""
     if number >= base_begins(field):
         return DOWN
     shape = named_triangle(field, number)
@@ -298,7 +302,7 @@ def outward_of_face(field: Field, number: int, part: int) -> Vec3:
         k = part - EDGE_PART
         if is_wall:
             return outward_of_wall_edge(field, segment, 3 * (number & 1) + k)
-        segment = segment_of(field, number, k)
+        segment = border_segment_of(field, number, k)
         if segment >= 0:
             return normal_of(shape) + wall_normal(field, segment)
         return normal_of(shape) + face_normal(field, top_across(field, number, k))
@@ -329,8 +333,8 @@ def outward_of_wall_edge(field: Field, segment: int, side: int) -> Vec3:
 
 
 @wp.func
-def edge_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bool:
-    """As `surface.edge_takes`, of edges that the triangle owns or that stick out."""
+def face_edge_cone_contains(field: Field, number: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of side k; for sides that are owned or salient."""
     if number >= base_begins(field):
         return wp.length(wp.cross(DOWN, direction)) <= RISE
     normal_cone = normal_cone_of_edge(field, named_triangle(field, number), k, direction)
@@ -338,15 +342,15 @@ def edge_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bo
 
 
 @wp.func
-def vertex_of_face_takes(field: Field, number: int, k: int, direction: Vec3) -> bool:
-    """As `surface.vertex_takes`, of corners that the triangle owns."""
+def face_corner_cone_contains(field: Field, number: int, k: int, direction: Vec3) -> bool:
+    """Whether a unit direction is in the normal cone of corner k; for corners that are owned."""
     normal_cone = normal_cone_of_vertex(field, named_triangle(field, number), k, direction)
     return normal_cone.belongs == 1
 
 
 @wp.func
 def feature_of_face(field: Field, number: int, part: int) -> int:
-    """The number of a place's feature."""
+    """Feature id of a part of a triangle."""
     shape = named_triangle(field, number)
     if part == FACE_PART:
         return shape.face
@@ -356,17 +360,17 @@ def feature_of_face(field: Field, number: int, part: int) -> int:
 
 
 @wp.func(inline=False)
-def place_on_face(field: Field, number: int, point: Vec3) -> MeshPoint:
-    """As `mesh_nearest.mesh_point_on_triangle`."""
+def closest_point_on_face(field: Field, number: int, point: Vec3) -> MeshPoint:
+    """Closest point of a triangle, as `mesh_nearest.mesh_point_on_triangle`."""
     shape = named_triangle(field, number)
-    place = nearest_triangle_point(shape.p, shape.q, shape.r, normal_of(shape), point)
-    place.face = number
-    return place
+    closest = nearest_triangle_point(shape.p, shape.q, shape.r, normal_of(shape), point)
+    closest.face = number
+    return closest
 
 
 @wp.func
 def goes_left_of_side(shape: TriangleShape, k: int, start: Vec3, end: Vec3) -> bool:
-    """On which side of side k a line passes."""
+    """Whether a line passes on the left of side k."""
     low = corner_of(shape, k)
     high = corner_of(shape, k + 1)
     if shape.vertex[k] < shape.vertex[(k + 1) % 3]:
@@ -375,8 +379,8 @@ def goes_left_of_side(shape: TriangleShape, k: int, start: Vec3, end: Vec3) -> b
 
 
 @wp.func(inline=False)
-def goes_through_face(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
-    """As `mesh_nearest.segment_crosses_triangle`."""
+def is_face_crossed(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
+    """Whether a segment crosses a triangle, as `mesh_nearest.segment_crosses_triangle`."""
     shape = named_triangle(field, number)
     normal = normal_of(shape)
     if (wp.dot(start - shape.p, normal) >= Real(0.0)) == (wp.dot(end - shape.p, normal) >= Real(0.0)):

@@ -1,4 +1,4 @@
-"""The rooms of meshes: a shape against each triangle that it may meet."""
+"""Colliders of meshes: a convex shape or plane against each triangle of a mesh in its bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from collidecli.engine.narrowphase.triangles.contact_priority import merge_trian
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.mesh_penetration import contact_origin_inside
+from collidecli.engine.narrowphase.triangles.origin_inside import origin_inside_mesh
 from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
@@ -27,7 +27,7 @@ MESH = SubPairKernels("mesh", "meshes", search_kernel(Meshes, triangles_near), m
 
 
 def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of a shape kind against triangles. shape_a: `primitive_of` or `hull_of`."""
+    """The kernel of a shape type against mesh triangles. shape_a: `primitive_of` or `hull_of`."""
 
     @wp.func(inline=True)
     def collide_triangle(
@@ -36,7 +36,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         a = shape_a(rows, query.row_a)
         mesh = rows.mesh[query.row_b]
         if number < 0:
-            return contact_origin_inside(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
+            return origin_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
         closed = meshes.header[wp.static(HEADER) * mesh + 5]
         return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.max_separation, out, row)
@@ -46,7 +46,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
 
 @wp.func(inline=True)
 def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
-    """The mesh of a pair."""
+    """The mesh of a pair, as a surface to sweep against."""
     surface = MeshSurface()
     surface.meshes = meshes
     surface.mesh = rows.mesh[query.row_b]
@@ -55,7 +55,7 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
 
 
 def collider_for(type_a: ShapeType) -> Collider:
-    """The room of a type against meshes."""
+    """The collider of a shape type against meshes."""
     if type_a == ShapeType.PLANE:
         return _collider("plane")
     return _collider("hull" if type_a == ShapeType.CONVEX_MESH else "convex")

@@ -24,11 +24,11 @@ from collidecli.engine.narrowphase.triangles.surface_interior import (
 )
 from collidecli.engine.narrowphase.triangles.triangle_source import (
     corner_on,
+    edge_cone_contains,
     feature_on,
     is_front_facing,
     outward_on,
     priority_on,
-    takes_on_edge,
 )
 
 PARALLEL = wp.constant(Real(1.0e-18))
@@ -50,7 +50,7 @@ def edges_face(
     outward = outward_on(source, context.other, target, EDGE_PART + side)
     if context.other_front == 1 and not is_front_facing(outward, -direction):
         return False
-    return takes_on_edge(source, context.other, target, side, -direction) and takes_on_edge(
+    return edge_cone_contains(source, context.other, target, side, -direction) and edge_cone_contains(
         source, context.own, face, k, own_direction(context, direction)
     )
 
@@ -181,19 +181,19 @@ def chord_contact(
     if chord[1] > Real(1.0):
         return count
     middle = start + deepest_of(source, context.other, start, end, enters, chord[1]) * (end - start)
-    place = nearest_on(source, context.other, middle)
-    if place.face < 0:
+    closest = nearest_on(source, context.other, middle)
+    if closest.face < 0:
         return count
-    depth = wp.sqrt(place.square)
-    off = middle - place.point
-    if depth <= context.touch or not is_within_by(source, context.other, middle, place):
+    depth = wp.sqrt(closest.square)
+    off = middle - closest.point
+    if depth <= context.touch or not is_within_by(source, context.other, middle, closest):
         return count
     direction = off / depth
     priority = int(FALLBACK)
-    if is_facing(context, source, face, EDGE_PART + k, direction) and takes_on_edge(
+    if is_facing(context, source, face, EDGE_PART + k, direction) and edge_cone_contains(
         source, context.own, face, k, own_direction(context, direction)
     ):
         priority = 0
     code = feature_on(source, context.own, face, EDGE_PART + k)
-    code_other = feature_on(source, context.other, place.face, place.part)
+    code_other = feature_on(source, context.other, closest.face, closest.part)
     return append_contact(context, rows, count, middle, direction, -depth, code, code_other, priority, 1)

@@ -27,7 +27,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK, merge_surfaces
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_targets, next_target
+from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_near_segment, next_near_segment
 from collidecli.engine.narrowphase.triangles.mesh_edge import (
     chord_contact,
     edge_on_edge,
@@ -51,7 +51,7 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
     closed_flag,
     corner_on,
     front_flag,
-    is_gone_through,
+    is_crossed,
     leaf_of,
     lower_of,
     other_bits,
@@ -123,13 +123,13 @@ def edge_on_triangle(
     start = corner_of_features(features, k)
     end = corner_of_features(features, k + 1)
     t = Real(2.0)
-    goes = is_gone_through(source, context.other, target, start, end)
-    if goes:
+    crosses = is_crossed(source, context.other, target, start, end)
+    if crosses:
         t = crossing_parameter(source, context.other, target, start, end)
         if context.other_closed == 0:
             count = edge_through_sheet(context, source, face, k, start, end, rows, count)
     # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
-    overlaps = goes and context.own_closed == 1 and context.other_closed == 1
+    overlaps = crosses and context.own_closed == 1 and context.other_closed == 1
     bits = other_bits(source, context.other, target)
     sides = int(3)
     for side in range(sides):
@@ -212,20 +212,20 @@ def collide_with_heightfield(
         start = corner_of_features(features, k)
         end = corner_of_features(features, k + 1)
         if ((features.candidates >> k) & 1) == 1:
-            targets = begin_targets(heightfield_pair.field, start, start, features.max_distance)
-            while targets.number >= 0:
-                count = vertex_on_triangle(context, heightfield_pair, face, k, start, targets.number, rows, count)
-                targets = next_target(heightfield_pair.field, targets)
+            cursor = begin_near_segment(heightfield_pair.field, start, start, features.max_distance)
+            while cursor.number >= 0:
+                count = vertex_on_triangle(context, heightfield_pair, face, k, start, cursor.number, rows, count)
+                cursor = next_near_segment(heightfield_pair.field, cursor)
         if ((features.candidates >> (EDGE_OWNED + k)) & 1) == 1:
-            targets = begin_targets(heightfield_pair.field, start, end, features.max_distance)
-            while targets.number >= 0:
-                result = edge_on_triangle(context, heightfield_pair, face, features, targets.number, k, rows, count)
+            cursor = begin_near_segment(heightfield_pair.field, start, end, features.max_distance)
+            while cursor.number >= 0:
+                result = edge_on_triangle(context, heightfield_pair, face, features, cursor.number, k, rows, count)
                 count = int(result[0])
                 if result[1] <= Real(1.0):
                     features.crossings[k] = features.crossings[k] + 1
                     if result[1] >= Real(0.0):
                         features.enters[k] = wp.min(features.enters[k], result[1])
-                targets = next_target(heightfield_pair.field, targets)
+                cursor = next_near_segment(heightfield_pair.field, cursor)
     return chord_contacts(context, heightfield_pair, face, features, rows, count)
 
 

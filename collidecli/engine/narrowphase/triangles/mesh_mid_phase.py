@@ -1,4 +1,4 @@
-"""Between broad and narrow phase: which triangles of its mesh each candidate is to be tested against."""
+"""Mid phase of convex shapes against meshes: the triangles that each candidate is tested against, by BVH traversal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from collidecli.engine.pair_query import Query
 
 
 @wp.struct
-class Near:
-    """What a shape can reach, in the frame of a mesh [m]: a box, or of a plane what is not above its surface.
+class ShapeBounds:
+    """Bounds of a shape grown by the maximum separation, in the frame of a mesh [m].
 
-    normal, height: points x with normal.x below height; the normal is zero for other shapes.
+    lower, upper: AABB. normal, height: of a plane, the half-space normal.x <= height; the normal of other shapes is
+    zero. first, end: nodes of the mesh's BVH.
     """
 
     lower: Vec3
@@ -30,67 +31,67 @@ class Near:
 
 
 @wp.func
-def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) -> Near:
-    """What a shape can reach, of a pose in the mesh's frame; the mesh's boxes are left open."""
-    near = Near()
+def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) -> ShapeBounds:
+    """Bounds of a shape at a pose in the mesh's frame; the BVH is left unset."""
+    bounds = ShapeBounds()
     box = bounding_box(shape_type, size, pose, max_separation)
-    # Grown by more than the rounding of the pose.
+    # Grown by more than the rounding error of the pose.
     position = wp.abs(wp.transform_get_translation(pose))
     slack = Real(1.0e-12) * (position[0] + position[1] + position[2])
-    near.lower = box.lower - Vec3(slack, slack, slack)
-    near.upper = box.upper + Vec3(slack, slack, slack)
+    bounds.lower = box.lower - Vec3(slack, slack, slack)
+    bounds.upper = box.upper + Vec3(slack, slack, slack)
     if shape_type == PLANE:
-        near.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
-        near.height = wp.dot(near.normal, wp.transform_get_translation(pose)) + max_separation + slack
-    return near
+        bounds.normal = wp.transform_vector(pose, Vec3(Real(0.0), Real(0.0), Real(1.0)))
+        bounds.height = wp.dot(bounds.normal, wp.transform_get_translation(pose)) + max_separation + slack
+    return bounds
 
 
 @wp.func
-def near_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Near:
-    """What the shape of a pair can reach, and the boxes of its mesh."""
+def bounds_of_shape(rows: ShapeRows, meshes: Meshes, query: Query) -> ShapeBounds:
+    """Bounds of the convex shape of a pair, and the BVH of its mesh."""
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
-    near = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
+    bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
     head = rows.mesh[query.row_b] * wp.static(HEADER)
-    near.first = meshes.header[head + 3]
-    near.end = meshes.header[head + 4]
-    return near
+    bounds.first = meshes.header[head + 3]
+    bounds.end = meshes.header[head + 4]
+    return bounds
 
 
 @wp.func
-def box_intersects(near: Near, meshes: Meshes, node: int) -> bool:
-    """Whether a box of the tree is within reach."""
+def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
+    """Whether a node of the BVH intersects the bounds."""
     lower = meshes.lower[node]
     upper = meshes.upper[node]
     for axis in range(3):
-        if lower[axis] > near.upper[axis] or upper[axis] < near.lower[axis]:
+        if lower[axis] > bounds.upper[axis] or upper[axis] < bounds.lower[axis]:
             return False
-    lowest = wp.min(wp.cw_mul(near.normal, lower), wp.cw_mul(near.normal, upper))
-    return lowest[0] + lowest[1] + lowest[2] <= near.height
+    lowest = wp.min(wp.cw_mul(bounds.normal, lower), wp.cw_mul(bounds.normal, upper))
+    return lowest[0] + lowest[1] + lowest[2] <= bounds.height
 
 
 @wp.func(inline=False)
-def exit_place(meshes: Meshes, mesh: int, origin: Vec3) -> int:
-    """The triangle nearest to the origin of a shape that is inside a closed mesh; else -1."""
+def exit_face(meshes: Meshes, mesh: int, origin: Vec3) -> int:
+    """The triangle closest to the origin of a shape, if the origin is inside a closed mesh; else -1."""
     if meshes.header[mesh * wp.static(HEADER) + 6] == 0:
         return -1
     root = meshes.header[mesh * wp.static(HEADER) + 3]
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
-    place = nearest_mesh_point(meshes, mesh, origin)
-    if not is_inside_mesh(meshes, mesh, origin, place):
+    closest = nearest_mesh_point(meshes, mesh, origin)
+    if not is_inside_mesh(meshes, mesh, origin, closest):
         return -1
-    return place.face
+    return closest.face
 
 
 @wp.func(inline=True)
 def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
-    """Notes the triangles that a shape may meet, in the order of the tree, in one part; then ~ that of `exit_place`."""
-    near = near_of(rows, meshes, query)
+    """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is 1."""
+    bounds = bounds_of_shape(rows, meshes, query)
     found = int(0)
-    node = near.first
-    while node < near.end:
-        if box_intersects(near, meshes, node):
+    node = bounds.first
+    while node < bounds.end:
+        if box_intersects(bounds, meshes, node):
             if meshes.leaf[node] >= 0:
                 found = append_sub_pair(out, found, meshes.leaf[node])
             node += 1
@@ -98,7 +99,7 @@ def triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
             node = meshes.skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, found):
         origin = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
-        face = exit_place(meshes, rows.mesh[query.row_b], origin)
+        face = exit_face(meshes, rows.mesh[query.row_b], origin)
         if face >= 0:
             found = append_sub_pair(out, found, ~face)
     return found

@@ -171,10 +171,10 @@ class PointPenetration:
 def penetration_of_point(context: MeshPairContext, source: Any, point: Vec3) -> PointPenetration:
     """Penetration of a point of own, in other's frame. An open mesh has no interior."""
     result = PointPenetration()
-    place = exit_point_of(source, context.other, point, context.touch)
-    if place.face >= 0:
+    closest = exit_point_of(source, context.other, point, context.touch)
+    if closest.face >= 0:
         result.found = 1
-        result.depth = wp.sqrt(place.square)
-        result.direction = (point - place.point) / result.depth
-        result.feature = feature_on(source, context.other, place.face, place.part)
+        result.depth = wp.sqrt(closest.square)
+        result.direction = (point - closest.point) / result.depth
+        result.feature = feature_on(source, context.other, closest.face, closest.part)
     return result

@@ -19,16 +19,16 @@ from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import RISE
 from collidecli.engine.narrowphase.triangles.triangle_source import (
+    closest_point_on,
+    corner_cone_contains,
     corner_on,
+    edge_cone_contains,
     feature_on,
     is_front_facing,
     is_owned,
     normal_on,
     outward_on,
-    place_on,
     priority_on,
-    takes_on_corner,
-    takes_on_edge,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
@@ -36,11 +36,11 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
 
 
 @wp.func
-def takes_on_part(source: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
+def part_cone_contains(source: Any, surface: int, face: int, part: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of a side or a corner of a triangle."""
     if part >= EDGE_PART:
-        return takes_on_edge(source, surface, face, part - EDGE_PART, direction)
-    return takes_on_corner(source, surface, face, part, direction)
+        return edge_cone_contains(source, surface, face, part - EDGE_PART, direction)
+    return corner_cone_contains(source, surface, face, part, direction)
 
 
 @wp.func
@@ -83,24 +83,24 @@ def vertex_on_triangle(
     The point is above the interior of the triangle, or above an edge or vertex that the triangle owns. The direction is
     in the normal cones of both features, or is the triangle's normal. Returns the count of contacts after it.
     """
-    place = place_on(source, context.other, target, point)
-    if place.square >= context.max_separation * context.max_separation:
+    closest = closest_point_on(source, context.other, target, point)
+    if closest.square >= context.max_separation * context.max_separation:
         return count
-    part = part_snapped(source, context.other, target, place.part, place.point, context.touch)
+    part = part_snapped(source, context.other, target, closest.part, closest.point, context.touch)
     if part < FACE_PART:
         if not is_owned(source, context.other, target, part):
             return count
     normal = normal_on(source, context.other, target)
-    distance = wp.sqrt(place.square)
+    distance = wp.sqrt(closest.square)
     height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
-    side = side_toward(context, source, normal, place.point, height)
+    side = side_toward(context, source, normal, closest.point, height)
     direction = -side * normal
     is_level = bool(True)
     if part < FACE_PART:
         if distance > context.touch:
-            direction = (place.point - point) / distance
+            direction = (closest.point - point) / distance
             is_level = wp.length(wp.cross(direction, normal)) < RISE
-            if not takes_on_part(source, context.other, target, part, -direction):
+            if not part_cone_contains(source, context.other, target, part, -direction):
                 return count
             if context.other_front == 1 and not is_front_facing(
                 outward_on(source, context.other, target, part), -direction
@@ -116,15 +116,15 @@ def vertex_on_triangle(
         # A vertex that faces in the direction of the surface it touches overlaps: a fallback contact.
         code = feature_on(source, context.own, face, k)
         code_other = feature_on(source, context.other, target, part)
-        separation = wp.dot(place.point - point, direction)
+        separation = wp.dot(closest.point - point, direction)
         return append_contact(context, rows, count, point, direction, separation, code, code_other, FALLBACK, 0)
-    if not is_level and not takes_on_corner(source, context.own, face, k, own_direction(context, direction)):
+    if not is_level and not corner_cone_contains(source, context.own, face, k, own_direction(context, direction)):
         return count
     code = feature_on(source, context.own, face, k)
     code_other = feature_on(source, context.other, target, part)
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
     return append_contact(
-        context, rows, count, point, direction, wp.dot(place.point - point, direction), code, code_other, priority, 0
+        context, rows, count, point, direction, wp.dot(closest.point - point, direction), code, code_other, priority, 0
     )
 
 

@@ -43,35 +43,35 @@ class NormalCone:
 
 
 @wp.func
-def edge_takes(meshes: Meshes, face: int, k: int, direction: Vec3) -> bool:
+def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
     start = mesh_corner(meshes, face, k)
     along = wp.normalize(mesh_corner(meshes, face, k + 1) - start)
     edge = meshes.side[3 * face + k]
     at = meshes.rim[edge]
     end = meshes.rim[edge + 1]
-    takes = bool(True)
+    contains = bool(True)
     while at < end:
         inward = meshes.point[meshes.across[at]] - start
         inward -= wp.dot(inward, along) * along
         if wp.dot(direction, inward) > RISE * wp.length(inward):
-            takes = False
+            contains = False
         at += 1
-    return takes
+    return contains
 
 
 @wp.func
-def vertex_takes(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
+def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of a vertex."""
     at = meshes.ring[vertex]
     end = meshes.ring[vertex + 1]
-    takes = bool(True)
+    contains = bool(True)
     while at < end:
         along = meshes.point[meshes.around[at]] - meshes.point[vertex]
         if wp.dot(direction, along) > RISE * wp.length(along):
-            takes = False
+            contains = False
         at += 1
-    return takes
+    return contains
 
 
 @wp.func
@@ -79,7 +79,7 @@ def normal_cone_of_edge(meshes: Meshes, shape: TriangleShape, k: int, direction:
     """Normal cone of the interior of side k of a mesh triangle, for a unit direction."""
     normal_cone = NormalCone()
     normal_cone.outward = meshes.edge_normal[meshes.side[3 * shape.number + k]]
-    normal_cone.belongs = wp.where(edge_takes(meshes, shape.number, k, direction), 1, 0)
+    normal_cone.belongs = wp.where(mesh_edge_cone_contains(meshes, shape.number, k, direction), 1, 0)
     return normal_cone
 
 
@@ -89,7 +89,7 @@ def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, directio
     normal_cone = NormalCone()
     vertex = meshes.corner[3 * shape.number + k]
     normal_cone.outward = meshes.vertex_normal[vertex]
-    normal_cone.belongs = wp.where(vertex_takes(meshes, vertex, direction), 1, 0)
+    normal_cone.belongs = wp.where(mesh_vertex_cone_contains(meshes, vertex, direction), 1, 0)
     return normal_cone
 
 
@@ -200,7 +200,7 @@ def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3) -
 
 @wp.func
 def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
-    """Normal cone of the interior of side k of a heightfield triangle; empty for the base, whose sides the walls own."""
+    """Normal cone of the interior of side k of a heightfield triangle; empty for the base: walls own its sides."""
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
     if code < under:
@@ -212,7 +212,7 @@ def normal_cone_of_edge(field: Field, shape: TriangleShape, k: int, direction: V
 
 @wp.func
 def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction: Vec3) -> NormalCone:
-    """Normal cone of corner k of a heightfield triangle; empty for the base, whose corners the walls own."""
+    """Normal cone of corner k of a heightfield triangle; empty for the base: walls own its corners."""
     under = 8 * field.rows * field.cols
     if shape.number >= 2 * field.rows * field.cols + 2 * perimeter_of(field):
         return NormalCone()
@@ -249,7 +249,7 @@ def has_nearer(field: Field, mesh: int, point: Vec3, distance: Real, outward: Ve
 
 
 @wp.func
-def normal_cone_at(source: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> NormalCone:
+def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: Vec3) -> NormalCone:
     """Normal cone at a point of a triangle, for a unit direction, both in the surface's frame."""
     normal_cone = NormalCone()
     if wp.length(wp.cross(shape.normal, direction)) < RISE:
@@ -268,5 +268,5 @@ def normal_cone_at(source: Any, shape: TriangleShape, point: Vec3, direction: Ve
             least = square
             side = k
     if corner >= 0:
-        return normal_cone_of_vertex(source, shape, corner, direction)
-    return normal_cone_of_edge(source, shape, side, direction)
+        return normal_cone_of_vertex(surface, shape, corner, direction)
+    return normal_cone_of_edge(surface, shape, side, direction)

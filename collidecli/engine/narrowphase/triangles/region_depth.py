@@ -1,11 +1,11 @@
 """The depth of two surfaces that overlap: for each region, the least translation that separates it.
 
-A point of one surface that is inside the other by some depth is a lower bound: no shorter translation takes it out. The
-translation along the normal of the deepest contact is an upper bound. Where the two agree to ACCURACY, as they do of
-shallow contacts, the contacts stay as they are. Otherwise a search over directions begins at the contacts' normals and
-at fixed directions of both frames. From each direction tried it goes on to the normals of the triangles that touch
-last, which is where the least translation of a convex overlap lies, and at last turns the best one by ever smaller
-angles. See docs/adr/0065.
+The depth of an inner point is a lower bound: no shorter translation separates it from the other surface. The
+translation along the normal of the deepest contact is an upper bound. Where the two agree to ACCURACY, as for shallow
+contacts, the contacts stay unchanged. Otherwise `direction_search` minimises the translation over directions. It starts
+from the contacts' normals, from their successive projections and from fixed directions; from each it continues with the
+normals of the triangles that touch last, along which the least translation of a convex overlap lies. It ends with a
+pattern search of decreasing angles around the best direction. See docs/adr/0065.
 """
 
 from typing import Any
@@ -39,18 +39,18 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect, feature_on, tree_of
 
 ACCURACY = wp.constant(Real(1.03))
-"""How many times as long as its lower bound a translation may be without a search."""
+"""Greatest ratio of a translation to its lower bound without a search."""
 SHALLOW = wp.constant(Real(0.02))
-"""Share of half of the smaller surface's longest side: what separates by so little is not searched further."""
+"""Fraction of half of the smaller surface's longest side: a translation no longer than this is not searched further."""
 SAME_DEPTH = wp.constant(Real(1.0 + 1.0e-9))
-"""Factor below which two depths are one."""
+"""Factor below which two depths are equal."""
 INNER_BALL = wp.constant(Real(1.1))
-"""Share of its depth by which an inner point's box extends to all sides: it meets the surface that it is nearest to."""
+"""Half extent of an inner point's box, as a multiple of its depth: the box intersects the surface closest to it."""
 
 
 @wp.func(inline=False)
 def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecord:
-    """The contact of a region: its translation, at the points that touch last."""
+    """The contact of a region: its least translation, at the closest points of the triangles that touch last."""
     triangles = triangles_of_pair(source, pair, best.exit.face_a, best.exit.face_b)
     moved = best.exit.translation * best.direction
     triangles.a += moved
@@ -71,10 +71,10 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
 def measured_crossing(
     source: Any, pair: SurfacePair, region: OverlapRegion, best: Search, crossing: ContactRecord
 ) -> ContactRecord:
-    """The contact of an end of an edge that crosses an open surface: where it comes out along the region's direction.
+    """The contact of an end of an edge that crosses an open surface: its exit point along the region's direction.
 
-    Its separation stays infinite where the end is not behind the surface by as much as the translation, or leaves
-    elsewhere than in the region.
+    Its separation stays infinite where the end is not behind the surface within the translation, or exits outside the
+    region.
     """
     result = crossing
     length = best.exit.translation * SAME_DEPTH + pair.touch
@@ -85,23 +85,23 @@ def measured_crossing(
         start = wp.transform_point(into_b, crossing.point)
         end = wp.transform_point(into_b, crossing.point - moved)
         part = chord_of(source, pair.b, start, end, Real(0.0))[1]
-        leaves = crossing.point - part * moved
-        if part <= Real(1.0) and boxes_intersect(leaves, leaves, region.low - grown, region.high + grown):
-            place = nearest_on(source, pair.b, wp.transform_point(into_b, leaves))
+        exit_point = crossing.point - part * moved
+        if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
+            closest = nearest_on(source, pair.b, wp.transform_point(into_b, exit_point))
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_b = feature_on(source, pair.b, place.face, FACE_PART)
+            result.feature_b = feature_on(source, pair.b, closest.face, FACE_PART)
             result.priority = 0
             result.role = OF_REGION
     else:
         part = chord_of(source, pair.a, crossing.point, crossing.point + moved, Real(0.0))[1]
-        leaves = crossing.point + part * moved
-        if part <= Real(1.0) and boxes_intersect(leaves, leaves, region.low - grown, region.high + grown):
-            place = nearest_on(source, pair.a, leaves)
-            result.point = leaves
+        exit_point = crossing.point + part * moved
+        if part <= Real(1.0) and boxes_intersect(exit_point, exit_point, region.low - grown, region.high + grown):
+            closest = nearest_on(source, pair.a, exit_point)
+            result.point = exit_point
             result.separation = -part * length
             result.normal = best.direction
-            result.feature_a = feature_on(source, pair.a, place.face, FACE_PART)
+            result.feature_a = feature_on(source, pair.a, closest.face, FACE_PART)
             result.priority = 0
             result.role = OF_REGION
     return result
@@ -109,7 +109,7 @@ def measured_crossing(
 
 @wp.func
 def emit_spare(rows: PairRows, contact: ContactRecord):
-    """Writes a contact into the first spare row; there is one for each region."""
+    """Writes a contact into the first spare row; there is one spare row per region."""
     for i in range(rows.first, rows.end):
         if rows.contact[i].role == SPARE:
             rows.contact[i] = contact
@@ -118,7 +118,7 @@ def emit_spare(rows: PairRows, contact: ContactRecord):
 
 @wp.func(inline=False)
 def inner_regions(rows: PairRows, regions: wp.array[OverlapRegion], before: int) -> int:
-    """Adds the points that are inside the other surface, each with the ball around it that is; how many there are."""
+    """Adds the points inside the other surface, each with the box of a ball; returns the number of regions."""
     count = before
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
@@ -156,7 +156,7 @@ def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) 
 def measure_region(
     source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, rows: PairRows
 ) -> int:
-    """Writes the contacts of a region; returns 0 where a bound on the search was hit."""
+    """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
     region = regions[own[0]]
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     deepest = deepest_of_region(pair, region, rows)
@@ -206,7 +206,7 @@ def measure_region(
 
 @wp.func
 def exchanged(contact: ContactRecord, pose_b_to_a: Pose) -> ContactRecord:
-    """A contact of a and b as one of b and a, in b's frame."""
+    """A contact of a and b as a contact of b and a, in b's frame."""
     result = contact
     into_b = wp.transform_inverse(pose_b_to_a)
     point = contact.point
@@ -225,7 +225,7 @@ def exchanged(contact: ContactRecord, pose_b_to_a: Pose) -> ContactRecord:
 
 @wp.func(inline=False)
 def exchange_rows(rows: PairRows, pose_b_to_a: Pose):
-    """Makes the contacts of a and b those of b and a."""
+    """Exchanges a and b in all contacts of a pair."""
     for i in range(rows.first, rows.end):
         if rows.contact[i].separation < Real(wp.inf) or rows.contact[i].role >= CROSSING_A:
             rows.contact[i] = exchanged(rows.contact[i], pose_b_to_a)
@@ -233,7 +233,7 @@ def exchange_rows(rows: PairRows, pose_b_to_a: Pose):
 
 @wp.func
 def exchanged_pair(pair: SurfacePair) -> SurfacePair:
-    """The pair with b as its first surface."""
+    """The pair with a and b exchanged."""
     result = pair
     result.a = pair.b
     result.b = pair.a
@@ -248,7 +248,10 @@ def exchanged_pair(pair: SurfacePair) -> SurfacePair:
 
 @wp.func(inline=False)
 def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
-    """Makes a pair's contacts those of its regions of overlap; returns 0 where a bound on the search was hit."""
+    """Replaces a pair's contacts by those of its regions of overlap.
+
+    Returns 0 where the search ended at its greatest number of steps.
+    """
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     count = add_crossings(source, pair, regions, 0)
     count = inner_regions(rows, regions, count)
@@ -260,9 +263,9 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
 
 @wp.func(inline=False)
 def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
-    """As `measure_regions`, of two meshes, in the frame of the one with more triangles.
+    """As `measure_regions`, for two meshes, in the frame of the mesh with more triangles.
 
-    Which of the two shapes is first in the scene does not decide where the search goes, but where both have as many.
+    So the search does not depend on the order of the shapes in the scene, unless both have equally many triangles.
     """
     nodes_a = tree_of(meshes, pair.a)
     nodes_b = tree_of(meshes, pair.b)

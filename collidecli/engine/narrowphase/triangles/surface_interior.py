@@ -22,7 +22,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_interior import (
     chord_in_field,
     deepest_of_part,
     depth_in_field,
-    exit_place,
+    exit_point,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import is_inside
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import outward_of_face
@@ -46,15 +46,15 @@ def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> MeshPoint:
 @wp.func
 def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> MeshPoint:
     """Closest point of the mesh; of the heightfield, closest exit point, with face -1 for a point outside."""
-    place = MeshPoint()
-    place.face = -1
+    closest = MeshPoint()
+    closest.face = -1
     if surface >= 0:
-        place = nearest_mesh_point_within(
+        closest = nearest_mesh_point_within(
             heightfield_pair.meshes, surface, point, clearance_at(heightfield_pair.meshes, surface, point).square
         )
     elif is_inside(heightfield_pair.field, point):
-        place = exit_place(heightfield_pair, point)
-    return place
+        closest = exit_point(heightfield_pair, point)
+    return closest
 
 
 @wp.func
@@ -109,18 +109,18 @@ def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> b
 
 
 @wp.func
-def is_within_by(meshes: Meshes, surface: int, point: Vec3, place: MeshPoint) -> bool:
+def is_within_by(meshes: Meshes, surface: int, point: Vec3, closest: MeshPoint) -> bool:
     """Whether a point is inside a closed mesh, from its closest point."""
-    return is_inside_mesh(meshes, surface, point, place)
+    return is_inside_mesh(meshes, surface, point, closest)
 
 
 @wp.func
-def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, place: MeshPoint) -> bool:
+def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, closest: MeshPoint) -> bool:
     """Whether a point is inside the mesh, from its closest point, or inside the heightfield, from its exit point."""
     if surface < 0:
-        outward = outward_of_face(heightfield_pair.field, place.face, place.part)
-        return wp.dot(point - place.point, outward) < Real(0.0)
-    return is_inside_mesh(heightfield_pair.meshes, surface, point, place)
+        outward = outward_of_face(heightfield_pair.field, closest.face, closest.part)
+        return wp.dot(point - closest.point, outward) < Real(0.0)
+    return is_inside_mesh(heightfield_pair.meshes, surface, point, closest)
 
 
 @wp.func
@@ -144,9 +144,9 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
     clearance = clearance_at(meshes, mesh, point)
     if clearance.free > touch:
         return -Real(wp.inf)
-    place = nearest_mesh_point_within(meshes, mesh, point, clearance.square)
-    depth = wp.sqrt(place.square)
-    if not is_inside_mesh(meshes, mesh, point, place):
+    closest = nearest_mesh_point_within(meshes, mesh, point, clearance.square)
+    depth = wp.sqrt(closest.square)
+    if not is_inside_mesh(meshes, mesh, point, closest):
         return -depth
     return depth
 
@@ -169,10 +169,10 @@ def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> Mes
     clearance = clearance_at(meshes, surface, point)
     if clearance.free > Real(0.0) or not is_in_box(meshes, surface, point):
         return result
-    place = nearest_mesh_point_within(meshes, surface, point, clearance.square)
-    if wp.sqrt(place.square) <= touch or not is_inside_mesh(meshes, surface, point, place):
+    closest = nearest_mesh_point_within(meshes, surface, point, clearance.square)
+    if wp.sqrt(closest.square) <= touch or not is_inside_mesh(meshes, surface, point, closest):
         return result
-    return place
+    return closest
 
 
 @wp.func
@@ -184,10 +184,10 @@ def exit_point_of(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, 
     result.face = -1
     if not is_inside(heightfield_pair.field, point):
         return result
-    place = exit_place(heightfield_pair, point)
-    if wp.sqrt(place.square) <= touch:
+    closest = exit_point(heightfield_pair, point)
+    if wp.sqrt(closest.square) <= touch:
         return result
-    return place
+    return closest
 
 
 @wp.func

@@ -1,4 +1,8 @@
-"""Surfaces of triangles that a convex shape is swept against: triangles near to a box, and what is in the solid."""
+"""Surfaces against which a convex shape is swept: traversal of the triangles near a box, and depth inside the solid.
+
+The functions have an overload for each of `MeshSurface` and `FieldSurface`: Warp picks by the type of the first
+argument.
+"""
 
 import warp as wp
 
@@ -8,17 +12,20 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, tri
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import height_over, nearest_part
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import Targets, begin_targets, next_target
+from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import (
+    SegmentCursor,
+    begin_near_segment,
+    next_near_segment,
+)
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import base_begins, walls_begin
 from collidecli.engine.narrowphase.triangles.triangle_source import TreeCursor, begin_in_box, next_in_box
 
-# Each question has an answer for each kind of surface: Warp picks by the type of the first argument.
 # ruff: noqa: F811
 
 
 @wp.struct
 class MeshSurface:
-    """A mesh as the surface that a convex shape is swept against. closed: 1 where it has an inside."""
+    """A mesh against which a convex shape is swept. closed: 1 where it has an interior."""
 
     meshes: Meshes
     mesh: int
@@ -27,10 +34,11 @@ class MeshSurface:
 
 @wp.struct
 class FieldSurface:
-    """A heightfield as that surface. beneath: 1 where the shape's middle is below the base, which then counts, and the
-    surface over the rectangle does not; else the base does not count (docs/adr/0026).
+    """A heightfield against which a convex shape is swept.
 
-    reach: how far beyond their ends walls go on, so that nothing leaves under or over them [m].
+    beneath: 1 where the shape's middle is below the base; the base then counts and the surface over the rectangle does
+    not; else the base does not count (docs/adr/0026). max_separation: length by which walls are extended beyond their
+    ends, so that no shape exits below or above them [m].
     """
 
     field: Field
@@ -41,14 +49,14 @@ class FieldSurface:
 
 @wp.func
 def is_one_sided(surface: MeshSurface) -> bool:
-    """Whether a surface is open and is left by its front only."""
+    """Whether a mesh is open and is exited only through its front."""
     front = surface.meshes.header[surface.mesh * wp.static(HEADER) + 5]
     return surface.closed == 0 and front == 1
 
 
 @wp.func
 def is_one_sided(surface: FieldSurface) -> bool:
-    """The same; a heightfield is a solid."""
+    """False: a heightfield is a solid."""
     return False
 
 
@@ -66,27 +74,27 @@ def begin_near(surface: MeshSurface, lower: Vec3, upper: Vec3) -> TreeCursor:
 
 @wp.func
 def counts(surface: FieldSurface, number: int) -> bool:
-    """Whether a shape may leave the solid through a triangle, see `FieldSurface`."""
+    """Whether a shape may exit the solid through a triangle, see `FieldSurface`."""
     if surface.beneath == 1:
         return number >= walls_begin(surface.field)
     return number < base_begins(surface.field)
 
 
 @wp.func(inline=False)
-def next_near(surface: FieldSurface, before: Targets, lower: Vec3, upper: Vec3) -> Targets:
-    """At the next triangle that counts."""
-    cursor = next_target(surface.field, before)
+def next_near(surface: FieldSurface, before: SegmentCursor, lower: Vec3, upper: Vec3) -> SegmentCursor:
+    """The traversal at the next triangle near the box that counts."""
+    cursor = next_near_segment(surface.field, before)
     while cursor.number >= 0 and not counts(surface, cursor.number):
-        cursor = next_target(surface.field, cursor)
+        cursor = next_near_segment(surface.field, cursor)
     return cursor
 
 
 @wp.func(inline=False)
-def begin_near(surface: FieldSurface, lower: Vec3, upper: Vec3) -> Targets:
-    """At the first triangle that counts near to a box, which is taken as a segment that is grown on all sides."""
+def begin_near(surface: FieldSurface, lower: Vec3, upper: Vec3) -> SegmentCursor:
+    """The traversal at the first triangle that counts near a box, which is taken as a segment grown on all sides."""
     half = Real(0.5) * (upper - lower)
     start = lower + half
-    # Walls go on beyond their ends: a box there is brought to where they are.
+    # Walls are extended beyond their ends: a box there is moved to the end of the walls.
     if surface.beneath == 1:
         start[2] = wp.min(start[2], surface.field.bottom)
     else:
@@ -99,15 +107,15 @@ def begin_near(surface: FieldSurface, lower: Vec3, upper: Vec3) -> Targets:
     grown = wp.max(half[(longest + 1) % 3], half[(longest + 2) % 3])
     start[longest] = start[longest] - (half[longest] - grown)
     end[longest] = end[longest] + (half[longest] - grown)
-    cursor = begin_targets(surface.field, start, end, grown)
+    cursor = begin_near_segment(surface.field, start, end, grown)
     while cursor.number >= 0 and not counts(surface, cursor.number):
-        cursor = next_target(surface.field, cursor)
+        cursor = next_near_segment(surface.field, cursor)
     return cursor
 
 
 @wp.func
 def corners_of(surface: MeshSurface, number: int) -> TriangleShape:
-    """A triangle without the names of its features."""
+    """A triangle of a mesh without its feature ids."""
     meshes = surface.meshes
     shape = TriangleShape()
     shape.type = MESH
@@ -122,7 +130,7 @@ def corners_of(surface: MeshSurface, number: int) -> TriangleShape:
 
 @wp.func
 def lengthened(surface: FieldSurface, corner: Vec3) -> Vec3:
-    """A corner of a wall, moved on where the wall goes on beyond it."""
+    """A corner of a wall, moved by the extension of the wall beyond it."""
     result = corner
     is_low = corner[2] <= surface.field.bottom
     if surface.beneath == 0 and is_low:
@@ -134,7 +142,7 @@ def lengthened(surface: FieldSurface, corner: Vec3) -> Vec3:
 
 @wp.func(inline=False)
 def corners_of(surface: FieldSurface, number: int) -> TriangleShape:
-    """The same on a heightfield."""
+    """A triangle of a heightfield without its feature ids; walls are extended."""
     shape = named_triangle(surface.field, number)
     shape.type = MESH
     if number >= walls_begin(surface.field) and number < base_begins(surface.field):
@@ -148,34 +156,35 @@ def corners_of(surface: FieldSurface, number: int) -> TriangleShape:
 
 @wp.func
 def named_of(surface: MeshSurface, number: int) -> TriangleShape:
-    """A triangle with the names of its features."""
+    """A triangle of a mesh with its feature ids."""
     return triangle_shape(surface.meshes, surface.mesh, number)
 
 
 @wp.func(inline=False)
 def named_of(surface: FieldSurface, number: int) -> TriangleShape:
-    """The same on a heightfield."""
+    """A triangle of a heightfield with its feature ids."""
     return field_triangle(surface.field, number)
 
 
 @wp.func(inline=False)
 def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
-    """How far a point in the solid is from the surface [m]; 0 for one that is not in it."""
+    """Distance of a point inside a closed mesh from its surface [m]; 0 for a point outside."""
     if surface.closed == 0:
         return Real(0.0)
     root = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
     if square_to_box(surface.meshes, root, point) > Real(0.0):
         return Real(0.0)
-    place = nearest_mesh_point(surface.meshes, surface.mesh, point)
-    off = point - place.point
-    if not is_inside_mesh(surface.meshes, surface.mesh, point, place):
+    closest = nearest_mesh_point(surface.meshes, surface.mesh, point)
+    off = point - closest.point
+    if not is_inside_mesh(surface.meshes, surface.mesh, point, closest):
         return Real(0.0)
     return wp.length(off)
 
 
 @wp.func(inline=False)
 def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
-    """The same in a heightfield, whose solid goes on where the base does not count."""
+    """Distance of a point inside a heightfield from its surface [m]; the solid extends below a base that does not
+    count."""
     field = surface.field
     if surface.beneath == 1 or wp.abs(point[0]) >= field.half_x or wp.abs(point[1]) >= field.half_y:
         return Real(0.0)
@@ -188,19 +197,22 @@ def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
 
 
 @wp.func
-def allowed_way(surface: MeshSurface, way: Vec3) -> Vec3:
-    """The direction of the surface's frame that is tried in place of `way`: any is."""
-    return way
+def allowed_direction(surface: MeshSurface, direction: Vec3) -> Vec3:
+    """The direction itself: every direction is allowed for a mesh."""
+    return direction
 
 
 @wp.func
-def allowed_way(surface: FieldSurface, way: Vec3) -> Vec3:
-    """None that goes on below what does not count: what goes so far is free no sooner than without going down."""
-    result = way
+def allowed_direction(surface: FieldSurface, direction: Vec3) -> Vec3:
+    """The allowed direction closest to `direction`: without its part towards the side that does not count.
+
+    Motion towards that side does not free a shape sooner.
+    """
+    result = direction
     if surface.beneath == 1:
-        result[2] = wp.min(way[2], Real(0.0))
+        result[2] = wp.min(direction[2], Real(0.0))
     else:
-        result[2] = wp.max(way[2], Real(0.0))
+        result[2] = wp.max(direction[2], Real(0.0))
     if wp.length(result) < Real(1.0e-3):
         return Vec3(Real(0.0), Real(0.0), wp.where(surface.beneath == 1, Real(-1.0), Real(1.0)))
     return wp.normalize(result)

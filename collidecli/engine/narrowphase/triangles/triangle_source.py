@@ -7,9 +7,9 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 `Any`; Warp picks the overload by the type of the first argument. Every source has an overload of:
 
 - flags: `front_flag`, `closed_flag`;
-- triangles: `corner_on`, `normal_on`, `outward_on`, `feature_on`, `place_on`, `is_gone_through`;
+- triangles: `corner_on`, `normal_on`, `outward_on`, `feature_on`, `closest_point_on`, `is_crossed`;
 - features that a triangle owns: `own_bits`, `other_bits`, `is_owned`, `priority_on`;
-- normal cones: `takes_on_edge`, `takes_on_corner`;
+- normal cones: `edge_cone_contains`, `corner_cone_contains`;
 - traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `tree_of`,
   `first_face_of`, `lower_of`, `upper_of`, `skip_of` and `leaf_of`, the BVH of a mesh of the pair;
 - interior, in `surface_interior`: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
@@ -31,20 +31,24 @@ from collidecli.engine.geometry.meshes import HEADER, Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, is_exit
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import Targets, begin_targets, next_target
+from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import (
+    SegmentCursor,
+    begin_near_segment,
+    next_near_segment,
+)
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     bits_of_face,
-    edge_of_face_takes,
+    closest_point_on_face,
     face_corner,
+    face_corner_cone_contains,
+    face_edge_cone_contains,
     face_normal,
     feature_of_face,
-    goes_through_face,
+    is_face_crossed,
     outward_of_face,
     owned_of_face,
-    place_on_face,
-    vertex_of_face_takes,
 )
-from collidecli.engine.narrowphase.triangles.normal_cones import edge_takes, vertex_takes
+from collidecli.engine.narrowphase.triangles.normal_cones import mesh_edge_cone_contains, mesh_vertex_cone_contains
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 # ruff: noqa: F811, SIM102
@@ -52,7 +56,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import edge_takes, ver
 
 @wp.func
 def front_flag(meshes: Meshes, surface: int) -> int:
-    """1 where a surface has a front, by which alone it is left; else 0."""
+    """1 where a surface has a front, through which alone it is exited; else 0."""
     return meshes.header[surface * wp.static(HEADER) + 5]
 
 
@@ -169,35 +173,35 @@ def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
 
 
 @wp.func
-def takes_on_edge(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def edge_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
-    return edge_takes(meshes, face, k, direction)
+    return mesh_edge_cone_contains(meshes, face, k, direction)
 
 
 @wp.func
-def takes_on_edge(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def edge_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of side k, on the heightfield or the mesh."""
     if surface < 0:
-        return edge_of_face_takes(heightfield_pair.field, face, k, direction)
-    return edge_takes(heightfield_pair.meshes, face, k, direction)
+        return face_edge_cone_contains(heightfield_pair.field, face, k, direction)
+    return mesh_edge_cone_contains(heightfield_pair.meshes, face, k, direction)
 
 
 @wp.func
-def takes_on_corner(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of corner k of a triangle."""
-    return vertex_takes(meshes, meshes.corner[3 * face + k], direction)
+    return mesh_vertex_cone_contains(meshes, meshes.corner[3 * face + k], direction)
 
 
 @wp.func
-def takes_on_corner(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
+def corner_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
     if surface < 0:
-        return vertex_of_face_takes(heightfield_pair.field, face, k, direction)
-    return vertex_takes(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
+        return face_corner_cone_contains(heightfield_pair.field, face, k, direction)
+    return mesh_vertex_cone_contains(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
 
 
 @wp.func(inline=False)
-def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> MeshPoint:
+def closest_point_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> MeshPoint:
     """Closest point of a triangle.
 
     Without a call of `mesh_point_on_triangle`, which is not inlined and would copy the struct.
@@ -205,16 +209,16 @@ def place_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> MeshPoint:
     p = mesh_corner(meshes, face, 0)
     q = mesh_corner(meshes, face, 1)
     r = mesh_corner(meshes, face, 2)
-    place = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
-    place.face = face
-    return place
+    closest = nearest_triangle_point(p, q, r, meshes.face_normal[face], point)
+    closest.face = face
+    return closest
 
 
 @wp.func
-def place_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> MeshPoint:
+def closest_point_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> MeshPoint:
     """Closest point of a triangle of the heightfield or the mesh."""
     if surface < 0:
-        return place_on_face(heightfield_pair.field, face, point)
+        return closest_point_on_face(heightfield_pair.field, face, point)
     return mesh_point_on_triangle(heightfield_pair.meshes, face, point)
 
 
@@ -233,16 +237,16 @@ def feature_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part:
 
 
 @wp.func
-def is_gone_through(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+def is_crossed(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment crosses a triangle."""
     return segment_crosses_triangle(meshes, face, start, end)
 
 
 @wp.func
-def is_gone_through(heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+def is_crossed(heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment crosses a triangle of the heightfield or the mesh."""
     if surface < 0:
-        return goes_through_face(heightfield_pair.field, face, start, end)
+        return is_face_crossed(heightfield_pair.field, face, start, end)
     return segment_crosses_triangle(heightfield_pair.meshes, face, start, end)
 
 
@@ -378,14 +382,16 @@ def begin_in_box(meshes: Meshes, surface: int, low: Vec3, high: Vec3) -> TreeCur
 
 
 @wp.func
-def next_in_box(heightfield_pair: HeightfieldPair, surface: int, before: Targets, low: Vec3, high: Vec3) -> Targets:
+def next_in_box(
+    heightfield_pair: HeightfieldPair, surface: int, before: SegmentCursor, low: Vec3, high: Vec3
+) -> SegmentCursor:
     """The traversal at the next triangle of the heightfield near a box."""
-    return next_target(heightfield_pair.field, before)
+    return next_near_segment(heightfield_pair.field, before)
 
 
 @wp.func
-def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3) -> Targets:
+def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3) -> SegmentCursor:
     """The traversal at the first triangle of the heightfield near a box, which is taken as its bounding cube."""
     half = Real(0.5) * (high - low)
     middle = low + half
-    return begin_targets(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
+    return begin_near_segment(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
