@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 
 EDGE_PART = wp.constant(3)
@@ -102,14 +102,13 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
 
     Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of `nearest_mesh_point`.
     """
-    head = mesh * wp.static(HEADER)
     stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
     stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
     best = MeshPoint()
     best.face = -1
     best.square = square
     count = int(0)
-    node = meshes.header[head + 3]
+    node = meshes.header[mesh].first_node
     while node >= 0:
         following = int(-1)
         face = meshes.leaf[node]
@@ -200,8 +199,8 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
     Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
     """
-    node = meshes.header[mesh * wp.static(HEADER) + 7]
-    stop = meshes.header[mesh * wp.static(HEADER) + 8]
+    node = meshes.header[mesh].first_winding_node
+    stop = meshes.header[mesh].end_winding_node
     number = int(0)
     while node < stop:
         lower = meshes.lower[node]
@@ -233,7 +232,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
     Uses the winding number where the closest triangle is ambiguous, else the pseudonormal.
     Source of the latter: Baerentzen and Aanaes 2005.
     """
-    if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
+    if meshes.header[mesh].first_winding_node >= 0:
         return winding_number(meshes, mesh, point) != 0
     return wp.dot(point - nearest.point, outward_at(meshes, nearest.face, nearest.part)) < Real(0.0)
 
@@ -241,12 +240,11 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
 @wp.func
 def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
     """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
-    head = mesh * wp.static(HEADER)
     if part == FACE_PART:
-        return 3 * (face - meshes.header[head + 2]) + 2
+        return 3 * (face - meshes.header[mesh].first_face) + 2
     if part >= EDGE_PART:
-        return 3 * (meshes.side[3 * face + part - EDGE_PART] - meshes.header[head + 1]) + 1
-    return 3 * (meshes.corner[3 * face + part] - meshes.header[head])
+        return 3 * (meshes.side[3 * face + part - EDGE_PART] - meshes.header[mesh].first_edge) + 1
+    return 3 * (meshes.corner[3 * face + part] - meshes.header[mesh].first_vertex)
 
 
 @wp.func

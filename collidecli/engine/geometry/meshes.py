@@ -16,7 +16,6 @@ from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.triangle_mesh import TriangleMesh
 
-HEADER = 9
 SALIENT = 1e-7
 """Sine of the dihedral angle above which a convex edge counts as salient, so that it can be in contact before its
 faces.
@@ -27,6 +26,27 @@ CANCELLED = 1e-9
 
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `Meshes` that are filled by `clearance.measure_clearance`."""
+
+
+@wp.struct
+class MeshHeader:
+    """First vertex, edge and triangle of a mesh, and its trees; all indices count through all meshes.
+
+    first_node, end_node: nodes of the tree of its triangles that are not hidden (`TriangleMesh.hidden`).
+    has_front, is_closed: 1 or 0, see `TriangleMesh`.
+    first_winding_node, end_winding_node: nodes of the tree of all its triangles where the winding number separates
+    inside from outside; -1 where the nearest triangle does.
+    """
+
+    first_vertex: int
+    first_edge: int
+    first_face: int
+    first_node: int
+    end_node: int
+    has_front: int
+    is_closed: int
+    first_winding_node: int
+    end_winding_node: int
 
 
 @wp.struct
@@ -41,10 +61,7 @@ class Meshes:
     rim: start of the vertices opposite each edge in `across`, plus the end. ring: start of the neighbours of each
     vertex in `around`, plus the end.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
-    header: HEADER numbers a mesh: first vertex, edge, triangle and BVH node, end of the nodes, 1 if it has a front, 1
-    if it is closed; first node and end of the BVH of all its triangles if inside is determined by the winding number,
-    -1 if by the closest triangle. The first BVH excludes hidden triangles, see `TriangleMesh.hidden`: no query returns
-    them.
+    header: one for each mesh. Queries other than the winding number return no hidden triangle.
     clear, grid_box, grid: for models in which two meshes may collide, see `clearance`: distances of cells; two corners
     of each mesh's grid; start of its cells in `clear`, and their counts along x, y and z.
     """
@@ -64,7 +81,7 @@ class Meshes:
     upper: wp.array[Vec3]
     skip: wp.array[int]
     leaf: wp.array[int]
-    header: wp.array[int]
+    header: wp.array[MeshHeader]
     clear: wp.array[wp.float32]
     grid_box: wp.array[Vec3]
     grid: wp.array[int]
@@ -95,7 +112,6 @@ class TriangleShape:
 def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     """Triangle `number` of a mesh as a shape, counted through all meshes."""
     shape = TriangleShape()
-    head = mesh * wp.static(HEADER)
     shape.type = MESH
     shape.number = number
     shape.p = meshes.point[meshes.corner[3 * number]]
@@ -107,9 +123,9 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
     shape.half_width = Real(0.5) * area / longest
     for k in range(3):
-        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - meshes.header[head])
-        shape.edge[k] = 3 * (meshes.side[3 * number + k] - meshes.header[head + 1]) + 1
-    shape.face = 3 * (number - meshes.header[head + 2]) + 2
+        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - meshes.header[mesh].first_vertex)
+        shape.edge[k] = 3 * (meshes.side[3 * number + k] - meshes.header[mesh].first_edge) + 1
+    shape.face = 3 * (number - meshes.header[mesh].first_face) + 2
     return shape
 
 
@@ -149,8 +165,8 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
     point: in the mesh's frame. outward: unit; the zero vector includes every triangle.
     """
-    node = meshes.header[mesh * wp.static(HEADER) + 3]
-    end = meshes.header[mesh * wp.static(HEADER) + 4]
+    node = meshes.header[mesh].first_node
+    end = meshes.header[mesh].end_node
     square = distance * distance
     while node < end:
         off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
@@ -170,7 +186,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """Device arrays of the meshes."""
-    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
+    arrays_of: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in (*GRIDS, "header")}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
@@ -191,10 +207,11 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
             ("across", len(arrays["across"])), ("around", len(arrays["around"])),
         ):  # fmt: skip
             at[name] += grown
-    arrays_of["header"] = [np.array(header).reshape(-1)]
     arrays_of["rim"].append(np.array([at["across"]]))
     arrays_of["ring"].append(np.array([at["around"]]))
     result = Meshes()
+    records = np.array([*header, (0,) * len(MeshHeader.vars)], MeshHeader.numpy_dtype())
+    result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in arrays_of.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
         # Warp kernels take no array of length zero, so one unused element is appended.

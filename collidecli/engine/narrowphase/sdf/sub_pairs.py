@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.contact_record import ContactRecord
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
@@ -146,8 +146,7 @@ def collide_corners(
 ) -> TriangleMinimum:
     """Samples the corners of a triangle and writes the contacts of those that it owns."""  # fmt: skip
     mesh = fields[0].facet[probe.row]
-    head = mesh * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    closed = fields[0].meshes[0].header[mesh].is_closed == 1
     owned = fields[0].meshes[0].owned[face]
     result = TriangleMinimum()
     result.least = Real(wp.inf)
@@ -161,7 +160,7 @@ def collide_corners(
             is_curved = core_is_curved(fields[0].type[probe.row])
             if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
-            code = 3 * (vertex - fields[0].meshes[0].header[head])
+            code = 3 * (vertex - fields[0].meshes[0].header[mesh].first_vertex)
             emit_field_contact(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
     return result
@@ -199,8 +198,7 @@ def collide_sides(
     row: int,
 ) -> TriangleMinimum:
     """Searches the sides of a triangle, after its corners, and writes their contacts."""  # fmt: skip
-    head = fields[0].facet[probe.row] * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    closed = fields[0].meshes[0].header[fields[0].facet[probe.row]].is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
     result = corners
     for k in range(3):
@@ -218,7 +216,7 @@ def collide_sides(
             if found.value < ends - LOWER * voxel and found.value < max_separation:
                 edge = fields[0].meshes[0].side[3 * face + k]
                 normal = fields[0].meshes[0].edge_normal[edge]
-                code = 3 * (edge - fields[0].meshes[0].header[head + 1]) + 1
+                code = 3 * (edge - fields[0].meshes[0].header[fields[0].facet[probe.row]].first_edge) + 1
                 result.count += emit_within(
                     fields, probe, of_a, closed, normal, found, code, contact, row + result.count
                 )
@@ -238,8 +236,7 @@ def collide_triangle(
     """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
     corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
     sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
-    head = fields[0].facet[probe.row] * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    closed = fields[0].meshes[0].header[fields[0].facet[probe.row]].is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
     p = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face]]
     q = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 1]]
@@ -250,6 +247,6 @@ def collide_triangle(
         found = minimum_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < max_separation:
             normal = fields[0].meshes[0].face_normal[face]
-            code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2
+            code = 3 * (face - fields[0].meshes[0].header[fields[0].facet[probe.row]].first_face) + 2
             count += emit_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
     return count

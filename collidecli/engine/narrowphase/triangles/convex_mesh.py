@@ -4,7 +4,6 @@ import warp as wp
 
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.collider import Bucket
 from collidecli.engine.runtime.kernel import kernel
@@ -15,7 +14,7 @@ def mesh_feature(rows: ShapeRows, row: int, feature: int) -> int:
     """The mesh's id of a feature of the hull of a row; other shapes' ids are unchanged."""
     if rows.type[row] != MESH or feature < 0:
         return feature
-    return rows.hulls.table[rows.hulls.header[rows.hull[row] * wp.static(HEADER) + 10] + feature]
+    return rows.hulls.table[rows.hulls.header[rows.hull[row]].name + feature]
 
 
 @kernel

@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import wall_range
@@ -62,9 +62,8 @@ def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHei
     bounds.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
     bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
     bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
-    head = bounds.mesh * wp.static(HEADER)
-    bounds.of_heightfield.first = meshes.header[head + 3]
-    bounds.of_heightfield.end = meshes.header[head + 4]
+    bounds.of_heightfield.first = meshes.header[bounds.mesh].first_node
+    bounds.of_heightfield.end = meshes.header[bounds.mesh].end_node
     return bounds
 
 

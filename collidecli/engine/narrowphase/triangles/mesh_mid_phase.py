@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
@@ -52,9 +52,8 @@ def bounds_of_shape(rows: ShapeRows, meshes: Meshes, query: Query) -> ShapeBound
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
-    head = rows.mesh[query.row_b] * wp.static(HEADER)
-    bounds.first = meshes.header[head + 3]
-    bounds.end = meshes.header[head + 4]
+    bounds.first = meshes.header[rows.mesh[query.row_b]].first_node
+    bounds.end = meshes.header[rows.mesh[query.row_b]].end_node
     return bounds
 
 
@@ -73,9 +72,9 @@ def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
 @wp.func(inline=False)
 def exit_face(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     """The triangle closest to the origin of a shape, if the origin is inside a closed mesh; else -1."""
-    if meshes.header[mesh * wp.static(HEADER) + 6] == 0:
+    if meshes.header[mesh].is_closed == 0:
         return -1
-    root = meshes.header[mesh * wp.static(HEADER) + 3]
+    root = meshes.header[mesh].first_node
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
     closest = nearest_mesh_point(meshes, mesh, origin)

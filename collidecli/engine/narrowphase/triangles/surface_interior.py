@@ -15,7 +15,7 @@ from collidecli.engine.geometry.mesh_nearest import (
     nearest_mesh_point_within,
     segment_crosses_triangle,
 )
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_interior import (
     HeightfieldPair,
@@ -126,7 +126,7 @@ def is_within_by(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, c
 @wp.func
 def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
     """Whether a point is in the AABB of a mesh."""
-    root = meshes.header[mesh * wp.static(HEADER) + 3]
+    root = meshes.header[mesh].first_node
     inside = bool(True)
     for axis in range(3):
         inside = inside and point[axis] >= meshes.lower[root][axis] and point[axis] <= meshes.upper[root][axis]

@@ -8,7 +8,7 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, field_triangle, named_triangle
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
-from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, triangle_shape
+from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import height_over, nearest_part
@@ -50,7 +50,7 @@ class FieldSurface:
 @wp.func
 def is_one_sided(surface: MeshSurface) -> bool:
     """Whether a mesh is open and is exited only through its front."""
-    front = surface.meshes.header[surface.mesh * wp.static(HEADER) + 5]
+    front = surface.meshes.header[surface.mesh].has_front
     return surface.closed == 0 and front == 1
 
 
@@ -171,7 +171,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     """Distance of a point inside a closed mesh from its surface [m]; 0 for a point outside."""
     if surface.closed == 0:
         return Real(0.0)
-    root = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
+    root = surface.meshes.header[surface.mesh].first_node
     if square_to_box(surface.meshes, root, point) > Real(0.0):
         return Real(0.0)
     closest = nearest_mesh_point(surface.meshes, surface.mesh, point)

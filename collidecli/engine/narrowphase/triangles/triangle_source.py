@@ -27,7 +27,7 @@ from collidecli.engine.geometry.mesh_nearest import (
     outward_at,
     segment_crosses_triangle,
 )
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, is_exit
@@ -57,7 +57,7 @@ from collidecli.engine.narrowphase.triangles.normal_cones import mesh_edge_cone_
 @wp.func
 def front_flag(meshes: Meshes, surface: int) -> int:
     """1 where a surface has a front, through which alone it is exited; else 0."""
-    return meshes.header[surface * wp.static(HEADER) + 5]
+    return meshes.header[surface].has_front
 
 
 @wp.func
@@ -65,13 +65,13 @@ def front_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
     """1 for the heightfield; the flag of a mesh."""
     if surface < 0:
         return 1
-    return heightfield_pair.meshes.header[surface * wp.static(HEADER) + 5]
+    return heightfield_pair.meshes.header[surface].has_front
 
 
 @wp.func
 def closed_flag(meshes: Meshes, surface: int) -> int:
     """1 where a surface is closed and has an interior; else 0."""
-    return meshes.header[surface * wp.static(HEADER) + 6]
+    return meshes.header[surface].is_closed
 
 
 @wp.func
@@ -79,7 +79,7 @@ def closed_flag(heightfield_pair: HeightfieldPair, surface: int) -> int:
     """1 for the heightfield, which is a solid; the flag of a mesh."""
     if surface < 0:
         return 1
-    return heightfield_pair.meshes.header[surface * wp.static(HEADER) + 6]
+    return heightfield_pair.meshes.header[surface].is_closed
 
 
 @wp.func
@@ -268,21 +268,19 @@ def priority_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> i
 @wp.func
 def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
     """First node and end of the nodes of a mesh's BVH."""
-    head = mesh * wp.static(HEADER)
-    return wp.vec2i(meshes.header[head + 3], meshes.header[head + 4])
+    return wp.vec2i(meshes.header[mesh].first_node, meshes.header[mesh].end_node)
 
 
 @wp.func
 def tree_of(heightfield_pair: HeightfieldPair, mesh: int) -> wp.vec2i:
     """First node and end of the nodes of the mesh's BVH."""
-    head = mesh * wp.static(HEADER)
-    return wp.vec2i(heightfield_pair.meshes.header[head + 3], heightfield_pair.meshes.header[head + 4])
+    return wp.vec2i(heightfield_pair.meshes.header[mesh].first_node, heightfield_pair.meshes.header[mesh].end_node)
 
 
 @wp.func
 def first_face_of(meshes: Meshes, mesh: int) -> int:
     """Number of a mesh's first triangle among those of all meshes."""
-    return meshes.header[mesh * wp.static(HEADER) + 2]
+    return meshes.header[mesh].first_face
 
 
 @wp.func
@@ -290,7 +288,7 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
     """Number of the mesh's first triangle among those of all meshes; 0 for the heightfield."""
     if mesh < 0:
         return 0
-    return heightfield_pair.meshes.header[mesh * wp.static(HEADER) + 2]
+    return heightfield_pair.meshes.header[mesh].first_face
 
 
 @wp.func
@@ -362,7 +360,7 @@ def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, hig
     """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's frame."""
     cursor = before
     cursor.number = -1
-    stop = meshes.header[surface * wp.static(HEADER) + 4]
+    stop = meshes.header[surface].end_node
     while cursor.node < stop and cursor.number < 0:
         node = cursor.node
         if boxes_intersect(low, high, meshes.lower[node], meshes.upper[node]):
@@ -377,7 +375,7 @@ def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, hig
 def begin_in_box(meshes: Meshes, surface: int, low: Vec3, high: Vec3) -> TreeCursor:
     """The traversal at the first triangle of a mesh whose box intersects a box of the mesh's frame."""
     cursor = TreeCursor()
-    cursor.node = meshes.header[surface * wp.static(HEADER) + 3]
+    cursor.node = meshes.header[surface].first_node
     return next_in_box(meshes, surface, cursor, low, high)
 
 
