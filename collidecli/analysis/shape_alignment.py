@@ -99,9 +99,9 @@ def align_shapes(a: ShapeRecords, b: ShapeRecords, renames: Sequence[tuple[str, 
     return alignment
 
 
-def _rows_by_template(facts: ShapeRecords, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
+def _rows_by_template(shapes: ShapeRecords, renames: Sequence[tuple[str, str]]) -> dict[int, dict[str, int]]:
     tables: dict[int, dict[str, int]] = {GLOBAL: {}}
-    for row, (path, template) in enumerate(zip(facts.path, facts.template.tolist(), strict=True)):
+    for row, (path, template) in enumerate(zip(shapes.path, shapes.template.tolist(), strict=True)):
         for old, new in renames:
             if path.startswith(old):
                 path = new + path[len(old) :]
@@ -109,7 +109,7 @@ def _rows_by_template(facts: ShapeRecords, renames: Sequence[tuple[str, str]]) -
         table = tables.setdefault(template, {})
         if path in table or (template != GLOBAL and path in tables[GLOBAL]):
             raise InputError(
-                f"the path {path} is in one world twice", f"{facts.where}: /model/shape/path", "make it again"
+                f"the path {path} is in one world twice", f"{shapes.where}: /model/shape/path", "make it again"
             )
         table[path] = row
     return tables
@@ -144,21 +144,21 @@ def _renamed(a: ShapeRecords, b: ShapeRecords, left_a: dict[str, int], left_b: d
     """(path in A, path in B) of unmatched shapes with a unique partner."""
     found: list[tuple[str, str]] = []
 
-    def leaf(facts: ShapeRecords, path: str, row: int) -> tuple:
-        return path.rsplit("/", 1)[-1], facts.type[row]
+    def leaf(shapes: ShapeRecords, path: str, row: int) -> tuple:
+        return path.rsplit("/", 1)[-1], shapes.type[row]
 
-    def likeness(facts: ShapeRecords, path: str, row: int) -> tuple:
-        values = tuple(np.asarray(facts.values[name][row]).tobytes() for name in ("margin", "gap"))
-        return facts.type[row], facts.body[row] == "", *values
+    def likeness(shapes: ShapeRecords, path: str, row: int) -> tuple:
+        values = tuple(np.asarray(shapes.values[name][row]).tobytes() for name in ("margin", "gap"))
+        return shapes.type[row], shapes.body[row] == "", *values
 
     rest_a, rest_b = dict(left_a), dict(left_b)
     for key in (leaf, likeness):
         if not rest_a or not rest_b:
             break
         groups: tuple[dict[tuple, list[str]], dict[tuple, list[str]]] = ({}, {})
-        for side, facts, rest in ((0, a, rest_a), (1, b, rest_b)):
+        for side, shapes, rest in ((0, a, rest_a), (1, b, rest_b)):
             for path, row in rest.items():
-                groups[side].setdefault(key(facts, path, row), []).append(path)
+                groups[side].setdefault(key(shapes, path, row), []).append(path)
         for signature, paths in groups[0].items():
             others = groups[1].get(signature, [])
             if len(paths) == len(others) == 1:

@@ -34,8 +34,10 @@ def lower_filter(records: SceneRecords, static_pairs: bool) -> PairFilter:
     excluded, rules = _excluded_pairs(records, shapes_of_body)
     if len(excluded):
         a, b = excluded.T
-        meet = (template[a] == template[b]) | (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
-        kept = meet & table[shape_class[a], shape_class[b]]
+        in_one_world = (
+            (template[a] == template[b]) | (template[a] == GLOBAL_TEMPLATE) | (template[b] == GLOBAL_TEMPLATE)
+        )
+        kept = in_one_world & table[shape_class[a], shape_class[b]]
         excluded, rules = excluded[kept], [rule for rule, keep in zip(rules, kept, strict=True) if keep]
     return PairFilter(
         shape_class=shape_class,

@@ -35,11 +35,11 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
     if count == 1:
         return mesh
     low, high = boxes_of(mesh.vertex, face, label)
-    meets = _boxes_that_meet(low, high)
-    if not len(meets):
+    overlaps = _overlapping_boxes(low, high)
+    if not len(overlaps):
         return mesh
     near = np.zeros(count, bool)
-    near[meets.reshape(-1)] = True
+    near[overlaps.reshape(-1)] = True
     rows = np.flatnonzero(near[label])
     groups, simple = _groups(mesh.vertex, face[rows], label[rows], count)
     vertex, kept, added = mesh.vertex, np.ones(len(face), bool), []
@@ -61,7 +61,7 @@ def united(mesh: RepairedMesh) -> RepairedMesh:
     return RepairedMesh(vertex, np.concatenate([face[kept], *added]), replace(mesh.repairs, united=joined))
 
 
-def _boxes_that_meet(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _overlapping_boxes(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """int64[n, 2]: pairs of bodies whose AABBs overlap."""
     order = np.argsort(low[:, 0], kind="stable")
     found = []

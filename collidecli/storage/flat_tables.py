@@ -98,7 +98,7 @@ def parquet_table(
 ) -> Iterator[Append]:
     """Parquet through pyarrow: words as dictionaries, units as metadata of fields, `about` as that of the file.
 
-    Whoever owns the output commits it, and has asked by `require_pyarrow` before opening it.
+    The owner of the output commits it, and calls `require_pyarrow` before opening it.
     """
     pa = require_pyarrow("Parquet")
     schema = pa.schema([_field(pa, column) for column in columns], dict(about or {}))

@@ -64,7 +64,7 @@ class BodyMatch:
         """Whether a recording of `world_count` worlds has the model's bodies, in order, without a transform."""
         return self._in_order and (self._shift is None or world_count > 1)
 
-    def place(self, out: np.ndarray, recorded: np.ndarray) -> None:
+    def reorder(self, out: np.ndarray, recorded: np.ndarray) -> None:
         """Writes out[n, W, B, 7] in the model's order from recorded[n, W, K, 7], which may be `out`, without checks.
 
         One recorded world for several worlds of the model has the poses of the first world of each body's template,
@@ -93,12 +93,12 @@ class BodyMatch:
         return out
 
     def check_into(self, out: np.ndarray, recorded: np.ndarray, frames: range, path: str, dataset: str) -> None:
-        """Writes `out` by `place` and normalizes every quaternion.
+        """Writes `out` by `reorder` and normalizes every quaternion.
 
         Raises InputError, with dataset, frame, world and body, for a pose that is not finite, a quaternion with a norm
         outside the format's tolerance, and a moved body that the scene welds to the world.
         """
-        self.place(out, recorded)
+        self.reorder(out, recorded)
         bad = normalize(out)
         if bad is not None:
             cell, row = _first(bad)

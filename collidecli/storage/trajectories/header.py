@@ -53,34 +53,36 @@ def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
 
 
 @structure()
-def header_of(file: h5py.File, place: str) -> TrajectoryHeader:
-    """The header of a file that `open_h5` opened; `place` is its name in messages."""
-    creator = _check_format(file, place)
-    kind = _kind(file, place)
-    poses = _floats(file, kind, place)
+def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
+    """The header of a file that `open_h5` opened; `file_name` is its name in messages."""
+    creator = _check_format(file, file_name)
+    kind = _kind(file, file_name)
+    poses = _floats(file, kind, file_name)
     shape = poses.shape
     wanted = "[frames, worlds, bodies, 7]" if kind == "body_q" else "[frames, worlds, nq]"
     if len(shape) != wanted.count(",") + 1 or (kind == "body_q" and shape[-1] != 7):
-        raise InputError(f"the shape is {_shown(shape)}, not {wanted}", f"{place}: /{kind}", "record it in that shape")
+        raise InputError(
+            f"the shape is {_shown(shape)}, not {wanted}", f"{file_name}: /{kind}", "record it in that shape"
+        )
     frames, worlds = shape[:2]
     if frames == 0:
-        raise InputError("the recording has no frames", f"{place}: /{kind}", "record at least one frame")
+        raise InputError("the recording has no frames", f"{file_name}: /{kind}", "record at least one frame")
     if worlds == 0:
-        raise InputError("the recording has no worlds", f"{place}: /{kind}", "record at least one world")
+        raise InputError("the recording has no worlds", f"{file_name}: /{kind}", "record at least one world")
     if kind == "joint_q":
-        _check_layout(poses, place)
-    names = _body_names(file, shape[2], place) if kind == "body_q" else ()
-    time, step = _time(file, frames, place), _step(file, frames, place)
-    mocap = _optional(file, "mocap_q", (frames, worlds, None, 7), place) if kind == "joint_q" else -1
-    particles = _optional(file, "particle_q", (frames, worlds, None, 3), place)
+        _check_layout(poses, file_name)
+    names = _body_names(file, shape[2], file_name) if kind == "body_q" else ()
+    time, step = _time(file, frames, file_name), _step(file, frames, file_name)
+    mocap = _optional(file, "mocap_q", (frames, worlds, None, 7), file_name) if kind == "joint_q" else -1
+    particles = _optional(file, "particle_q", (frames, worlds, None, 3), file_name)
     float_type = np.dtype(np.float64) if kind == "joint_q" else poses.dtype.newbyteorder("=")
     coordinates = shape[2] if kind == "joint_q" else 0
     return TrajectoryHeader(
-        place, frames, worlds, kind, names, coordinates, mocap, particles, float_type, time, step, creator
+        file_name, frames, worlds, kind, names, coordinates, mocap, particles, float_type, time, step, creator
     )
 
 
-def _check_format(file: h5py.File, place: str) -> str:
+def _check_format(file: h5py.File, file_name: str) -> str:
     """Returns the creator."""
     known = f"this program reads {TRAJECTORY_FORMAT} {TRAJECTORY_VERSION[0]}.x"
     found = format_of(file)
@@ -89,28 +91,28 @@ def _check_format(file: h5py.File, place: str) -> str:
         fix = f"{known}; give a recorded trajectory"
         if found == "collide-contacts":
             fix = f"{known}; this is a contact set, give the trajectory it was made from"
-        raise InputError(what, f"{place}: attribute format", fix)
+        raise InputError(what, f"{file_name}: attribute format", fix)
     version = np.asarray(file.attrs.get("format_version", ()))
     if version.shape != (2,) or version.dtype.kind not in "iu":
-        raise InputError("the version is not two integers", f"{place}: attribute format_version", known)
+        raise InputError("the version is not two integers", f"{file_name}: attribute format_version", known)
     major, minor = (int(v) for v in version)
     if major != TRAJECTORY_VERSION[0]:
-        raise InputError(f"the file has version {major}.{minor}", f"{place}: attribute format_version", known)
+        raise InputError(f"the file has version {major}.{minor}", f"{file_name}: attribute format_version", known)
     return text_of(file.attrs.get("creator", ""))
 
 
-def _kind(file: h5py.File, place: str) -> str:
+def _kind(file: h5py.File, file_name: str) -> str:
     held = [name for name in ("body_q", "joint_q") if name in file]
     if len(held) == 2:
-        raise InputError("the recording has both /body_q and /joint_q", place, "remove one of them")
+        raise InputError("the recording has both /body_q and /joint_q", file_name, "remove one of them")
     if not held:
-        raise InputError("the recording has neither /body_q nor /joint_q", place, "record poses or coordinates")
+        raise InputError("the recording has neither /body_q nor /joint_q", file_name, "record poses or coordinates")
     return held[0]
 
 
-def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+def dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
     """A dataset of a file that `open_h5` opened, with a shape; InputError for anything else."""
-    where = f"{place}: /{name}"
+    where = f"{file_name}: /{name}"
     try:
         found = file.get(name)
     except (KeyError, OSError) as error:
@@ -122,12 +124,12 @@ def dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
     return found
 
 
-def cached_dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
+def cached_dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
     """`dataset`, with a cache of two of its chunks.
 
     With it, consecutive ranges of frames that meet inside a chunk decode the chunk once, in bounded memory.
     """
-    found = dataset(file, name, place)
+    found = dataset(file, name, file_name)
     if found.chunks is None:
         return found
     access = h5p.create(h5p.DATASET_ACCESS)
@@ -136,23 +138,23 @@ def cached_dataset(file: h5py.File, name: str, place: str) -> h5py.Dataset:
     return h5py.Dataset(h5d.open(file.id, name.encode(), access))
 
 
-def _floats(file: h5py.File, name: str, place: str) -> h5py.Dataset:
-    found = dataset(file, name, place)
+def _floats(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
+    found = dataset(file, name, file_name)
     if found.dtype.kind != "f" or found.dtype.itemsize not in (4, 8):
-        raise InputError(f"the type is {found.dtype}", f"{place}: /{name}", "record it as float32 or float64")
+        raise InputError(f"the type is {found.dtype}", f"{file_name}: /{name}", "record it as float32 or float64")
     return found
 
 
-def _check_layout(joint_q: h5py.Dataset, place: str) -> None:
+def _check_layout(joint_q: h5py.Dataset, file_name: str) -> None:
     layout = text_of(joint_q.attrs.get("layout", ""))
     if layout != JOINT_LAYOUT:
         what = "the layout is missing" if not layout else f"the layout is '{layout}'"
-        raise InputError(what, f"{place}: /joint_q, attribute layout", f"this program reads '{JOINT_LAYOUT}'")
+        raise InputError(what, f"{file_name}: /joint_q, attribute layout", f"this program reads '{JOINT_LAYOUT}'")
 
 
-def _body_names(file: h5py.File, count: int, place: str) -> tuple[str, ...]:
-    found = dataset(file, "body_name", place)
-    where = f"{place}: /body_name"
+def _body_names(file: h5py.File, count: int, file_name: str) -> tuple[str, ...]:
+    found = dataset(file, "body_name", file_name)
+    where = f"{file_name}: /body_name"
     if h5py.check_string_dtype(found.dtype) is None:
         raise InputError(f"the type is {found.dtype}, not a string", where, "name the bodies in UTF-8")
     if found.shape != (count,):
@@ -167,9 +169,9 @@ def _body_names(file: h5py.File, count: int, place: str) -> tuple[str, ...]:
         raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
 
 
-def _time(file: h5py.File, frames: int, place: str) -> np.ndarray:
-    found = _floats(file, "time", place)
-    where = f"{place}: /time"
+def _time(file: h5py.File, frames: int, file_name: str) -> np.ndarray:
+    found = _floats(file, "time", file_name)
+    where = f"{file_name}: /time"
     time = _column(found, frames, where).astype(np.float64)
     finite = np.isfinite(time)
     if not finite.all():
@@ -186,11 +188,11 @@ def _time(file: h5py.File, frames: int, place: str) -> np.ndarray:
     return time
 
 
-def _step(file: h5py.File, frames: int, place: str) -> np.ndarray:
+def _step(file: h5py.File, frames: int, file_name: str) -> np.ndarray:
     if "step" not in file:
         return np.arange(frames, dtype=np.int64)
-    found = dataset(file, "step", place)
-    where = f"{place}: /step"
+    found = dataset(file, "step", file_name)
+    where = f"{file_name}: /step"
     if found.dtype.kind not in "iu":
         raise InputError(f"the type is {found.dtype}, not an integer", where, "record the steps as int64")
     return _column(found, frames, where).astype(np.int64)
@@ -207,15 +209,15 @@ def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
         raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
 
 
-def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], place: str) -> int:
+def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], file_name: str) -> int:
     """The third extent of an optional dataset of floats; -1 if it is absent."""
     if name not in file:
         return -1
-    found = _floats(file, name, place)
+    found = _floats(file, name, file_name)
     if len(found.shape) != len(shape) or any(w is not None and w != g for w, g in zip(shape, found.shape, strict=True)):
         wanted = ", ".join("any" if extent is None else str(extent) for extent in shape)
         raise InputError(
-            f"the shape is {_shown(found.shape)}, not [{wanted}]", f"{place}: /{name}", "record it in that shape"
+            f"the shape is {_shown(found.shape)}, not [{wanted}]", f"{file_name}: /{name}", "record it in that shape"
         )
     return int(found.shape[2])
 
