@@ -38,9 +38,9 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     from collidecli.storage.process_activity import reading
 
     streams = streams_of(ctx)
-    asked = {name: values[name] for name in ("pairs", "why", "static_pairs")}
+    requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
     with reading("file", file), parts_kept_in(*kept):
-        result = inspect_file(file, options=option_group(SceneOptions, values), **asked)
+        result = inspect_file(file, options=option_group(SceneOptions, values), **requested)
     streams.result(result, partial(inspect_table, every=values["all"]))
     return 0

@@ -68,8 +68,8 @@ class EventStream:
         self._start, self._step = picked.start, picked.step
         number = np.arange(picked.start, picked.stop, picked.step)
         self.frames = Frames(number, contacts.time[number])
-        self._wanted_world = _worlds(contacts, options.worlds)
-        self.worlds = np.flatnonzero(self._wanted_world)
+        self._is_selected_world = _worlds(contacts, options.worlds)
+        self.worlds = np.flatnonzero(self._is_selected_world)
         shapes = contacts.shapes
         if options.by == "bodies":
             self.keys = PairKeys.of_bodies(contacts.body_path, shapes.path, shapes.body, contacts.world_count)
@@ -105,13 +105,13 @@ class EventStream:
         cell = np.repeat(np.arange(len(cells)), block.cell_counts)
         shape0, shape1 = block.columns["shape0"], block.columns["shape1"]
         distance = block.columns["distance"].astype(np.float32, copy=False)
-        wanted_cell = (between == 0) & self._wanted_world[world]
-        asked = None if wanted_cell.all() else wanted_cell[cell]
-        asked = self._selection.of_rows(shape0, shape1, asked)
-        self.contact_count += len(cell) if asked is None else int(asked.sum())
+        is_selected_cell = (between == 0) & self._is_selected_world[world]
+        selected = None if is_selected_cell.all() else is_selected_cell[cell]
+        selected = self._selection.of_rows(shape0, shape1, selected)
+        self.contact_count += len(cell) if selected is None else int(selected.sum())
         # In float32, like the column, so that a distance that was written as 0.001 equals the threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
-        rows = np.flatnonzero(near if asked is None else near & asked)
+        rows = np.flatnonzero(near if selected is None else near & selected)
         self.touching_count += len(rows)
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
@@ -164,8 +164,8 @@ class _PairSelection:
         sides = (of_either(options.between[0]), of_either(options.between[1])) if options.between else None
         return cls(one, ~np.logical_or.reduce(out) if out else None, sides)
 
-    def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, asked: np.ndarray | None) -> np.ndarray | None:
-        """bool[n]: `asked` and in a selected pair; None is all."""
+    def of_rows(self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None) -> np.ndarray | None:
+        """bool[n]: `selected` and in a selected pair; None is all."""
         masks = [mask[shape0] | mask[shape1] for mask in self.one]
         if self.both is not None:
             masks.append(self.both[shape0] & self.both[shape1])
@@ -173,5 +173,5 @@ class _PairSelection:
             left, right = self.sides
             masks.append((left[shape0] & right[shape1]) | (right[shape0] & left[shape1]))
         for mask in masks:
-            asked = mask if asked is None else asked & mask
-        return asked
+            selected = mask if selected is None else selected & mask
+        return selected

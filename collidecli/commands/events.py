@@ -117,12 +117,13 @@ def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append
     columns = interval_table(stream.keys)
     if request.parquet:
         require_pyarrow("--parquet")
-    asked = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
+    requested = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
     with ExitStack() as opened:
-        outputs = [opened.enter_context(AtomicOutput(path, request.force)) for path, _ in asked]
+        outputs = [opened.enter_context(AtomicOutput(path, request.force)) for path, _ in requested]
         with ExitStack() as written:
             yield [
-                written.enter_context(table(output, columns)) for output, (_, table) in zip(outputs, asked, strict=True)
+                written.enter_context(table(output, columns))
+                for output, (_, table) in zip(outputs, requested, strict=True)
             ]
         for output in outputs:
             output.commit()

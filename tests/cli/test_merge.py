@@ -81,7 +81,7 @@ REFUSED = (
     ((), "Missing argument"),
     (("a.h5", "whole.h5"), "step 0 is in"),
     (("a.h5", "whole.h5"), "8 steps in all"),
-    (("a.h5", "b.h5", "--worlds"), "/time/step differs"),
+    (("a.h5", "b.h5", "--worlds"), "differ from those of a.h5 in /time/step"),
     (("a.h5", "motion.h5"), "not a contact set"),
     (("a.h5", "gap.h5"), "in the option gap: 0.5 and 1.0"),
     (("a.h5", "scene.h5"), "scene_sha256: the scenes are different files"),

@@ -1,4 +1,4 @@
-"""What the result of collide diff say of contacts, and what an edited set says of its own."""
+"""Parts of a collide diff result about contacts, and the expected cell of an edited set."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Panel:
     def _add_pairs(self) -> None:
         self._find = self._gui.add_text("Find", "", hint="Part of a shape's path, or a pattern. Or click on a shape.")
         self._choice = self._gui.add_dropdown("Pair", _texts(EVERY))
-        self._told = self._gui.add_html("")
+        self._summary = self._gui.add_html("")
         self._event = self._gui.add_dropdown("Touch", _texts("-"), visible=False)
         self._jump = self._gui.add_button_group("Go to", ("begin", "deepest", "end"), visible=False)
         self._only = self._gui.add_checkbox("Only its contacts", False, visible=False)
@@ -102,9 +102,9 @@ class Panel:
         self._choice.options = (EVERY, *self._pairs)
         self._choice.value = EVERY
         more = f"The {MAX_LISTED} deepest of {plural(len(found), 'pair')}." if len(found) > MAX_LISTED else ""
-        said = more or (f"{plural(len(found), 'pair')}." if found else "No pair touches.")
+        summary = more or (f"{plural(len(found), 'pair')}." if found else "No pair touches.")
         self._pick(None)
-        self._told.content = _small(said)
+        self._summary.content = _small(summary)
 
     def _picked(self) -> None:
         self._pick(self._pairs.get(self._choice.value))
@@ -117,7 +117,7 @@ class Panel:
             control.visible = pair is not None
         self.player.set_look(pair=None if pair is None else pair.shapes)
         if pair is None:
-            self._told.content = _small(f"{plural(len(self._pairs), 'pair')}.")
+            self._summary.content = _small(f"{plural(len(self._pairs), 'pair')}.")
             return
         self._event.options = [touch_label(n, touch, self._frames.number) for n, touch in enumerate(pair.touches, 1)]
         self._event.value = self._event.options[0]
@@ -125,7 +125,7 @@ class Panel:
             f'<div><span style="{_swatch(css(colour))}"></span>{escape(path)}</div>'
             for path, colour in zip(pair.paths, PICKED, strict=True)
         )
-        self._told.content = f'<div style="{SMALL}">{names}{escape(pair_words(pair))}</div>'
+        self._summary.content = f'<div style="{SMALL}">{names}{escape(pair_words(pair))}</div>'
 
     def _touch(self) -> Touch | None:
         if self._pair is None or self._event.value not in self._event.options:
