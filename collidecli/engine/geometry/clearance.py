@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
@@ -76,7 +76,7 @@ def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: i
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
     place = nearest_place(meshes, mesh, point)
     found = wp.sqrt(place.square)
-    if meshes.header[mesh * wp.static(HEADER) + 6] == 1 and is_inside_mesh(meshes, mesh, point, place):
+    if meshes.header[mesh].is_closed == 1 and is_inside_mesh(meshes, mesh, point, place):
         found = -found
     distance[thread] = wp.float32(found)
 

@@ -21,7 +21,6 @@ through which its direction leaves the cube; a hull has about as many squares as
 SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
 """Hulls of at most so many vertices are looked through; in larger ones the search climbs from vertex to vertex."""
-HEADER = 11
 
 
 @wp.struct
@@ -58,14 +57,31 @@ class HullShape:
 
 
 @wp.struct
-class Hulls:
-    """Every hull of a model. header: HEADER numbers a hull, the ten fields before the last of `HullShape`, and where
-    the names of its features begin in `table`, -1 where they go by their own numbers.
+class HullHeader:
+    """Indices of a hull in `Hulls`. name: start of the names of its features in `table`, -1 where a feature's name is
+    its number. Others: see `HullShape`.
     """
+
+    vertex: int
+    vertex_count: int
+    normal: int
+    face_count: int
+    around: int
+    ring: int
+    edge: int
+    face: int
+    climb: int
+    seeds: int
+    name: int
+
+
+@wp.struct
+class Hulls:
+    """All hulls of a model; see `HullShape`. header: one for each hull."""
 
     point: wp.array[Vec3]
     table: wp.array[int]
-    header: wp.array[int]
+    header: wp.array[HullHeader]
 
 
 @wp.func
@@ -76,17 +92,17 @@ def hull_shape(hulls: Hulls, hull: int, shape_type: int, size: Vec3) -> HullShap
     shape.size = size
     shape.point = hulls.point
     shape.table = hulls.table
-    first = hull * wp.static(HEADER)
-    shape.vertex = hulls.header[first]
-    shape.vertex_count = hulls.header[first + 1]
-    shape.normal = hulls.header[first + 2]
-    shape.face_count = hulls.header[first + 3]
-    shape.around = hulls.header[first + 4]
-    shape.ring = hulls.header[first + 5]
-    shape.edge = hulls.header[first + 6]
-    shape.face = hulls.header[first + 7]
-    shape.climb = hulls.header[first + 8]
-    shape.seeds = hulls.header[first + 9]
+    header = hulls.header[hull]
+    shape.vertex = header.vertex
+    shape.vertex_count = header.vertex_count
+    shape.normal = header.normal
+    shape.face_count = header.face_count
+    shape.around = header.around
+    shape.ring = header.ring
+    shape.edge = header.edge
+    shape.face = header.face
+    shape.climb = header.climb
+    shape.seeds = header.seeds
     shape.facing = wp.vec2i(-1, -1)
     return shape
 
@@ -190,7 +206,8 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
     result = Hulls()
     result.point = wp.array(np.concatenate([*points, np.zeros((1, 3))]), dtype=Vec3, device=device)
     result.table = wp.array(np.concatenate([*table, [0]]).astype(np.int32), dtype=wp.int32, device=device)
-    result.header = wp.array(np.array([*header, (0,) * HEADER], np.int32).ravel(), dtype=wp.int32, device=device)
+    records = np.array([*header, (0,) * len(HullHeader.vars)], HullHeader.numpy_dtype())
+    result.header = wp.array(records, dtype=HullHeader, device=device)
     return result
 
 

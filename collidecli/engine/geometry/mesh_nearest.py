@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 
 EDGE_PLACE = wp.constant(3)
@@ -99,14 +99,14 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 @wp.func(inline=False)
 def nearest_place_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> Place:
     """As `nearest_place`, which this gives for any bound; only places nearer than the root of `square` [m^2] count."""
-    head = mesh * wp.static(HEADER)
+    header = meshes.header[mesh]
     waiting = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
     waiting_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
     best = Place()
     best.face = -1
     best.square = square
     count = int(0)
-    node = meshes.header[head + 3]
+    node = header.first_node
     while node >= 0:
         following = int(-1)
         face = meshes.leaf[node]
@@ -196,8 +196,8 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 
     Exact but within rounding of the surface. Source: as `model.mesh_crossings.winding_at`.
     """
-    node = meshes.header[mesh * wp.static(HEADER) + 7]
-    stop = meshes.header[mesh * wp.static(HEADER) + 8]
+    node = meshes.header[mesh].first_winding_node
+    stop = meshes.header[mesh].end_winding_node
     number = int(0)
     while node < stop:
         lower = meshes.lower[node]
@@ -229,7 +229,7 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool
     By the winding number where the nearest triangle may not tell, else by the outward vector there.
     Source of that: Baerentzen and Aanaes 2005.
     """
-    if meshes.header[mesh * wp.static(HEADER) + 7] >= 0:
+    if meshes.header[mesh].first_winding_node >= 0:
         return winding_number(meshes, mesh, point) != 0
     return wp.dot(point - place.point, outward_at(meshes, place.face, place.part)) < Real(0.0)
 
@@ -237,12 +237,12 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, place: Place) -> bool
 @wp.func
 def feature_of_place(meshes: Meshes, mesh: int, face: int, part: int) -> int:
     """3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
-    head = mesh * wp.static(HEADER)
+    header = meshes.header[mesh]
     if part == FACE_PLACE:
-        return 3 * (face - meshes.header[head + 2]) + 2
+        return 3 * (face - header.first_face) + 2
     if part >= EDGE_PLACE:
-        return 3 * (meshes.side[3 * face + part - EDGE_PLACE] - meshes.header[head + 1]) + 1
-    return 3 * (meshes.corner[3 * face + part] - meshes.header[head])
+        return 3 * (meshes.side[3 * face + part - EDGE_PLACE] - header.first_edge) + 1
+    return 3 * (meshes.corner[3 * face + part] - header.first_vertex)
 
 
 @wp.func

@@ -14,7 +14,6 @@ from collidecli.numerics.elementary import atan2
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.triangle_mesh import TriangleMesh
 
-HEADER = 9
 SALIENT = 1e-7
 """Sine of the angle by which an edge must stick out to be one that another mesh can meet first."""
 
@@ -23,6 +22,27 @@ CANCELLED = 1e-9
 
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `Meshes` that are left empty until `clearance.measure_clearance`."""
+
+
+@wp.struct
+class MeshHeader:
+    """First vertex, edge and triangle of a mesh, and its trees; all count through all meshes.
+
+    first_node, end_node: nodes of the tree of its triangles that are not hidden (`TriangleMesh.hidden`).
+    has_front, is_closed: 1 or 0, see `TriangleMesh`.
+    first_winding_node, end_winding_node: nodes of the tree of all its triangles where the winding number tells inside
+    from outside; -1 where the nearest triangle does.
+    """
+
+    first_vertex: int
+    first_edge: int
+    first_face: int
+    first_node: int
+    end_node: int
+    has_front: int
+    is_closed: int
+    first_winding_node: int
+    end_winding_node: int
 
 
 @wp.struct
@@ -37,10 +57,7 @@ class Meshes:
     rim: where the vertices across each edge begin in `across`, one more at the end. ring: the same of the neighbours of
     each vertex in `around`.
     lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
-    header: HEADER numbers a mesh: first vertex, edge, triangle, tree box, end of these, 1 where it has a front, 1 where
-    it is closed; first box and end of the tree of all its triangles where the
-    winding number tells inside from outside, -1 where the nearest triangle does. The other tree leaves out triangles
-    that are hidden, see `TriangleMesh.hidden`: nothing finds them.
+    header: one for each mesh. Queries other than the winding number find no hidden triangles.
     clear, grid_box, grid: of models where two meshes may meet, see `clearance`: distances of cells; two corners of each
     mesh's grid; and where its cells begin in `clear`, and how many there are along x, y and z.
     """
@@ -60,7 +77,7 @@ class Meshes:
     upper: wp.array[Vec3]
     skip: wp.array[int]
     leaf: wp.array[int]
-    header: wp.array[int]
+    header: wp.array[MeshHeader]
     clear: wp.array[wp.float32]
     grid_box: wp.array[Vec3]
     grid: wp.array[int]
@@ -91,7 +108,7 @@ class TriangleShape:
 def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     """Triangle `number`, counted through all meshes, of a mesh."""
     shape = TriangleShape()
-    head = mesh * wp.static(HEADER)
+    header = meshes.header[mesh]
     shape.type = MESH
     shape.number = number
     shape.p = meshes.point[meshes.corner[3 * number]]
@@ -103,9 +120,9 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
     shape.half_width = Real(0.5) * area / longest
     for k in range(3):
-        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - meshes.header[head])
-        shape.edge[k] = 3 * (meshes.side[3 * number + k] - meshes.header[head + 1]) + 1
-    shape.face = 3 * (number - meshes.header[head + 2]) + 2
+        shape.vertex[k] = 3 * (meshes.corner[3 * number + k] - header.first_vertex)
+        shape.edge[k] = 3 * (meshes.side[3 * number + k] - header.first_edge) + 1
+    shape.face = 3 * (number - header.first_face) + 2
     return shape
 
 
@@ -145,8 +162,8 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
     point: the mesh's frame. outward: unit; zero counts every triangle.
     """
-    node = meshes.header[mesh * wp.static(HEADER) + 3]
-    end = meshes.header[mesh * wp.static(HEADER) + 4]
+    node = meshes.header[mesh].first_node
+    end = meshes.header[mesh].end_node
     square = distance * distance
     while node < end:
         off = point - wp.max(meshes.lower[node], wp.min(meshes.upper[node], point))
@@ -166,7 +183,7 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
 
 def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """The meshes' arrays on a device."""
-    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in GRIDS}
+    held: dict[str, list[np.ndarray]] = {name: [] for name in Meshes.vars if name not in (*GRIDS, "header")}
     header: list[tuple[int, ...]] = []
     at = dict.fromkeys(("vertex", "edge", "face", "node", "across", "around"), 0)
     for mesh in meshes:
@@ -187,10 +204,11 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
             ("across", len(arrays["across"])), ("around", len(arrays["around"])),
         ):  # fmt: skip
             at[name] += grown
-    held["header"] = [np.array(header).reshape(-1)]
     held["rim"].append(np.array([at["across"]]))
     held["ring"].append(np.array([at["around"]]))
     result = Meshes()
+    records = np.array([*header, (0,) * len(MeshHeader.vars)], MeshHeader.numpy_dtype())
+    result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in held.items():
         is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
         # A kernel takes no array of length zero: one unused element stands behind.

@@ -13,7 +13,6 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.geometry.shape_codes import CAPSULE, SPHERE
 from collidecli.engine.narrowphase.collider import Collider
@@ -76,8 +75,8 @@ def pieces_of_probe(
     if fields[0].grid[probe.of] < 0 and is_core(fields, probe.of):
         return start
     mesh = fields[0].facet[probe.row]
-    node = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 3]
-    end = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 4]
+    node = fields[0].meshes[0].header[mesh].first_node
+    end = fields[0].meshes[0].header[mesh].end_node
     found = start
     while node < end:
         lower = fields[0].meshes[0].lower[node]

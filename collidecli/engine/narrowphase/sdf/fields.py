@@ -10,7 +10,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.by_reference import by_reference
 from collidecli.engine.geometry.mesh_nearest import winding_number
-from collidecli.engine.geometry.meshes import HEADER, Meshes, upload_meshes
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH
 from collidecli.engine.geometry.signed_distance.exact import surface_point
@@ -95,8 +95,8 @@ def on_triangle(meshes: wp.array[Meshes], face: int, point: Vec3) -> NearestOnMe
 def nearest_on_mesh(meshes: wp.array[Meshes], mesh: int, point: Vec3) -> NearestOnMesh:
     """The nearest place of a mesh to a point of its frame; of equally near ones the first in the order of its tree."""
     best = NearestOnMesh()
-    node = meshes[0].header[mesh * wp.static(HEADER) + 3]
-    end = meshes[0].header[mesh * wp.static(HEADER) + 4]
+    node = meshes[0].header[mesh].first_node
+    end = meshes[0].header[mesh].end_node
     # A first guess, so that most of the tree is passed over: the nearest of the vertices of every box on the way down.
     square = Real(wp.inf)
     at = node
@@ -144,8 +144,8 @@ def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
         result.gradient = found.off / result.value
     else:
         result.gradient = wp.normalize(found.outward)
-    inside = fields[0].meshes[0].header[mesh * wp.static(HEADER) + 6] == 1
-    if inside and fields[0].meshes[0].header[mesh * wp.static(HEADER) + 7] >= 0:
+    inside = fields[0].meshes[0].header[mesh].is_closed == 1
+    if inside and fields[0].meshes[0].header[mesh].first_winding_node >= 0:
         inside = winding_number(fields[0].meshes[0], mesh, point) != 0
     elif inside:
         inside = wp.dot(found.off, found.outward) < Real(0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from collidecli.engine.contact_record import ContactRecord
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import SPHERE
 from collidecli.engine.geometry.support import core_is_curved
@@ -144,8 +144,8 @@ def collide_corners(
 ) -> OnTriangle:
     """The corners of a triangle; those that belong to it have contacts."""  # fmt: skip
     mesh = fields[0].facet[probe.row]
-    head = mesh * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    header = fields[0].meshes[0].header[mesh]
+    closed = header.is_closed == 1
     owned = fields[0].meshes[0].owned[face]
     result = OnTriangle()
     result.least = Real(wp.inf)
@@ -159,7 +159,7 @@ def collide_corners(
             is_curved = core_is_curved(fields[0].type[probe.row])
             if away == 0 and is_curved and not is_lowest(fields[0].meshes, probe, vertex, found):
                 away = NOT_LOWEST
-            code = 3 * (vertex - fields[0].meshes[0].header[head])
+            code = 3 * (vertex - header.first_vertex)
             put(contact, row + result.count, probe, of_a, Real(0.0), found, code, away)
             result.count += 1
     return result
@@ -197,8 +197,8 @@ def collide_sides(
     row: int,
 ) -> OnTriangle:
     """The sides of a triangle, after its corners."""  # fmt: skip
-    head = fields[0].facet[probe.row] * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    header = fields[0].meshes[0].header[fields[0].facet[probe.row]]
+    closed = header.is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
     result = corners
     for k in range(3):
@@ -216,7 +216,7 @@ def collide_sides(
             if found.value < ends - LOWER * voxel and found.value < max_separation:
                 edge = fields[0].meshes[0].side[3 * face + k]
                 normal = fields[0].meshes[0].edge_normal[edge]
-                code = 3 * (edge - fields[0].meshes[0].header[head + 1]) + 1
+                code = 3 * (edge - header.first_edge) + 1
                 result.count += emit_within(
                     fields, probe, of_a, closed, normal, found, code, contact, row + result.count
                 )
@@ -236,8 +236,8 @@ def collide_triangle(
     """A triangle of a shape against a field: its corners, its sides, its inside. Returns how many contacts."""
     corners = collide_corners(fields, probe, of_a, max_separation, face, contact, row)
     sides = collide_sides(fields, probe, of_a, max_separation, face, corners, contact, row)
-    head = fields[0].facet[probe.row] * wp.static(HEADER)
-    closed = fields[0].meshes[0].header[head + 6] == 1
+    header = fields[0].meshes[0].header[fields[0].facet[probe.row]]
+    closed = header.is_closed == 1
     voxel = probe.spacing / COARSE_VOXELS
     p = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face]]
     q = fields[0].meshes[0].point[fields[0].meshes[0].corner[3 * face + 1]]
@@ -248,6 +248,6 @@ def collide_triangle(
         found = least_over(fields, probe, p, q, r)
         if found.value < sides.least - LOWER * voxel and found.value < max_separation:
             normal = fields[0].meshes[0].face_normal[face]
-            code = 3 * (face - fields[0].meshes[0].header[head + 2]) + 2
+            code = 3 * (face - header.first_face) + 2
             count += emit_within(fields, probe, of_a, closed, normal, found, code, contact, row + count)
     return count

@@ -4,7 +4,6 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.mesh_edge import chord_of
 from collidecli.engine.narrowphase.triangles.surface_interior import is_within, nearest_square
@@ -48,8 +47,8 @@ def clear_point(surfaces: Any, pair: SurfacePair, of_a: bool, translation: Vec3)
     own = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
     mesh = mesh_arrays(surfaces)
-    first = mesh.header[own * wp.static(HEADER) + 3]
-    count = mesh.header[own * wp.static(HEADER) + 4] - first
+    first = mesh.header[own].first_node
+    count = mesh.header[own].end_node - first
     result = Vec3()
     farthest = Real(-1.0)
     for k in range(SAMPLES):

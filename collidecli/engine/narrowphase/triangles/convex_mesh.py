@@ -4,7 +4,6 @@ import warp as wp
 
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.hulls import HEADER
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.collider import Bucket
 from collidecli.engine.runtime.kernel import kernel
@@ -15,7 +14,7 @@ def named(rows: ShapeRows, row: int, feature: int) -> int:
     """What a feature of a row's hull is called."""
     if rows.type[row] != MESH or feature < 0:
         return feature
-    return rows.hulls.table[rows.hulls.header[rows.hull[row] * wp.static(HEADER) + 10] + feature]
+    return rows.hulls.table[rows.hulls.header[rows.hull[row]].name + feature]
 
 
 @kernel

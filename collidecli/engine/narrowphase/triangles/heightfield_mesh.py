@@ -7,7 +7,6 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import measure_grid
 from collidecli.engine.geometry.heightfields import field_of
-from collidecli.engine.geometry.meshes import HEADER
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import RANK
@@ -44,8 +43,8 @@ def context_on_heightfield(
     view = View()
     view.max_separation = max_separation
     view.touch = TOUCHES * size
-    front = heightfield_pair.meshes.header[mesh * wp.static(HEADER) + 5]
-    closed = heightfield_pair.meshes.header[mesh * wp.static(HEADER) + 6]
+    front = heightfield_pair.meshes.header[mesh].has_front
+    closed = heightfield_pair.meshes.header[mesh].is_closed
     view.own = mesh
     view.other = FIELD
     view.own_front = front

@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import wall_range
@@ -62,9 +62,9 @@ def both_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Both:
     both.grown = wp.max(query.max_separation, Real(0.0)) + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))
     both.of_field = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], both.to_mesh, both.grown)
     both.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], both.to_field, both.grown)
-    head = both.mesh * wp.static(HEADER)
-    both.of_field.first = meshes.header[head + 3]
-    both.of_field.end = meshes.header[head + 4]
+    header = meshes.header[both.mesh]
+    both.of_field.first = header.first_node
+    both.of_field.end = header.end_node
     return both
 
 

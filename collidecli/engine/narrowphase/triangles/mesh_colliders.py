@@ -10,7 +10,7 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import HEADER, Meshes, triangle_shape
+from collidecli.engine.geometry.meshes import Meshes, triangle_shape
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.primitive import plane_mesh
 from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
@@ -38,7 +38,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         if number < 0:
             return contact_origin_inside(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
-        closed = meshes.header[wp.static(HEADER) * mesh + 5]
+        closed = meshes.header[mesh].has_front
         return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.max_separation, out, row)
 
     return sub_pair_kernel(Meshes, collide_triangle)
@@ -50,7 +50,7 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
     surface = MeshSurface()
     surface.meshes = meshes
     surface.mesh = rows.mesh[query.row_b]
-    surface.closed = meshes.header[wp.static(HEADER) * surface.mesh + 6]
+    surface.closed = meshes.header[surface.mesh].is_closed
     return surface
 
 

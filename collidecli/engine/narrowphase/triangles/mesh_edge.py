@@ -5,7 +5,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.mesh_nearest import EDGE_PLACE, goes_through
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
@@ -78,8 +78,8 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real) -> wp.
     high = wp.max(start, end)
     begins = Real(-1.0)
     ends = Real(2.0)
-    node = meshes.header[mesh * wp.static(HEADER) + 3]
-    stop = meshes.header[mesh * wp.static(HEADER) + 4]
+    node = meshes.header[mesh].first_node
+    stop = meshes.header[mesh].end_node
     while node < stop:
         lower = meshes.lower[node]
         upper = meshes.upper[node]

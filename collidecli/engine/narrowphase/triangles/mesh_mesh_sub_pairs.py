@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.clearance import clearance_at
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import Near, box_of_shape, meets
@@ -48,9 +48,9 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Side:
         side.pose = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     side.near = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), max_separation)
-    head = rows.mesh[own] * wp.static(HEADER)
-    side.near.first = meshes.header[head + 3]
-    side.near.end = meshes.header[head + 4]
+    header = meshes.header[rows.mesh[own]]
+    side.near.first = header.first_node
+    side.near.end = header.end_node
     side.other = rows.mesh[other]
     extent = wp.max(rows.size[own], rows.size[other])
     side.grown = max_separation + TOUCHES * wp.max(extent[0], wp.max(extent[1], extent[2]))

@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place, square_to_box
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import PLANE
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair, has_all
@@ -51,9 +51,9 @@ def near_of(rows: ShapeRows, meshes: Meshes, query: Query) -> Near:
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     near = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
-    head = rows.mesh[query.row_b] * wp.static(HEADER)
-    near.first = meshes.header[head + 3]
-    near.end = meshes.header[head + 4]
+    header = meshes.header[rows.mesh[query.row_b]]
+    near.first = header.first_node
+    near.end = header.end_node
     return near
 
 
@@ -72,9 +72,9 @@ def meets(near: Near, meshes: Meshes, node: int) -> bool:
 @wp.func(inline=False)
 def exit_place(meshes: Meshes, mesh: int, origin: Vec3) -> int:
     """The triangle nearest to the origin of a shape that is inside a closed mesh; else -1."""
-    if meshes.header[mesh * wp.static(HEADER) + 6] == 0:
+    if meshes.header[mesh].is_closed == 0:
         return -1
-    root = meshes.header[mesh * wp.static(HEADER) + 3]
+    root = meshes.header[mesh].first_node
     if square_to_box(meshes, root, origin) > Real(0.0):
         return -1
     place = nearest_place(meshes, mesh, origin)

@@ -12,7 +12,7 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field
 from collidecli.engine.geometry.mesh_nearest import mesh_corner
-from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
+from collidecli.engine.geometry.meshes import Meshes, TriangleShape, is_nearer_elsewhere, square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.feature import AT_BORDER
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
@@ -93,7 +93,7 @@ def normal_cone_of_vertex(field: Field, shape: TriangleShape, k: int, direction:
 @wp.func
 def has_inside(meshes: Meshes, mesh: int) -> bool:
     """Whether a mesh is closed."""
-    return meshes.header[mesh * wp.static(HEADER) + 6] == 1
+    return meshes.header[mesh].is_closed == 1
 
 
 @wp.func

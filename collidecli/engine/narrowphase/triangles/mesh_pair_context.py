@@ -10,7 +10,7 @@ import warp as wp
 from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.geometry.clearance import clearance_at
 from collidecli.engine.geometry.mesh_nearest import feature_of_place, is_inside_mesh, nearest_place_within
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
@@ -67,10 +67,10 @@ def view_of(
         view.pose = pose_b_to_a
         view.pose_other_to_a = wp.transform_identity(dtype=Real)
     view.origin = wp.transform_get_translation(view.pose)
-    view.own_front = meshes.header[view.own * wp.static(HEADER) + 5]
-    view.own_closed = meshes.header[view.own * wp.static(HEADER) + 6]
-    view.other_front = meshes.header[view.other * wp.static(HEADER) + 5]
-    view.other_closed = meshes.header[view.other * wp.static(HEADER) + 6]
+    view.own_front = meshes.header[view.own].has_front
+    view.own_closed = meshes.header[view.own].is_closed
+    view.other_front = meshes.header[view.other].has_front
+    view.other_closed = meshes.header[view.other].is_closed
     return view
 
 
@@ -148,7 +148,7 @@ def faces(view: View, meshes: Any, face: int, part: int, way: Vec3) -> bool:
 @wp.func
 def is_in_box(meshes: Meshes, mesh: int, point: Vec3) -> bool:
     """Whether a point is in the box around a mesh."""
-    root = meshes.header[mesh * wp.static(HEADER) + 3]
+    root = meshes.header[mesh].first_node
     inside = bool(True)
     for axis in range(3):
         inside = inside and point[axis] >= meshes.lower[root][axis] and point[axis] <= meshes.upper[root][axis]

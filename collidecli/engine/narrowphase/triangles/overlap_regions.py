@@ -8,7 +8,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import crossing_segment, overlap_of_projections
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
@@ -113,9 +113,9 @@ def crossings_in_box(
 ) -> int:
     """Adds the crossings of a triangle of a with those of b in a box of b's frame; returns the number of regions."""
     count = before
-    head = pair.b * wp.static(HEADER)
-    node = meshes.header[head + 3]
-    stop = meshes.header[head + 4]
+    header = meshes.header[pair.b]
+    node = header.first_node
+    stop = header.end_node
     while node < stop:
         if not boxes_meet(low, high, meshes.lower[node], meshes.upper[node]):
             node = meshes.skip[node]
@@ -153,9 +153,9 @@ def add_crossings(surfaces: Any, pair: SurfacePair, regions: wp.array[OverlapReg
     """Adds every crossing of a triangle of a with one of b; returns how many regions there are then."""
     count = before
     mesh = mesh_arrays(surfaces)
-    head = pair.a * wp.static(HEADER)
-    node = mesh.header[head + 3]
-    stop = mesh.header[head + 4]
+    header = mesh.header[pair.a]
+    node = header.first_node
+    stop = header.end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
     while node < stop:
         half = Real(0.5) * (mesh.upper[node] - mesh.lower[node])

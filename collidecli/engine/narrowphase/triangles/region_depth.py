@@ -22,7 +22,7 @@ from collidecli.engine.contact_record import (
     ContactRecord,
 )
 from collidecli.engine.geometry.mesh_nearest import FACE_PLACE
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import closest_points
 from collidecli.engine.narrowphase.contact_merging import RANK
@@ -266,8 +266,8 @@ def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
 
     Which of the two shapes is first in the scene does not decide where the search goes, but where both have as many.
     """
-    size_a = meshes.header[pair.a * wp.static(HEADER) + 4] - meshes.header[pair.a * wp.static(HEADER) + 3]
-    size_b = meshes.header[pair.b * wp.static(HEADER) + 4] - meshes.header[pair.b * wp.static(HEADER) + 3]
+    size_a = meshes.header[pair.a].end_node - meshes.header[pair.a].first_node
+    size_b = meshes.header[pair.b].end_node - meshes.header[pair.b].first_node
     if size_a >= size_b:
         return measure_regions(meshes, pair, rows)
     turned = exchanged_pair(pair)

@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import Segment, crossing_segment, sweep_interval
 from collidecli.engine.narrowphase.triangles.containment import engulfed_exit, inner_exit
@@ -136,9 +136,9 @@ def exits_in_box(
 ) -> Exit:
     """The latest exit of a triangle of a with those of b in a box of b's frame; any from `limit` on will do."""
     latest = before
-    head = pair.b * wp.static(HEADER)
-    node = meshes.header[head + 3]
-    stop = meshes.header[head + 4]
+    header = meshes.header[pair.b]
+    node = header.first_node
+    stop = header.end_node
     while node < stop and (latest.found == 0 or latest.translation < limit):
         if not boxes_meet(low, high, meshes.lower[node], meshes.upper[node]):
             node = meshes.skip[node]
@@ -198,9 +198,9 @@ def latest_exit(
     latest.translation = translation + pair.touch
     moved = translation * direction
     mesh = mesh_arrays(surfaces)
-    head = pair.a * wp.static(HEADER)
-    node = mesh.header[head + 3]
-    stop = mesh.header[head + 4]
+    header = mesh.header[pair.a]
+    node = header.first_node
+    stop = header.end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
     while node < stop and (latest.found == 0 or latest.translation < limit):
         half = Real(0.5) * (mesh.upper[node] - mesh.lower[node])
@@ -271,10 +271,10 @@ def remember(surfaces: Any, pair: SurfacePair, recent: wp.array[wp.vec2i], lates
     """
     if latest.found == 1:
         mesh = mesh_arrays(surfaces)
-        number_a = latest.face_a - mesh.header[pair.a * wp.static(HEADER) + 2]
+        number_a = latest.face_a - mesh.header[pair.a].first_face
         number_b = latest.face_b
         if pair.b >= 0:
-            number_b -= mesh.header[pair.b * wp.static(HEADER) + 2]
+            number_b -= mesh.header[pair.b].first_face
         recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(latest.face_a, latest.face_b + 1)
 
 

@@ -4,7 +4,7 @@ import warp as wp
 
 from collidecli.engine.geometry.heightfields import Field, field_triangle, named_triangle
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_place, square_to_box
-from collidecli.engine.geometry.meshes import HEADER, Meshes, TriangleShape, triangle_shape
+from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import height_over, nearest_part
@@ -41,7 +41,7 @@ class FieldSurface:
 @wp.func
 def is_one_sided(surface: MeshSurface) -> bool:
     """Whether a surface is open and is left by its front only."""
-    front = surface.meshes.header[surface.mesh * wp.static(HEADER) + 5]
+    front = surface.meshes.header[surface.mesh].has_front
     return surface.closed == 0 and front == 1
 
 
@@ -63,7 +63,7 @@ class TreeCursor:
 def next_near(surface: MeshSurface, before: TreeCursor, lower: Vec3, upper: Vec3) -> TreeCursor:
     """At the next triangle whose box overlaps another."""
     cursor = before
-    stop = surface.meshes.header[surface.mesh * wp.static(HEADER) + 4]
+    stop = surface.meshes.header[surface.mesh].end_node
     while cursor.node < stop:
         node = cursor.node
         low = surface.meshes.lower[node]
@@ -86,7 +86,7 @@ def next_near(surface: MeshSurface, before: TreeCursor, lower: Vec3, upper: Vec3
 def begin_near(surface: MeshSurface, lower: Vec3, upper: Vec3) -> TreeCursor:
     """At the first triangle whose box overlaps another."""
     cursor = TreeCursor()
-    cursor.node = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
+    cursor.node = surface.meshes.header[surface.mesh].first_node
     return next_near(surface, cursor, lower, upper)
 
 
@@ -189,7 +189,7 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
     """How far a point in the solid is from the surface [m]; 0 for one that is not in it."""
     if surface.closed == 0:
         return Real(0.0)
-    root = surface.meshes.header[surface.mesh * wp.static(HEADER) + 3]
+    root = surface.meshes.header[surface.mesh].first_node
     if square_to_box(surface.meshes, root, point) > Real(0.0):
         return Real(0.0)
     place = nearest_place(surface.meshes, surface.mesh, point)

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.mesh_nearest import (
     place_among,
     place_on_triangle,
 )
-from collidecli.engine.geometry.meshes import HEADER, Meshes
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import RANK
 from collidecli.engine.narrowphase.triangles.convex_triangle import FALLBACK
@@ -305,15 +305,15 @@ def takes_on_place(meshes: Any, surface: int, face: int, part: int, direction: V
 @wp.func
 def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
     """The first box of a mesh's tree, and the end of its boxes."""
-    head = mesh * wp.static(HEADER)
-    return wp.vec2i(meshes.header[head + 3], meshes.header[head + 4])
+    header = meshes.header[mesh]
+    return wp.vec2i(header.first_node, header.end_node)
 
 
 @wp.func
 def tree_of(heightfield_pair: HeightfieldPair, mesh: int) -> wp.vec2i:
     """The same."""
-    head = mesh * wp.static(HEADER)
-    return wp.vec2i(heightfield_pair.meshes.header[head + 3], heightfield_pair.meshes.header[head + 4])
+    header = heightfield_pair.meshes.header[mesh]
+    return wp.vec2i(header.first_node, header.end_node)
 
 
 @wp.func
