@@ -131,16 +131,16 @@ class CollisionPipeline:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
-        shared = [execute_steps] if self.device_model.device.is_cpu else []
-        shared += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
+        kernels = [execute_steps] if self.device_model.device.is_cpu else []
+        kernels += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
-            shared += collider.kind.kernels if collider.kind else []
+            kernels += collider.kind.kernels if collider.kind else []
         if self.reduction is not None:
-            shared += self.reduction.kernels()
-        shared += dict.fromkeys(collider.naming for collider in self.table.colliders if collider.naming is not None)
-        shared += dict.fromkeys(collider.settle for collider in self.table.colliders if collider.settle is not None)
+            kernels += self.reduction.kernels()
+        kernels += dict.fromkeys(collider.naming for collider in self.table.colliders if collider.naming is not None)
+        kernels += dict.fromkeys(collider.settle for collider in self.table.colliders if collider.settle is not None)
         colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
-        return [*shared, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
+        return [*kernels, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
     def _narrow_phase(
         self, chunk: Chunk, candidates: Candidates, count: int, workspace: Workspace

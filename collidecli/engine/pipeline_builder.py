@@ -104,7 +104,7 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
     if options.pipeline == "standard":
         return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
     if options.broad_phase != "auto":
-        return BroadPhaseChoice(options.broad_phase, "asked for")
+        return BroadPhaseChoice(options.broad_phase, "requested")
     widest = max(len(model.template_shapes(t)) for t in range(int(model.world_template.max()) + 1))
     if pair_counts is None:
         return BroadPhaseChoice("sap", f"{plural(widest, 'shape')} are too many to list their pairs")

@@ -42,14 +42,14 @@ def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
     first = first_worlds(model.world_template)
     offset = np.zeros((model.world_count, 3))
     for world in np.flatnonzero(first != np.arange(model.world_count)):
-        held = model.bodies.template == model.world_template[world]
-        recorded = sample_poses.shape[1] > 1 and held.any()
+        in_template = model.bodies.template == model.world_template[world]
+        recorded = sample_poses.shape[1] > 1 and in_template.any()
         middle = np.array(model.world_pose[first[world]])
-        if held.any():
-            of_first = sample_poses[:, first[world] if recorded else 0, held, :3]
+        if in_template.any():
+            of_first = sample_poses[:, first[world] if recorded else 0, in_template, :3]
             middle[:3] = np.median(of_first, axis=(0, 1))
         if recorded:
-            offset[world] = np.median(sample_poses[:, world, held, :3], axis=(0, 1)) - middle[:3]
+            offset[world] = np.median(sample_poses[:, world, in_template, :3], axis=(0, 1)) - middle[:3]
         elif model.world_shift is not None:
             offset[world] = compose(model.world_shift[world], middle)[:3] - middle[:3]
     return offset

@@ -20,11 +20,11 @@ class RecordedLaunches:
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Launches `count` threads of a kernel."""
-        held = self._recorded.get(kernel)
-        if held is None:
+        recorded = self._recorded.get(kernel)
+        if recorded is None:
             command = wp.launch(kernel, count, arguments, device=self._device, record_cmd=True)
         else:
-            command, last_count, last = held
+            command, last_count, last = recorded
             for index, value in enumerate(arguments):
                 if value is not last[index]:
                     command.set_param_at_index(index, value)

@@ -63,14 +63,14 @@ class Workspace:
 
         Raises ChunkTooLarge, without allocation, when the limit would be exceeded.
         """
-        held = self._arrays.get(name)
-        if held is not None and held.shape[0] >= count:
-            return held
+        existing = self._arrays.get(name)
+        if existing is not None and existing.shape[0] >= count:
+            return existing
         size = wp.types.type_size_in_bytes(dtype)
         if count > INDEX_LIMIT:
             raise ChunkTooLarge(count * size)
         grown = max(count, 64) + max(count, 64) // 4
-        released = 0 if held is None else held.shape[0] * size
+        released = 0 if existing is None else existing.shape[0] * size
         for capacity in (grown, max(count, 1)):
             needed = self.bytes - released + capacity * size
             if needed <= self.memory_limit:
@@ -80,7 +80,7 @@ class Workspace:
         self.finish()
         self._arrays.pop(name, None)
         self._forget()
-        del held
+        del existing
         self._arrays[name] = wp.empty(capacity, dtype=dtype, device=self.device)
         self.bytes = needed
         return self._arrays[name]
@@ -90,36 +90,36 @@ class Workspace:
 
         Only changed fields are written; a field that is not given keeps the value of an earlier call.
         """
-        held = self._structs.get(kind)
-        if held is None:
-            held = self._structs[kind] = (kind(), {})
-        instance, known = held
+        existing = self._structs.get(kind)
+        if existing is None:
+            existing = self._structs[kind] = (kind(), {})
+        instance, fields_set = existing
         for name, value in fields.items():
-            if name not in known or known[name] is not value:
+            if name not in fields_set or fields_set[name] is not value:
                 self._set_field(instance, name, value)
-                known[name] = value
+                fields_set[name] = value
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
         """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
-        instance, known = self._structs[kind]
-        if self._rebinds_host_arrays and name in known:
+        instance, fields_set = self._structs[kind]
+        if self._rebinds_host_arrays and name in fields_set:
             rebind_host_array(instance, name, values)
         else:
             setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
-        known[name] = values
+        fields_set[name] = values
 
     def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
         """This workspace's only instance of a Warp struct, and its arrays by field, at least `count` elements long.
 
         name: prefix of the arrays' names in this workspace. elements: element type of each field.
         """
-        held = self._tables.get(kind)
-        if held is None or held[0] < count:
+        existing = self._tables.get(kind)
+        if existing is None or existing[0] < count:
             arrays = {field: self.array(f"{name}_{field}", count, element) for field, element in elements.items()}
             least = min(array.shape[0] for array in arrays.values())
-            held = self._tables[kind] = (least, self.struct(kind, **arrays), arrays)
-        return held[1], held[2]
+            existing = self._tables[kind] = (least, self.struct(kind, **arrays), arrays)
+        return existing[1], existing[2]
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Launches `count` threads of a kernel.
@@ -164,10 +164,10 @@ class Workspace:
 
     def _view(self, array: wp.array) -> np.ndarray:
         """The memory of an array on the CPU."""
-        held = self._host.get(array.ptr)
-        if held is None:
-            held = self._host[array.ptr] = array.numpy()
-        return held
+        existing = self._host.get(array.ptr)
+        if existing is None:
+            existing = self._host[array.ptr] = array.numpy()
+        return existing
 
     def copied(self, array: wp.array, count: int) -> np.ndarray:
         """Copy of the first `count` elements on the host; on the CPU it is filled when `finish` returns."""
