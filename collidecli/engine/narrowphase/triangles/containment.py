@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.triangles.surface_interior import chord_of, is_within, nearest_on
 from collidecli.engine.narrowphase.triangles.surface_pair import OverlapRegion, SurfacePair
-from collidecli.engine.narrowphase.triangles.triangle_source import corner_on, leaf_of, tree_of
+from collidecli.engine.narrowphase.triangles.triangle_source import corner_on, mesh_arrays
 
 SAMPLES = wp.constant(5)
 """Number of triangles whose centroids are sampled, see `clear_point`."""
@@ -45,16 +45,16 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
     """
     own = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
-    nodes = tree_of(source, own)
-    first = nodes[0]
-    count = nodes[1] - first
+    meshes = mesh_arrays(source)
+    first = meshes.header[own].first_node
+    count = meshes.header[own].end_node - first
     result = Vec3()
     farthest = Real(-1.0)
     for k in range(SAMPLES):
         node = first + (count * k) / SAMPLES
-        while leaf_of(source, node) < 0:
+        while meshes.leaf[node] < 0:
             node += 1
-        face = leaf_of(source, node)
+        face = meshes.leaf[node]
         point = corner_on(source, own, face, 0) + corner_on(source, own, face, 1) + corner_on(source, own, face, 2)
         point = point / Real(3.0)
         if of_a:

@@ -52,13 +52,9 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
     corner_on,
     front_flag,
     is_crossed,
-    leaf_of,
-    lower_of,
+    mesh_arrays,
     other_bits,
     own_bits,
-    skip_of,
-    tree_of,
-    upper_of,
 )
 from collidecli.engine.pair_query import Query
 from collidecli.scene.shape_types import ShapeType
@@ -166,16 +162,16 @@ def collide_with_mesh(
 ) -> int:
     """Appends the contacts of an own triangle with a mesh, by a traversal of its BVH."""
     square = features.max_distance * features.max_distance
-    nodes = tree_of(source, context.other)
-    node = nodes[0]
-    stop = nodes[1]
+    meshes = mesh_arrays(source)
+    node = meshes.header[context.other].first_node
+    stop = meshes.header[context.other].end_node
     while node < stop:
-        lower = lower_of(source, node)
-        upper = upper_of(source, node)
+        lower = meshes.lower[node]
+        upper = meshes.upper[node]
         if square_between(lower, upper, features.low, features.high) > square:
-            node = skip_of(source, node)
+            node = meshes.skip[node]
             continue
-        target = leaf_of(source, node)
+        target = meshes.leaf[node]
         node += 1
         if target < 0:
             continue

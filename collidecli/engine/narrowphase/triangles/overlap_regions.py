@@ -10,14 +10,19 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import crossing_segment, overlap_of_projections
+from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.surface_pair import (
-    NearTriangle,
     OverlapRegion,
     SurfacePair,
-    advance_near,
+    box_in_b,
     triangles_of_pair,
 )
-from collidecli.engine.narrowphase.triangles.triangle_source import begin_in_box, boxes_intersect, next_in_box, tree_of
+from collidecli.engine.narrowphase.triangles.triangle_source import (
+    begin_in_box,
+    boxes_intersect,
+    mesh_arrays,
+    next_in_box,
+)
 
 CAPACITY = 16
 """Greatest number of regions of a pair."""
@@ -104,14 +109,14 @@ def add_crossing(
 
 @wp.func(inline=False)
 def crossings_in_box(
-    source: Any, pair: SurfacePair, near: NearTriangle, regions: wp.array[OverlapRegion], before: int
+    source: Any, pair: SurfacePair, face: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: int
 ) -> int:
-    """Adds the crossings of a triangle of a with the triangles of b in its AABB; returns the number of regions."""
+    """Adds the crossings of a triangle of a with those of b in a box of b's frame; returns the number of regions."""
     count = before
-    cursor = begin_in_box(source, pair.b, near.low, near.high)
+    cursor = begin_in_box(source, pair.b, low, high)
     while cursor.number >= 0:
-        count = add_crossing(source, pair, near.face, cursor.number, regions, count)
-        cursor = next_in_box(source, pair.b, cursor, near.low, near.high)
+        count = add_crossing(source, pair, face, cursor.number, regions, count)
+        cursor = next_in_box(source, pair.b, cursor, low, high)
     return count
 
 
@@ -119,11 +124,19 @@ def crossings_in_box(
 def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], before: int) -> int:
     """Adds every crossing of a triangle of a with a triangle of b; returns the number of regions."""
     count = before
-    nodes = tree_of(source, pair.a)
-    near = NearTriangle()
-    near.node = nodes[0]
-    while near.node < nodes[1]:
-        near = advance_near(source, pair, nodes[1], Vec3(), near)
-        if near.face >= 0:
-            count = crossings_in_box(source, pair, near, regions, count)
+    meshes = mesh_arrays(source)
+    node = meshes.header[pair.a].first_node
+    stop = meshes.header[pair.a].end_node
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    while node < stop:
+        half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
+        middle = wp.transform_point(into_b, meshes.lower[node] + half)
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        node += 1
+        if face >= 0:
+            extent = box_in_b(pair, half)
+            count = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, count)
     return count

@@ -36,7 +36,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     SurfacePair,
     triangles_of_pair,
 )
-from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect, feature_on, tree_of
+from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect, feature_on
 
 ACCURACY = wp.constant(Real(1.03))
 """Greatest ratio of a translation to its lower bound without a search."""
@@ -267,9 +267,9 @@ def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: PairRows) -> int:
 
     So the search does not depend on the order of the shapes in the scene, unless both have equally many triangles.
     """
-    nodes_a = tree_of(meshes, pair.a)
-    nodes_b = tree_of(meshes, pair.b)
-    if nodes_a[1] - nodes_a[0] >= nodes_b[1] - nodes_b[0]:
+    size_a = meshes.header[pair.a].end_node - meshes.header[pair.a].first_node
+    size_b = meshes.header[pair.b].end_node - meshes.header[pair.b].first_node
+    if size_a >= size_b:
         return measure_regions(meshes, pair, rows)
     turned = exchanged_pair(pair)
     exchange_rows(rows, pair.pose_b_to_a)

@@ -15,19 +15,19 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_pair import Segment, crossing_segment, sweep_interval
 from collidecli.engine.narrowphase.triangles.containment import engulfed_exit, inner_exit
+from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.surface_pair import (
-    NearTriangle,
     OverlapRegion,
     SurfacePair,
-    advance_near,
+    box_in_b,
     triangles_of_pair,
 )
 from collidecli.engine.narrowphase.triangles.triangle_source import (
     begin_in_box,
     boxes_intersect,
     first_face_of,
+    mesh_arrays,
     next_in_box,
-    tree_of,
 )
 
 MAX_ADVANCES = wp.constant(256)
@@ -127,15 +127,17 @@ def exits_in_box(
     direction: Vec3,
     translation: Real,
     limit: Real,
-    near: NearTriangle,
+    face: int,
+    low: Vec3,
+    high: Vec3,
     before: Exit,
 ) -> Exit:
-    """The latest exit of a triangle of a from the triangles of b in its AABB; the search ends at an exit >= limit."""
+    """The latest exit of a triangle of a from the triangles of b in a box of b's frame; ends at an exit >= limit."""
     latest = before
-    cursor = begin_in_box(source, pair.b, near.low, near.high)
+    cursor = begin_in_box(source, pair.b, low, high)
     while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
-        latest = later_exit(source, pair, regions, own, direction, translation, near.face, cursor.number, latest)
-        cursor = next_in_box(source, pair.b, cursor, near.low, near.high)
+        latest = later_exit(source, pair, regions, own, direction, translation, face, cursor.number, latest)
+        cursor = next_in_box(source, pair.b, cursor, low, high)
     return latest
 
 
@@ -158,13 +160,23 @@ def latest_exit(
     latest.exact = 1
     latest.translation = translation + pair.touch
     moved = translation * direction
-    nodes = tree_of(source, pair.a)
-    near = NearTriangle()
-    near.node = nodes[0]
-    while near.node < nodes[1] and (latest.found == 0 or latest.translation < limit):
-        near = advance_near(source, pair, nodes[1], moved, near)
-        if near.face >= 0:
-            latest = exits_in_box(source, pair, regions, own, direction, translation, limit, near, latest)
+    meshes = mesh_arrays(source)
+    node = meshes.header[pair.a].first_node
+    stop = meshes.header[pair.a].end_node
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    while node < stop and (latest.found == 0 or latest.translation < limit):
+        half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
+        middle = wp.transform_point(into_b, meshes.lower[node] + half - moved)
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        node += 1
+        if face >= 0:
+            extent = box_in_b(pair, half)
+            low = middle - extent
+            high = middle + extent
+            latest = exits_in_box(source, pair, regions, own, direction, translation, limit, face, low, high, latest)
     return latest
 
 

@@ -6,14 +6,9 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.triangle_pair import TrianglePair
-from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.triangle_source import (
     corner_on,
-    leaf_of,
-    lower_of,
     normal_on,
-    skip_of,
-    upper_of,
 )
 
 
@@ -81,42 +76,3 @@ def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
         for k in range(3):
             grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
     return grown
-
-
-@wp.struct
-class NearTriangle:
-    """A traversal of the BVH of surface a, at the triangles near surface b.
-
-    face: the current triangle, -1 for none. node: the next node. low, high: AABB of the current triangle, b's frame
-    [m].
-    """
-
-    face: int
-    node: int
-    low: Vec3
-    high: Vec3
-
-
-@wp.func(inline=True)
-def advance_near(source: Any, pair: SurfacePair, stop: int, moved: Vec3, before: NearTriangle) -> NearTriangle:
-    """The traversal at the next triangle of a that may intersect b moved by `moved`; face -1 at the node `stop`.
-
-    A node is skipped where b has no triangle in its bounding ball.
-    """
-    cursor = before
-    cursor.face = -1
-    into_b = wp.transform_inverse(pair.pose_b_to_a)
-    while cursor.node < stop and cursor.face < 0:
-        node = cursor.node
-        half = Real(0.5) * (upper_of(source, node) - lower_of(source, node))
-        middle = wp.transform_point(into_b, lower_of(source, node) + half - moved)
-        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
-            cursor.node = skip_of(source, node)
-        else:
-            cursor.node = node + 1
-            cursor.face = leaf_of(source, node)
-            if cursor.face >= 0:
-                extent = box_in_b(pair, half)
-                cursor.low = middle - extent
-                cursor.high = middle + extent
-    return cursor

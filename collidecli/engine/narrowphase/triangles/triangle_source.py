@@ -10,8 +10,8 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 - triangles: `corner_on`, `normal_on`, `outward_on`, `feature_on`, `closest_point_on`, `is_crossed`;
 - features that a triangle owns: `own_bits`, `other_bits`, `is_owned`, `priority_on`;
 - normal cones: `edge_cone_contains`, `corner_cone_contains`;
-- traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `tree_of`,
-  `first_face_of`, `lower_of`, `upper_of`, `skip_of` and `leaf_of`, the BVH of a mesh of the pair;
+- traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `mesh_arrays`
+  and `first_face_of`, for the BVH of a mesh of the pair;
 - interior, in `surface_interior`: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `is_within_by`,
   `exit_point_of`, `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
 """
@@ -266,15 +266,15 @@ def priority_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> i
 
 
 @wp.func
-def tree_of(meshes: Meshes, mesh: int) -> wp.vec2i:
-    """First node and end of the nodes of a mesh's BVH."""
-    return wp.vec2i(meshes.header[mesh].first_node, meshes.header[mesh].end_node)
+def mesh_arrays(meshes: Meshes) -> Meshes:
+    """The meshes of a source. Take them once, outside of loops: the struct is large."""
+    return meshes
 
 
 @wp.func
-def tree_of(heightfield_pair: HeightfieldPair, mesh: int) -> wp.vec2i:
-    """First node and end of the nodes of the mesh's BVH."""
-    return wp.vec2i(heightfield_pair.meshes.header[mesh].first_node, heightfield_pair.meshes.header[mesh].end_node)
+def mesh_arrays(heightfield_pair: HeightfieldPair) -> Meshes:
+    """The meshes of a mesh and a heightfield."""
+    return heightfield_pair.meshes
 
 
 @wp.func
@@ -289,54 +289,6 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
     if mesh < 0:
         return 0
     return heightfield_pair.meshes.header[mesh].first_face
-
-
-@wp.func
-def lower_of(meshes: Meshes, node: int) -> Vec3:
-    """Lower corner of a node of a BVH [m]."""
-    return meshes.lower[node]
-
-
-@wp.func
-def lower_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
-    """Lower corner of a node of the mesh's BVH [m]."""
-    return heightfield_pair.meshes.lower[node]
-
-
-@wp.func
-def upper_of(meshes: Meshes, node: int) -> Vec3:
-    """Upper corner of a node of a BVH [m]."""
-    return meshes.upper[node]
-
-
-@wp.func
-def upper_of(heightfield_pair: HeightfieldPair, node: int) -> Vec3:
-    """Upper corner of a node of the mesh's BVH [m]."""
-    return heightfield_pair.meshes.upper[node]
-
-
-@wp.func
-def skip_of(meshes: Meshes, node: int) -> int:
-    """Node after a node and its descendants."""
-    return meshes.skip[node]
-
-
-@wp.func
-def skip_of(heightfield_pair: HeightfieldPair, node: int) -> int:
-    """Node after a node and its descendants."""
-    return heightfield_pair.meshes.skip[node]
-
-
-@wp.func
-def leaf_of(meshes: Meshes, node: int) -> int:
-    """Triangle of a leaf, -1 for an inner node."""
-    return meshes.leaf[node]
-
-
-@wp.func
-def leaf_of(heightfield_pair: HeightfieldPair, node: int) -> int:
-    """Triangle of a leaf, -1 for an inner node."""
-    return heightfield_pair.meshes.leaf[node]
 
 
 @wp.struct
