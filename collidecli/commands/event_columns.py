@@ -40,7 +40,7 @@ def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
 
 
 def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
-    """Columns by name, with a row per interval; see docs/events.md. Paths are rows of `keys.paths`.
+    """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
 
     end_time is NaN if the end is unknown.
     """

@@ -162,11 +162,11 @@ def collide(
         narrow_phase: "gjk" or "mpr".
         gap, margin: in place of every shape's own [m]. gap_rule: "max" or "sum", in place of the model's.
         max_contacts_per_pair: number of deepest contacts to keep; 0 keeps all.
-        reduce_contacts: reduce the contacts of each pair (docs/contact-reduction.md). reduce_pairs: "meshes", which
+        reduce_contacts: reduce the contacts of each pair (docs/howto/reduce-contacts.md). reduce_pairs: "meshes", which
             includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
         sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
-            column of persistent ids (docs/contact-tracking.md).
-        columns: names of optional columns, such as ["friction"], or one name; docs/file-formats.md lists them.
+            column of persistent ids (docs/howto/follow-contacts.md).
+        columns: names of optional columns, such as ["friction"], or one name; docs/reference/file-formats.md lists them.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
             "" or 0 lets the engine choose.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels t
 ENUMERATED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
 SWEEP_PAIRS_PER_SHAPE = 120
-"""Allowed pairs per shape above which auto chooses sap; measured, see docs/performance.md."""
+"""Allowed pairs per shape above which auto chooses sap; measured, see docs/explanation/performance.md."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class ShapeConfig:
     usd_groups: names of the UsdPhysics collision groups of the shape; None or empty collides with every group.
     disabled_rule: not None excludes every shape; the text is the reason.
     sdf_max_resolution: voxels along the longest side of the shape's box, a multiple of 8. sdf_target_voxel_size: side
-        of a voxel [m], an alternative. Either gives the shape a signed distance field, see docs/sdf.md.
+        of a voxel [m], an alternative. Either gives the shape a signed distance field, see docs/explanation/sdf.md.
     sdf_narrow_band_range: distances between which the field is kept in voxels (inner < 0 < outer) [m].
     edge_sdf_iter: steps of the search for the least distance along an edge.
     Masks have 64 bits; a negative number is its two's complement.

@@ -11,6 +11,7 @@ mpl.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, FancyArrowPatch, Polygon, Rectangle
+from scipy.spatial import ConvexHull
 
 FOLDER = Path(__file__).parent
 A, B, ACCENT, GREY, LIGHT = "#2b6cb0", "#c05621", "#b83280", "#718096", "#e2e8f0"
@@ -40,18 +41,8 @@ def arrow(axis: Axes, start, end, color: str = ACCENT, style: str = "-|>", width
 
 
 def hull(points: np.ndarray) -> np.ndarray:
-    """Corners of the convex hull, counterclockwise (monotone chain)."""
-    points = points[np.lexsort((points[:, 1], points[:, 0]))]
-
-    def chain(order: np.ndarray) -> list[np.ndarray]:
-        kept: list[np.ndarray] = []
-        for p in order:
-            while len(kept) > 1 and _cross(kept[-1] - kept[-2], p - kept[-2]) <= 1e-12:
-                kept.pop()
-            kept.append(p)
-        return kept[:-1]
-
-    return np.array(chain(points) + chain(points[::-1]))
+    """Corners of the convex hull, counterclockwise."""
+    return points[ConvexHull(points).vertices]
 
 
 def _cross(u: np.ndarray, v: np.ndarray) -> float:
@@ -65,14 +56,10 @@ def difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def nearest_on_boundary(polygon: np.ndarray) -> np.ndarray:
     """Point of the polygon's boundary nearest to the origin."""
-    best = None
-    for p, q in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        t = np.clip(-(p @ (q - p)) / ((q - p) @ (q - p)), 0, 1)
-        point = p + t * (q - p)
-        if best is None or point @ point < best @ best:
-            best = point
-    assert best is not None
-    return best
+    side = np.roll(polygon, -1, axis=0) - polygon
+    t = np.clip(-np.sum(polygon * side, axis=1) / np.sum(side * side, axis=1), 0, 1)
+    points = polygon + t[:, None] * side
+    return points[np.argmin(np.sum(points * points, axis=1))]
 
 
 SQUARE = np.array([[-1, -0.7], [1, -0.7], [1, 0.7], [-1, 0.7]])
@@ -229,18 +216,9 @@ def heightfield() -> None:
     left.set_title("exits of the interior: surface and walls")
     for level, (step, color) in enumerate(((1, A), (2, B), (4, ACCENT))):
         for k in range(0, 8, step):
-            part = height[k : k + step + 1]
-            offset = 0.03 * level
-            right.add_patch(
-                Rectangle(
-                    (x[k] + offset, part.min()),
-                    x[k + step] - x[k] - 2 * offset,
-                    np.ptp(part) + 0.02,
-                    facecolor="none",
-                    edgecolor=color,
-                    lw=1.1,
-                )
-            )
+            part, inset = height[k : k + step + 1], 0.03 * level
+            size = (x[k + step] - x[k] - 2 * inset, np.ptp(part) + 0.02)
+            right.add_patch(Rectangle((x[k] + inset, part.min()), *size, facecolor="none", edgecolor=color, lw=1.1))
     right.set_title("pyramid of height ranges (3 levels)")
     save(figure, "heightfield")
 
@@ -300,8 +278,7 @@ def batching() -> None:
     colors = (A, B, ACCENT)
     for frame in range(6):
         for world in range(4):
-            chunk = frame // 2
-            left.add_patch(Rectangle((frame, 3 - world), 1, 1, facecolor=colors[chunk], alpha=0.25, edgecolor="white"))
+            left.add_patch(Rectangle((frame, 3 - world), 1, 1, facecolor=(colors[frame // 2], 0.25), edgecolor="white"))
             left.text(frame + 0.5, 3.5 - world, frame * 4 + world, ha="center", va="center")
     left.set_xlim(0, 6)
     left.set_ylim(0, 4)
@@ -316,10 +293,9 @@ def batching() -> None:
         right.add_patch(Rectangle((k, 2.1), 1, 0.8, facecolor="none", edgecolor=GREY))
         right.text(k + 0.5, 1.45, f"start {start[k]}", ha="center", va="center", fontsize=7, color=GREY)
         for i in range(n):
-            right.add_patch(
-                Rectangle(((start[k] + i) * 4 / 6, 0.2), 4 / 6, 0.7, facecolor=colors[k % 3], alpha=0.3, ec="w")
-            )
-            right.text((start[k] + i + 0.5) * 4 / 6, 0.55, f"cell {k}", ha="center", va="center", fontsize=6)
+            low = (start[k] + i) * 4 / 6
+            right.add_patch(Rectangle((low, 0.2), 4 / 6, 0.7, facecolor=(colors[k % 3], 0.3), edgecolor="w"))
+            right.text(low + 2 / 6, 0.55, f"cell {k}", ha="center", va="center", fontsize=6)
     for y, name in ((2.5, "count"), (1.45, "scan"), (0.55, "write")):
         right.text(-0.15, y, name, ha="right", va="center")
     right.set_xlim(-0.9, 4.05)
@@ -344,9 +320,8 @@ def distance() -> None:
     axis.text(0.82, -0.1, "point1", ha="left", va="top", fontsize=8, color=ACCENT)
     arrow(axis, (-0.6, 0.0), (-0.1, 0.0))
     axis.text(-0.3, 0.12, "normal", fontsize=8, color=ACCENT, ha="center")
-    for low, high, y, text in ((-0.4, 0.5, -1.25, "distance"), (-0.6, -0.4, -1.25, ""), (0.5, 0.7, -1.25, "")):
-        arrow(axis, (low, y), (high, y), "black", "<|-|>" if text else "-", 1)
-        axis.text((low + high) / 2, y - 0.28, text, ha="center", fontsize=9)
+    arrow(axis, (-0.4, -1.25), (0.5, -1.25), "black", "<|-|>", 1)
+    axis.text(0.05, -1.53, "distance", ha="center", fontsize=9)
     axis.text(-0.62, -1.2, "margin0", ha="right", fontsize=8)
     axis.text(0.72, -1.2, "margin1", ha="left", fontsize=8)
     for x in (-0.6, -0.4, 0.5, 0.7):
@@ -396,18 +371,10 @@ def pipeline() -> None:
         axis.text(k * 1.15 + 0.475, 0.4, name, ha="center", va="center", fontsize=8)
         if k:
             arrow(axis, (k * 1.15 - 0.2, 0.4), (k * 1.15, 0.4), GREY)
-    axis.text(0.475, 1.0, "main thread", ha="center", fontsize=8, color=GREY)
-    axis.text(
-        3 * 1.15 + 0.475,
-        1.0,
-        "worker threads: one chunk of cells each, scratch memory of their own",
-        ha="center",
-        fontsize=8,
-        color=A,
-    )
-    axis.text(6 * 1.15 + 0.475, 1.0, "writer thread", ha="center", fontsize=8, color=GREY)
-    names = ["candidates", "contact buffer"]
-    for k, name in zip((2, 3), names, strict=True):
+    workers = "worker threads: one chunk of cells each, scratch memory of their own"
+    for k, name, color in ((0, "main thread", GREY), (3, workers, A), (6, "writer thread", GREY)):
+        axis.text(k * 1.15 + 0.475, 1.0, name, ha="center", fontsize=8, color=color)
+    for k, name in ((2, "candidates"), (3, "contact buffer")):
         axis.text(k * 1.15 + 1.05, -0.2, name, ha="center", fontsize=7, color=GREY)
     axis.set_xlim(-0.1, 8.0)
     axis.set_ylim(-0.35, 1.2)

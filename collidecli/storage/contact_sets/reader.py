@@ -1,4 +1,4 @@
-"""Reader of contact sets, format `collide-contacts` 1.x (docs/file-formats.md)."""
+"""Reader of contact sets, format `collide-contacts` 1.x (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.1 (docs/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.1 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
