@@ -91,7 +91,7 @@ class ContactSet(reader.ContactSet):
         worlds: Sequence[int] = (),
         frames: str = "",
     ) -> NamedColumns:
-        """Intervals in which pairs touch, ordered by begin, then world and pair; columns as in docs/howto/list-touches.md.
+        """Intervals in which pairs touch, ordered by begin, world and pair; columns as in docs/howto/list-touches.md.
 
         Args: the options of `collide events`. threshold: [m]; math.inf counts every contact. merge_gap: number of
         frames without touch that do not end an interval; merge_seconds: in place of it, time between touches [s].

@@ -166,7 +166,7 @@ def collide(
             includes hulls, or "all". betas, normal_matching, moment_matching, anchor_contact: options of the reduction.
         sticky_contacts: contacts that moved less than this keep their previous position [m]. contact_ids: add a
             column of persistent ids (docs/howto/follow-contacts.md).
-        columns: names of optional columns, such as ["friction"], or one name; docs/reference/file-formats.md lists them.
+        columns: names of optional columns, such as ["friction"], or one name; see docs/reference/file-formats.md.
         pipeline, broad_phase, device, threads, memory_limit [bytes], chunk_cells: affect the speed, not the contacts;
             "" or 0 lets the engine choose.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.

@@ -1,4 +1,4 @@
-"""`python -m tests.matrix --into docs/reference/shape-matrix.md`: every pair of shapes measured, and the tables of that page."""
+"""`python -m tests.matrix --into docs/reference/shape-matrix.md`: measures every pair of shapes, writes the tables."""
 
 from __future__ import annotations
 

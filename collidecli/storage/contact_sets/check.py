@@ -1,4 +1,4 @@
-"""Validation of a contact set: format, completeness, content hash, and every other rule of docs/reference/file-formats.md."""
+"""Validation of a contact set: completeness, content hash, and every rule of docs/reference/file-formats.md."""
 
 from __future__ import annotations
 

@@ -92,12 +92,6 @@ def test_pairs_that_do_not_meet_are_refused_by_name(other):
 
 
 def test_the_example_of_the_page():
-<<<<<<< HEAD
-    (code,) = [
-        block for block in blocks(page("docs/reference/python.md"), "python") if "add_shape_heightfield" in block
-    ]
-=======
     examples = blocks(page("docs/reference/python.md"), "python")
     (code,) = [block for block in examples if "add_shape_heightfield" in block]
->>>>>>> r-site
     exec(compile(code, "python.md", "exec"), {})
