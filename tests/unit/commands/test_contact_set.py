@@ -38,7 +38,7 @@ def rows_of(edited) -> list[Touch]:
     ]
 
 
-def test_one_door(path):
+def test_one_entry_point(path):
     with collidecli.open_contacts(path) as contacts:
         assert type(contacts) is collidecli.ContactSet
     with pytest.raises(InputError, match="is closed"):

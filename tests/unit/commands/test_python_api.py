@@ -1,4 +1,4 @@
-"""The Python door: its example, the same contacts as a run's file, scene files in a builder, refusals."""
+"""The Python API: its example, the same contacts as a run's file, scene files in a builder, refusals."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_one_optional_column_may_be_named_without_a_list():
     assert repr(contacts) == "<Contacts contacts=1 frames=1 worlds=1 columns=friction>"
 
 
-def test_a_file_at_the_wrong_door(tmp_path):
+def test_a_file_of_another_kind_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"add_usd reads it"):
         ModelBuilder().add_mjcf(tmp_path / "a.usda")
     with pytest.raises(InputError, match=r"add_mjcf reads it"):

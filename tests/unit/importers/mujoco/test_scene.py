@@ -1,4 +1,4 @@
-"""The MJCF door: geoms, bodies, poses and what is refused."""
+"""The MJCF importer: geoms, bodies, poses and what is refused."""
 
 import mujoco
 import numpy as np

@@ -317,7 +317,7 @@ def test_patterns(stage_of):
         with pytest.raises(InputError, match="is no path of prims"):
             load(path, environments=pattern)
     with pytest.raises(InputError, match="no prim of the scene is"):
-        load(path, environments="/World/rooms/*")
+        load(path, environments="/World/halls/*")
 
 
 def test_roots_at_the_top_and_without_a_type(tmp_path):

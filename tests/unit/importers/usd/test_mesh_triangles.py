@@ -116,11 +116,11 @@ def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
         tmp_path,
         mesh("loose", loose, approximation="none")
         + mesh("flat", faces=flat, approximation="none")
-        + mesh("room", approximation="none", inside=LEFT),
+        + mesh("hall", approximation="none", inside=LEFT),
     )
     assert scene.warnings == (
         "</flat>: 3 triangles without area are left out",
-        "</room>: 1 inside-out body is turned over",
+        "</hall>: 1 inside-out body is turned over",
     )
     assert model.shapes.size[0].tolist() == [1.0, 1.0, 1.0]  # a point that no face uses is none of the surface
     assert [len(each.face) for each in model.meshes] == [12, 12, 12]

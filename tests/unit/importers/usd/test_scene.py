@@ -1,4 +1,4 @@
-"""What the USD door reads of shapes, bodies and transforms, and what it refuses."""
+"""The USD importer: shapes, bodies and transforms, and refusals."""
 
 import numpy as np
 import pytest
