@@ -134,11 +134,15 @@ class CollisionPipeline:
         kernels = [execute_steps] if self.device_model.device.is_cpu else []
         kernels += [*ALWAYS, COMPACT[np.dtype(self.float_type)]]
         for collider in self.table.colliders:
-            kernels += collider.kind.kernels if collider.kind else []
+            kernels += collider.sub_pair_kernels.kernels if collider.sub_pair_kernels else []
         if self.reduction is not None:
             kernels += self.reduction.kernels()
-        kernels += dict.fromkeys(collider.naming for collider in self.table.colliders if collider.naming is not None)
-        kernels += dict.fromkeys(collider.settle for collider in self.table.colliders if collider.settle is not None)
+        kernels += dict.fromkeys(
+            collider.feature_remapping for collider in self.table.colliders if collider.feature_remapping is not None
+        )
+        kernels += dict.fromkeys(
+            collider.region_depths for collider in self.table.colliders if collider.region_depths is not None
+        )
         colliders = sorted(self.table.colliders, key=lambda collider: collider.may_be_inexact)
         return [*kernels, *self.broad_phase.kernels(), *(collider.kernel for collider in colliders)]
 
@@ -154,9 +158,9 @@ class CollisionPipeline:
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
         sub_pairs = {}
         for index, collider in enumerate(self.table.colliders):
-            if collider.kind and sizes[index]:
+            if collider.sub_pair_kernels and sizes[index]:
                 bucket = ColliderBatch(collider, shared, self.surfaces, order, starts[index], sizes[index])
-                sub_pairs[index] = collider.kind.find(bucket, workspace)
+                sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
                 needed[index] = sub_pairs[index].rows
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
@@ -170,15 +174,19 @@ class CollisionPipeline:
         emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
             size, start, first_row = sizes[index], starts[index], first_rows[index]
-            if collider.kind and size:
+            if collider.sub_pair_kernels and size:
                 bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
-                collider.kind.collide(bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace)
+                collider.sub_pair_kernels.collide(
+                    bucket, sub_pairs[index], (contact, first_row), limit, inexact, workspace
+                )
                 continue
             bucket = workspace.struct(Bucket, order=order, start=start, limit=limit, inexact=inexact)
             emitted = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
             )
             workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
-            if collider.naming is not None:
-                workspace.launch(collider.naming, size, [self.device_model.rows, candidates, bucket, emitted])
+            if collider.feature_remapping is not None:
+                workspace.launch(
+                    collider.feature_remapping, size, [self.device_model.rows, candidates, bucket, emitted]
+                )
         return emitted, workspace.last(inexact, 1) if may_be_inexact else 0

@@ -175,7 +175,9 @@ def _surfaces(
     The clearance of meshes is not measured yet (`_measure`), since that needs kernels.
     """
     model, device = device_model.model, device_model.device
-    surfaces: dict[str, Any] = dict.fromkeys(collider.kind.surfaces for collider in table.colliders if collider.kind)
+    surfaces: dict[str, Any] = dict.fromkeys(
+        collider.sub_pair_kernels.surfaces for collider in table.colliders if collider.sub_pair_kernels
+    )
     if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
         from collidecli.engine.geometry.meshes import upload_meshes
 

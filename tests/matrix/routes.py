@@ -42,10 +42,10 @@ def route(first: Form, second: Form) -> str:
     if field_voxel((first, second)) is not None:
         return "SDF"
     collider = dispatch.collider(*sorted((first.type, second.type)), "gjk")
-    kind = collider.kind.name if collider.kind else ""
+    kind = collider.sub_pair_kernels.name if collider.sub_pair_kernels else ""
     if kind == "heightfield":
         return "cells"
-    if kind == "ground":
+    if kind == "mesh_heightfield":
         return "cells and tree"
     if kind == "meshes":
         return "trees of both"

@@ -131,20 +131,20 @@ class SubPairMethod(Protocol):
 class Collider:
     """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and kernel.
 
-    may_be_inexact: whether the kernel counts pairs whose depth is an upper bound. kind: method of colliders that split
-    pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel then refer to a sub-pair, 0 if contacts
-    are counted first. naming: kernel that remaps feature ids where a mesh is collided as its hull, see
-    `triangles.convex_mesh`.
-    settle: kernel that gives merged contacts the depths of their regions, see `triangles.convex_least_translation`.
+    may_be_inexact: whether the kernel counts pairs whose depth is an upper bound.
+    sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel
+    then refer to a sub-pair, 0 if contacts are counted first.
+    feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `triangles.convex_mesh`.
+    region_depths: kernel that gives merged contacts the depths of their regions, `triangles.convex_least_translation`.
     """
 
     name: str
     max_contacts: int
     kernel: wp.Kernel
     may_be_inexact: bool = False
-    kind: SubPairMethod | None = None
-    naming: wp.Kernel | None = None
-    settle: wp.Kernel | None = None
+    sub_pair_kernels: SubPairMethod | None = None
+    feature_remapping: wp.Kernel | None = None
+    region_depths: wp.Kernel | None = None
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def _convex_mesh_collider(type_a: ShapeType) -> Collider:
     from collidecli.engine.narrowphase.triangles.convex_mesh import name_features
 
     collider = _convex_collider("gjk", type_a >= ShapeType.CONVEX_MESH, True)
-    return replace(collider, name=f"{collider.name}_surface", naming=name_features)
+    return replace(collider, name=f"{collider.name}_surface", feature_remapping=name_features)
 
 
 def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:

@@ -310,7 +310,7 @@ class SubPairs:
 class SubPairKernels:
     """Kernels that collide the pairs of some colliders by sub-pairs.
 
-    surfaces: name of the model's surfaces that the kernels read. search, join: kernels of `search_kernel` and
+    surfaces: name of the model's surfaces that the kernels read. search, merge: kernels of `search_kernel` and
     `merge_kernel`. parts_on_cuda: threads of one candidate's search on a GPU; a CPU uses one. others: kernels that
     prepare the surfaces. overlap: kernel of `overlap_kernel`.
     """
@@ -318,7 +318,7 @@ class SubPairKernels:
     name: str
     surfaces: str
     search: wp.Kernel
-    join: wp.Kernel
+    merge: wp.Kernel
     parts_on_cuda: int = 1
     others: tuple[wp.Kernel, ...] = ()
     overlap: wp.Kernel | None = None
@@ -326,7 +326,7 @@ class SubPairKernels:
     @property
     def kernels(self) -> list[wp.Kernel]:
         """Kernels launched in addition to the collider's own."""
-        kernels = [self.search, copy_sub_pairs, self.join, *self.others]
+        kernels = [self.search, copy_sub_pairs, self.merge, *self.others]
         return [*kernels, self.overlap] if self.overlap else kernels
 
     def find(self, bucket: ColliderBatch, workspace: Workspace) -> SubPairs:
@@ -385,7 +385,7 @@ class SubPairKernels:
             workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, inexact])
         rows, _, _, candidates = shared
         arguments = [rows, candidates, bucket.order, bucket.start, limit, sub_pairs.parts, sub_pairs.end, found]
-        workspace.launch(self.join, bucket.size, [*arguments, contact, first_row, most])
-        if collider.settle is not None:
+        workspace.launch(self.merge, bucket.size, [*arguments, contact, first_row, most])
+        if collider.region_depths is not None:
             arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, limit, inexact]
-            workspace.launch(collider.settle, bucket.size, [*arguments, contact, most])
+            workspace.launch(collider.region_depths, bucket.size, [*arguments, contact, most])

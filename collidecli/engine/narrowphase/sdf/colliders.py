@@ -148,7 +148,7 @@ SDF = SubPairKernels(
 )
 
 
-COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), kind=SDF)
+COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), sub_pair_kernels=SDF)
 
 
 def collider_for(type_a: ShapeType) -> Collider:

@@ -74,11 +74,20 @@ def collider_for(type_a: ShapeType) -> Collider:
 def _collider(name: str) -> Collider:
     if name == "sphere":
         kernel = triangle_kernel(collide_sphere_triangle, primitive_of)
-        return Collider("sphere_field", 1, kernel, may_be_inexact=True, kind=HEIGHTFIELD, settle=_settle("primitive"))
+        return Collider(
+            "sphere_field",
+            1,
+            kernel,
+            may_be_inexact=True,
+            sub_pair_kernels=HEIGHTFIELD,
+            region_depths=_settle("primitive"),
+        )
     shape_a = hull_of if name == "hull" else primitive_of
     kernel = triangle_kernel(collide_convex_triangle, shape_a)
     settle = _settle("hull" if name == "hull" else "primitive")
-    return Collider(f"{name}_field", MAX_CONTACTS, kernel, may_be_inexact=True, kind=HEIGHTFIELD, settle=settle)
+    return Collider(
+        f"{name}_field", MAX_CONTACTS, kernel, may_be_inexact=True, sub_pair_kernels=HEIGHTFIELD, region_depths=settle
+    )
 
 
 @cache

@@ -54,7 +54,11 @@ MESH_HEIGHTFIELD = SubPairKernels(
     overlap=overlap_kernel(Surfaces, measure_pair),
 )
 COLLIDER = Collider(
-    "mesh_heightfield", 0, feature_kernel(Surfaces, source_of_pair), may_be_inexact=True, kind=MESH_HEIGHTFIELD
+    "mesh_heightfield",
+    0,
+    feature_kernel(Surfaces, source_of_pair),
+    may_be_inexact=True,
+    sub_pair_kernels=MESH_HEIGHTFIELD,
 )
 
 

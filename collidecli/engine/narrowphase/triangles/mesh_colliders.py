@@ -38,8 +38,8 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         if number < 0:
             return origin_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
-        closed = meshes.header[mesh].has_front
-        return collide(a, b, meshes, mesh, closed, query.pose_b_to_a, query.max_separation, out, row)
+        has_front = meshes.header[mesh].has_front
+        return collide(a, b, meshes, mesh, has_front, query.pose_b_to_a, query.max_separation, out, row)
 
     return sub_pair_kernel(Meshes, collide_triangle)
 
@@ -65,8 +65,10 @@ def collider_for(type_a: ShapeType) -> Collider:
 def _collider(name: str) -> Collider:
     if name == "plane":
         kernel = triangle_kernel(plane_mesh.collide_plane_triangle, primitive_of)
-        return Collider("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, kind=MESH)
+        return Collider("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, sub_pair_kernels=MESH)
     shape_a = hull_of if name == "hull" else primitive_of
     kernel = triangle_kernel(collide_convex_triangle, shape_a)
     settle = settle_kernel(Meshes, surface_of, shape_a)
-    return Collider(f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, kind=MESH, settle=settle)
+    return Collider(
+        f"{name}_triangles", MAX_CONTACTS, kernel, may_be_inexact=True, sub_pair_kernels=MESH, region_depths=settle
+    )

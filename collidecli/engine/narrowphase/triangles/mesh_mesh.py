@@ -350,7 +350,9 @@ MESHES = SubPairKernels(
     others=(measure_grid,),
     overlap=overlap_kernel(Meshes, measure_pair),
 )
-COLLIDER = Collider("mesh_mesh", 0, feature_kernel(Meshes, source_of_meshes), may_be_inexact=True, kind=MESHES)
+COLLIDER = Collider(
+    "mesh_mesh", 0, feature_kernel(Meshes, source_of_meshes), may_be_inexact=True, sub_pair_kernels=MESHES
+)
 
 
 def collider_for(type_a: ShapeType) -> Collider:
