@@ -139,7 +139,7 @@ def test_set_by_variable_and_by_file(here, collide, monkeypatch):
 def test_how_to_reduce_needs_a_reduction_and_ids_have_an_option(here, collide):
     answer = collide(*RUN, "--anchor-contact")
     assert answer.code == 2
-    assert "anchor_contact says how" in answer.err
+    assert "anchor_contact applies to the reduction" in answer.err
     assert "--reduce-contacts" in answer.err
     answer = collide(*RUN, "--columns", "contact_id")
     assert answer.code == 2

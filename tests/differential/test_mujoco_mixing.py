@@ -158,7 +158,7 @@ def test_pairs_own_friction_in_tangent_directions_is_warned_of(tmp_path):
     path = tmp_path / "scene.xml"
     path.write_text(heap(1).replace('margin="0.01"', 'margin="0.01" solreffriction="0.1 1"', 1))
     warnings = add_mjcf(collidecli.ModelBuilder(), path).warnings
-    assert "solreffriction of the <pair> of 'g4' and 'g5' is no column of a contact set" in warnings
+    assert "solreffriction of the <pair> of 'g4' and 'g5' is not stored in a contact set" in warnings
 
 
 def test_what_mujoco_clamps_to_its_least_friction(tmp_path):

@@ -5,7 +5,7 @@ Every comparison is of bytes. The reference has no broad phase at all (EveryPair
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -78,10 +78,11 @@ def test_memory_that_splits_chunks(model, poses, reference, phase):
 
 def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int) -> Contacts | None:
     """The contacts, all cells in one chunk; None where the memory was refused, by name, for one cell."""
-    with suppress(InputError):
+    try:
         return contacts_of(pipeline, poses, 0, 1, memory)
-    with pytest.raises(InputError, match=r"--memory-limit: one frame of one world needs [0-9.]+ KiB of scratch memory"):
-        contacts_of(pipeline, poses, 1, 1, memory)
+    except InputError as error:
+        message = str(error)
+    assert re.search(r"--memory-limit: one frame of one world needs [0-9.]+ KiB of scratch memory", message)
     return None
 
 

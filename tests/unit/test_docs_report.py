@@ -34,7 +34,7 @@ def test_the_examples(tmp_path, monkeypatch, capsys):
 
 
 def test_numbers_and_names_of_the_text():
-    assert f"the {report.MOST_PAIRS} pairs with the most contacts" in PAGE
+    assert f"the {report.MAX_PAIRS} pairs with the most contacts" in PAGE
     assert f"the {report.WORST_PAIRS} deepest" in PAGE
     for kind in CHART_KINDS:
         assert f"`{kind}`" in PAGE

@@ -132,7 +132,7 @@ class Collider:
     """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and kernel.
 
     may_be_inexact: whether the kernel counts pairs whose depth is an upper bound.
-    sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and the kernel
+    sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and kernel
     then refer to a sub-pair, 0 if contacts are counted first.
     feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `triangles.convex_mesh`.
     region_depths: kernel that gives merged contacts the depths of their regions, `triangles.convex_least_translation`.

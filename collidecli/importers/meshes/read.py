@@ -39,7 +39,7 @@ def read_mesh(path: str | os.PathLike[str], scale: float = 1.0) -> tuple[np.ndar
         raise InputError("the file has no triangles", where, "give a mesh with faces")
     if faces.min() < 0 or faces.max() >= len(vertices):
         wrong = int(faces.min() if faces.min() < 0 else faces.max())
-        raise InputError(f"a triangle names vertex {wrong} of {len(vertices)}", where, "correct the mesh")
+        raise InputError(f"a triangle has vertex {wrong} of {len(vertices)}", where, "correct the mesh")
     if not np.isfinite(vertices).all():
         raise InputError("a vertex is not finite", where, "correct the mesh")
     return vertices * scale, faces

@@ -204,5 +204,5 @@ def test_what_is_no_reduction_is_refused(options, words):
 
 @pytest.mark.parametrize("name", ["normal_matching", "moment_matching", "anchor_contact"])
 def test_how_to_reduce_needs_a_reduction(name):
-    with pytest.raises(InputError, match=f"{name} says how"):
+    with pytest.raises(InputError, match=f"{name} applies to the reduction"):
         ContactOptions(**{name: True}).checked()

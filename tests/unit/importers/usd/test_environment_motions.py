@@ -86,7 +86,7 @@ def test_a_recording_of_one_world_moves_with_each_origin(stage_of, tmp_path, nam
 def test_one_body_of_several_environments_is_refused(stage_of, tmp_path):
     path = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], np.ones((1, 1, 2, 7)))
     scene = load_scene([stage_of()], None, trajectory=path)
-    with pytest.raises(InputError, match="one body of several environments"):
+    with pytest.raises(InputError, match="one body in several environments"):
         scene.motion()
 
 

@@ -209,7 +209,7 @@ def test_arrays_of_other_contents_are_no_field(grids):
 def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_turned_back():
     vertices, faces = bowl().vertex, bowl().face
     cfg = ShapeConfig(sdf_max_resolution=8)
-    with pytest.warns(UserWarning, match="'dish': an open mesh, which its signed distance field takes as solid"):
+    with pytest.warns(UserWarning, match="'dish': an open mesh, which its signed distance field treats as solid"):
         ModelBuilder().add_shape_mesh(-1, vertices, faces, cfg=cfg, key="dish")
     with pytest.warns(UserWarning, match="1 inside-out body is turned over"):
         ModelBuilder().add_shape_mesh(-1, ring().vertex, ring().face[:, ::-1], cfg=cfg)
