@@ -236,7 +236,8 @@ class Translations:
         for k in np.flatnonzero(begins > before[: len(begins)] + slack):
             if before[k] > most:
                 return np.inf
-            if not self.contains((0.5 * (before[k] + begins[k])) * d):
+            # Beyond `most` there may be crossings of pairs that are not given.
+            if not self.contains((0.5 * (before[k] + min(begins[k], max(most, before[k])))) * d):
                 return float(before[k])
         t = float(before[-1])
         if t > most:
