@@ -35,7 +35,7 @@ _WORTHWHILE = 0.75
 humanoids: 770 MB/s and a ratio of 1.51; with 0.9, 590 MB/s and 1.56; with every plane deflated, 485 MB/s and 1.57."""
 
 Task = tuple[np.ndarray, np.ndarray, int]
-"""Arguments of `loops.shuffle`: numbers, planes, and the index in each plane of the first number's byte."""
+"""Arguments of `array_loops.shuffle`: numbers, planes, and the index in each plane of the first number's byte."""
 
 
 class Pending(Protocol):

@@ -38,8 +38,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         ["scene", "peer", "contacts a frame", "peer, a frame", "ours, a frame", "times as fast"],
         notes=[
             f"The pile: {BODIES} closed bodies of 5000 triangles each, not convex, of {FORMS} forms, pulled together "
-            f"and pushed apart until they rest on each other; {FRAMES} frames. Without reduction ours gives every "
-            "place where a vertex or an edge meets the other surface, Newton what each edge finds. "
+            f"and pushed apart until they rest on each other; {FRAMES} frames. Without reduction collide reports "
+            "every contact of a vertex or an edge with the other surface, Newton the contacts of its edge queries. "
             f"A pair's gap is {GAP * 1e3:g} mm there for both; Newton adds the gaps of two shapes, so each has half. "
             f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm.",
         ],
@@ -150,8 +150,8 @@ def hull_poses(distance: float) -> np.ndarray:
 
 def _measure_hulls(table: BenchTable, repeats: int, clock: Callable[[], float]) -> None:
     table.notes.append(
-        "coal is called from Python, a pair at a time, and the time of such a call on two far balls is taken off; it "
-        "gives one contact a pair, MuJoCo up to four, ours the corners of the faces that meet."
+        "coal is called from Python, a pair at a time, and the time of such a call on two distant spheres is "
+        "subtracted; it gives one contact a pair, MuJoCo up to four, collide the corners of the touching faces."
     )
     for count in HULL_VERTICES:
         points = hull_points(count)

@@ -41,8 +41,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         return table
     table.notes = [
         f"Newton {version} works in float32; kernels are launched, not captured as graphs. Its shapes have "
-        "no gap here, as in ours. Which pairs may touch, and how many contacts a pair has, is each one's own reading "
-        "of the same MJCF."
+        "no gap here, as in ours. Each engine derives the allowed pairs and the contacts of a pair from the same MJCF "
+        "by its own rules."
     ]
     for key, frame_count in FRAMES.items():
         scene = SCENES[key]()

@@ -16,7 +16,7 @@ def measure(repeats: int, clock: str) -> BenchTable:
         "threads",
         "More threads",
         ["scene", *(f"{n} thread{'s' if n > 1 else ''}, a frame" for n in counts), "times as fast"],
-        notes=["Computing alone, by the wall clock whatever clock was asked for."],
+        notes=["Computing alone; always measured by the wall clock."],
     )
     for key in ("humanoid", "pile_1000", "pile_5000"):
         scene = SCENES[key]()
