@@ -23,8 +23,8 @@ def measure(repeats: int, clock: str) -> BenchTable:
         "Against MuJoCo's mj_collision, one core each",
         ["scene", "frames", "contacts a frame", "MuJoCo, a frame", "ours, a frame", "times as fast"],
         notes=[
-            "Median of repeats taken in turn, least and most in brackets. Neither time includes kinematics. Both find the "
-            "same pairs; the numbers of contacts differ where manifolds do.",
+            "Median of repeats taken in turn, least and most in brackets. Neither time includes kinematics. Both find "
+            "the same pairs; the numbers of contacts differ where manifolds do.",
         ],
     )
     for key, make in SCENES.items():
