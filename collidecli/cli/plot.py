@@ -50,7 +50,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.commands.output_paths import check_output, write_output
+    from collidecli.commands.output_paths import check_ending, check_output, write_output
     from collidecli.commands.report import PlotResult, ReportRequest, report
     from collidecli.report.chart_kinds import KINDS, chart_file
     from collidecli.report.chart_style import require_matplotlib
@@ -60,8 +60,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     force, kind, theme, width = (values.pop(name) for name in ("force", "kind", "theme", "width"))
     output = values.pop("output") or f"{Path(file).stem}.{kind}.png"
     form = Path(output).suffix.lower().removeprefix(".")
-    if form not in CHART_FORMATS:
-        raise InputError("the extension is neither .png nor .svg", output, "choose one of them with -o")
+    check_ending(output, tuple(f".{each}" for each in CHART_FORMATS), "a chart")
     if not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise click.BadParameter(f"{width} is not from {LEAST_WIDTH} to {MOST_WIDTH}.", ctx, param_hint="'--width'")
     check_output(output, force, (file, values["against"], values["profile"]))

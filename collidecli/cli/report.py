@@ -38,7 +38,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
-    from collidecli.commands.output_paths import check_output, write_output
+    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output, write_output
     from collidecli.commands.report import ReportRequest, report
     from collidecli.report.chart_style import require_matplotlib
     from collidecli.report.report_page import report_page
@@ -49,6 +49,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     if not values["against"] and (values["atol"] or values["rtol"] or values["ignore_shallow"] is not None):
         raise click.UsageError("--atol, --rtol and --ignore-shallow need --against.")
     check_output(output, force, (file, values["against"], values["profile"]))
+    check_ending(output, PAGE_ENDINGS, "a page")
     require_matplotlib()
     with streams.progress("reading") as progress:
         result = report(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)

@@ -36,7 +36,7 @@ collide view out.h5 --export page.html
     default="",
     metavar="FILE",
     section=OUTPUT,
-    help="Write a self-contained page instead of serving.",
+    help="Write a self-contained page (.html) instead of serving.",
 )
 @option("--world", type=WorldNumbers(), metavar="N,...", section=OUTPUT, help="Worlds on the page. [default: 0]")
 @force_option
@@ -46,7 +46,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
 
     Needs the extra packages of `pip install 'collidecli[view]'`.
     """
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.output_paths import PAGE_ENDINGS, check_ending, check_output
     from collidecli.commands.view import ViewRequest, export_view, opened_view, serve_view, wait
     from collidecli.report.tables import view_table
     from collidecli.report.view.server import require_viser
@@ -60,6 +60,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
         raise click.UsageError("--world needs --export; in the browser the world is chosen in the panel.")
     if export:
         check_output(export, force, (file, values["scene"], values["trajectory"]))
+        check_ending(export, PAGE_ENDINGS, "a page")
     require_viser()
     with ExitStack() as stack:
         with streams.progress("reading") as progress:

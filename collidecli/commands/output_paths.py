@@ -5,8 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from collidecli.errors import OutputError
+from collidecli.errors import InputError, OutputError
 from collidecli.storage.atomic_output import AtomicOutput
+
+PAGE_ENDINGS = (".html", ".htm")
+
+
+def check_ending(path: str | os.PathLike[str], endings: tuple[str, ...], what: str) -> None:
+    """Raises InputError for the path of an output `what` (such as "a page") whose extension is not one of `endings`."""
+    if os.path.splitext(path)[1].lower() not in endings:
+        raise InputError(f"{what} has the extension {' or '.join(endings)}", os.fspath(path), "choose another name")
 
 
 def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> None:

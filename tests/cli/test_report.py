@@ -207,7 +207,7 @@ def test_the_kinds_are_those_of_the_option():
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: the extension is neither .png nor .svg"),
+        (["plot", "a.h5", "-o", "x.pdf"], "x.pdf: a chart has the extension .png or .svg"),
         (["plot", "a.h5", "--kind", "differences"], "give --against"),
         (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
         (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
@@ -217,6 +217,7 @@ def test_the_kinds_are_those_of_the_option():
         (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),
         (["report", "a.h5", "--against", "none.h5"], "none.h5"),
         (["report", "a.h5", "-o", "none/x.html"], "the folder"),
+        (["report", "a.h5", "-o", "x.json"], "x.json: a page has the extension .html or .htm"),
     ],
 )
 def test_refusals(moved, collide, words, told):

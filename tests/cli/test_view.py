@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import h5py
 import numpy as np
@@ -137,6 +138,8 @@ def test_what_is_another(out, here):
         (["a.h5", "--world", "1"], 2, "--world needs --export"),
         (["a.h5", "--export", "p.html", "--world", "0,7"], 2, "world 7 does not exist"),
         (["a.h5", "--export", "none/p.html"], 3, "the folder"),
+        (["a.h5", "--export", "p.png"], 2, "p.png: a page has the extension .html or .htm"),
+        (["a.h5", "--export", "p"], 2, "p: a page has the extension"),
         (["a.h5", "--export", "a.h5", "--force"], 3, "the output is also an input"),
     ],
 )
@@ -147,6 +150,7 @@ def test_refusals(here, collide, words, code, told):
     assert told in answer.err
     assert len([line for line in answer.err.splitlines() if line.startswith("error")]) == 1
     assert "Traceback" not in answer.err
+    assert sorted(path.name for path in here.iterdir() if path.name.startswith("p")) == []
 
 
 def test_a_port_that_is_taken(here, collide):
@@ -177,7 +181,9 @@ def test_a_signal_ends_it(here, number):
         assert running.stdout is not None
         result = json.loads(running.stdout.readline())
         assert result["schema"] == "collide.view/1"
-        socket.create_connection(("localhost", int(result["url"].rsplit(":", 1)[1]))).close()
+        address = urlsplit(result["url"])
+        assert len(address.path) > 32, "a secret"
+        socket.create_connection(("localhost", int(address.port or 0))).close()
         running.send_signal(number)
         rest, said = running.communicate(timeout=60)
     assert (running.returncode, rest) == (130, "")

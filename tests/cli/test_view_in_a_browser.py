@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import time
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import h5py
@@ -22,6 +23,7 @@ pytestmark = needs_chromium
 ARGUMENTS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
+    "--host-resolver-rules=MAP evil.example 127.0.0.1",
 ]  # fmt: skip
 FRAMES, TOUCH = 12, 6
 SCENE = """<mujoco>
@@ -146,6 +148,39 @@ def test_shapes_contacts_slider_and_pairs(view, browser):
         page.close()
     finally:
         served.stop()
+
+
+CONNECT = """([url, protocol]) => new Promise((done) => {
+  const socket = new WebSocket(url, [protocol]);
+  socket.onmessage = () => done("read");
+  socket.onerror = () => done("refused");
+})"""
+
+
+def test_other_pages_read_nothing(view, browser):
+    """A page of another origin, and this machine under another name, even where they know the secret."""
+    import viser
+
+    served = serve_view(view[0], "localhost", None)
+    other = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    try:
+        url, protocol = served.url.replace("http:", "ws:"), f"viser-v{viser.__version__}"
+        page = browser.new_page()
+        page.goto(served.url)
+        assert page.evaluate(CONNECT, [url, protocol]) == "read", "its own page"
+        for foreign in (f"http://127.0.0.1:{other.server_port}/none", f"http://evil.example:{other.server_port}/none"):
+            page.goto(foreign)
+            for named in (url, url.replace("localhost", "127.0.0.1"), url.replace("localhost", "evil.example")):
+                assert page.evaluate(CONNECT, [named, protocol]) == "refused", (foreign, named)
+                assert page.evaluate(CONNECT, [named.rsplit("/", 1)[0], protocol]) == "refused", "without the secret"
+        for renamed in (served.url.replace("localhost", "evil.example"), served.url.rsplit("/", 1)[0]):
+            assert page.goto(renamed).status == 403
+        page.close()
+    finally:
+        served.stop()
+        other.shutdown()
+        other.server_close()
 
 
 def test_the_page_needs_nothing(view, browser):

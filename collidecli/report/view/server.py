@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError, missing_extra
+from collidecli.report.view.access import WILDCARDS, Access, guarded
 from collidecli.report.view.panel import Panel
 from collidecli.report.view.stage import Frames, Stage
 from collidecli.report.view.touch_list import TouchList
@@ -18,12 +19,12 @@ FIRST_PORT, PORTS = 8080, 100
 
 
 class Served:
-    """A running server. url: its address. failure: the exception that ended the drawing thread."""
+    """A running server. url: its address with the secret. failure: the exception that ended the drawing thread."""
 
-    def __init__(self, server: viser.ViserServer, panel: Panel, host: str) -> None:
+    def __init__(self, server: viser.ViserServer, panel: Panel, host: str, token: str) -> None:
         self._server, self._panel = server, panel
-        shown = "localhost" if host in ("0.0.0.0", "::", "") else host
-        self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.get_port()}"
+        shown = "localhost" if host in WILDCARDS else host
+        self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{server.get_port()}/{token}"
 
     @property
     def failure(self) -> BaseException | None:
@@ -50,14 +51,18 @@ def serve(frames: Frames, touches: TouchList, title: str, up_axis: str, host: st
 
     Raises InputError without viser, and for a host or port that is not available.
     """
-    server = start_server(host, _free_port(host, port))
+    access = Access(host)
+    server = start_server(host, _free_port(host, port), access)
     panel = Panel(server, frames, Stage(server, frames, up_axis, touches.deepest), touches, title)
     panel.player.start()
-    return Served(server, panel, host)
+    return Served(server, panel, host, access.token)
 
 
-def start_server(host: str, port: int) -> viser.ViserServer:
-    """A viser server without messages on stdout, which is for results. Raises InputError for a used port."""
+def start_server(host: str, port: int, access: Access | None = None) -> viser.ViserServer:
+    """A viser server without messages on stdout, which is for results. Raises InputError for a used port.
+
+    access: what it admits; None is a secret that nobody has.
+    """
     import logging
 
     import rich
@@ -65,7 +70,15 @@ def start_server(host: str, port: int) -> viser.ViserServer:
     package = require_viser()
     rich.get_console().quiet = True
     logging.getLogger("websockets").setLevel(logging.CRITICAL)  # no messages about closed connections
-    server = package.ViserServer(host=host, port=port, verbose=False)
+    with guarded(access or Access(host)) as served:
+        server = package.ViserServer(host=host, port=port, verbose=False)
+    if not served:
+        server.stop()
+        raise InputError(
+            f"viser {package.__version__} starts its server in a manner that collide cannot protect",
+            "collide view",
+            "pip install 'viser==1.1.1'",
+        )
     if port and server.get_port() != port:
         server.stop()
         raise _taken(host, port)
