@@ -2,8 +2,8 @@
 
 A chunk is a number of consecutive cells that one worker collides at once. Three bounds apply: the instances of a chunk
 stay near a core's cache, its contacts stay near BLOCK_BYTES, and its scratch fits the worker's memory limit (the
-scheduler halves a chunk that does not). Toward the end of a run chunks are smaller, so that no worker idles. Contacts
-do not depend on the size of chunks.
+scheduler halves a chunk that does not, and collides a single cell in parts of its candidates). Toward the end of a run
+chunks are smaller, so that no worker idles. Contacts do not depend on the size of chunks.
 """
 
 from __future__ import annotations
@@ -36,6 +36,11 @@ def default_memory_limit() -> int:
 def worker_memory(memory_limit: int, worker_count: int) -> int:
     """Scratch limit of one worker [bytes]: equal parts for each worker's scratch and for each block not yet written."""
     return memory_limit // (2 * worker_count + WAITING_BLOCKS)
+
+
+def single_cell_memory(memory_limit: int) -> int:
+    """Limit of a cell that exceeds `worker_memory`, while other workers wait [bytes]: the rest is for blocks."""
+    return memory_limit // 2
 
 
 def batch_cells(cell_count: int, world_count: int, width: int, worker_count: int, is_cuda: bool) -> int:

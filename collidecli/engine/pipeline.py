@@ -17,7 +17,7 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import Bucket, ColliderBatch, ColliderTable
 from collidecli.engine.narrowphase.partition import count_buckets, partition, write_buckets
 from collidecli.engine.runtime.launch_queue import execute_steps
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
@@ -79,6 +79,20 @@ class StageClock:
         self._last = now
 
 
+def joining_bytes(result_bytes: int) -> int:
+    """Memory of parts with `result_bytes` while `joined_parts` joins them: one column, under a quarter, is doubled."""
+    return result_bytes * 5 // 4
+
+
+def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
+    """One block of one cell from blocks of its consecutive candidates; the columns of `parts` are emptied."""
+    if len(parts) == 1:
+        return parts[0]
+    names = list(parts[0].columns)
+    columns = {name: np.concatenate([part.columns.pop(name) for part in parts]) for name in names}
+    return ContactBlock(parts[0].first_cell, sum(part.cell_counts for part in parts), columns)
+
+
 @dataclass(frozen=True)
 class CollisionPipeline:
     """A broad phase and the pair colliders of a model. It has no scratch memory: any number of threads may share it.
@@ -106,8 +120,74 @@ class CollisionPipeline:
         chunk = transform_chunk(self.device_model, batch, workspace)
         clock.end("transforms")
         pair, count = self.broad_phase.find(chunk, workspace)
-        report.candidate_count = count
         clock.end("broad_phase")
+        return self._collide_pairs(chunk, pair, count, workspace, report, clock), report
+
+    def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
+        """Contacts of one cell within `memory_limit` bytes of scratch and result, and the report.
+
+        The candidates are collided in parts, as few as the limit allows; a pair's contacts depend on no other pair, and
+        the parts are in canonical order. Raises ChunkTooLarge, with the bytes of the whole cell, when the broad phase,
+        a single candidate or the contacts do not fit.
+        """
+        pairs, report = self._host_pairs(batch, memory_limit)
+        parts: list[ContactBlock] = []
+        done, size, result_bytes = 0, max(1, len(pairs)), 0
+        workspace = None
+        while done < len(pairs) or not parts:
+            left = memory_limit - pairs.nbytes - joining_bytes(result_bytes)
+            workspace = workspace or Workspace(self.device_model.device, left, exact=True)
+            workspace.memory_limit = left
+            part = pairs[done : done + size]
+            try:
+                block, part_report = self._collide_part(batch, part, workspace)
+            except ChunkTooLarge as too_large:
+                workspace = None
+                if len(part) <= 1:
+                    results = joining_bytes(result_bytes * len(pairs) // max(done, 1))
+                    raise ChunkTooLarge(pairs.nbytes + results + too_large.needed) from None
+                size = len(part) // 2
+                continue
+            parts.append(block)
+            report = report.plus(part_report)
+            done += len(part)
+            result_bytes += block.nbytes
+        return joined_parts(parts), report
+
+    def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
+        """The candidates of a batch on the host, int32[P, 2]; their scratch memory is free afterwards."""
+        workspace = Workspace(self.device_model.device, memory_limit, exact=True)
+        report = ChunkReport(cell_count=batch.cell_count)
+        clock = StageClock(report, workspace)
+        chunk = transform_chunk(self.device_model, batch, workspace)
+        clock.end("transforms")
+        pair, count = self.broad_phase.find(chunk, workspace)
+        clock.end("broad_phase")
+        workspace.check(workspace.bytes + 8 * count)
+        return workspace.host(pair, count).copy().reshape(-1, 2), report
+
+    def _collide_part(
+        self, batch: PoseBatch, pairs: np.ndarray, workspace: Workspace
+    ) -> tuple[ContactBlock, ChunkReport]:
+        """Contacts of some of the candidates of one cell, and the report without the cell."""
+        report = ChunkReport()
+        clock = StageClock(report, workspace)
+        chunk = transform_chunk(self.device_model, batch, workspace)
+        clock.end("transforms")
+        pair = wp.array(pairs, dtype=wp.vec2i, device=workspace.device, copy=False)
+        return self._collide_pairs(chunk, pair, len(pairs), workspace, report, clock), report
+
+    def _collide_pairs(
+        self,
+        chunk: Chunk,
+        pair: wp.array,
+        count: int,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
+    ) -> ContactBlock:
+        """Contacts of `count` candidates of a chunk; completes the report."""
+        report.candidate_count = count
         candidates = new_candidates(workspace, pair, count)
         emitted, report.inexact_count = self._narrow_phase(chunk, candidates, count, workspace)
         scale = None
@@ -127,7 +207,7 @@ class CollisionPipeline:
         report.touching_count = int(np.count_nonzero(workspace.host(candidates.count, count)))
         report.contact_count = block.contact_count
         clock.end("order")
-        return block, report
+        return block
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""

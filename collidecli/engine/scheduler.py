@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from collidecli.engine.chunking import (
     halves,
     min_cells,
     probe_cells,
+    single_cell_memory,
     worker_memory,
 )
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
@@ -52,19 +54,23 @@ class Workers:
     Args:
         pipeline: shared by all threads. count: number of threads.
         memory_limit: bytes for the scratch of all workers and the blocks not yet written. A worker's scratch has the
-            limit `worker_memory`. A chunk that needs more is collided in halves, and later chunks are no larger.
+            limit `worker_memory`. A chunk that needs more is collided in halves, and later chunks are no larger. A
+            single cell that needs more is collided while the other workers wait, in parts of its candidates.
     """
 
     def __init__(self, pipeline: CollisionPipeline, count: int, memory_limit: int) -> None:
         self._pipeline = pipeline
         self._count = count
+        self._memory_limit = memory_limit
         self._width = pipeline.device_model.layout.width
         self._worker_memory = worker_memory(memory_limit, count)
+        self._largest_block = 0
         self._max_cells = probe_cells(self._width)
         self._max_fitting = UNLIMITED
         self._bytes_per_cell = 0.0
         self._done_cells, self._done_seconds = 0, 0.0
-        self._local = threading.local()
+        self._workspaces: dict[int, Workspace] = {}
+        self._turns = Turns()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
     def collide(
@@ -73,7 +79,7 @@ class Workers:
         """Blocks in the order of `batches`; at most `count` + 1 chunks are in memory at a time.
 
         cell_count: of all batches, if known: the last chunks are then small, so that no worker waits long for another.
-        Raises InputError when a single cell does not fit the memory limit.
+        Raises InputError when a single cell does not fit the memory limit in parts of its candidates.
         """
         pending: deque[Future[tuple[ContactBlock, ChunkReport]]] = deque()
         run_left = cell_count or UNLIMITED
@@ -87,7 +93,7 @@ class Workers:
                     pending.append(self._pool.submit(self._collide_one, chunk))
                     done += count
                     run_left -= count
-                    if len(pending) > self._count + 1:
+                    while len(pending) > self._waiting():
                         yield self._measured(pending.popleft().result())
             while pending:
                 yield self._measured(pending.popleft().result())
@@ -95,13 +101,20 @@ class Workers:
             for future in pending:
                 future.cancel()
 
+    def _waiting(self) -> int:
+        """Chunks that may be in progress or wait; fewer after a block larger than a worker's memory."""
+        if self._largest_block <= self._worker_memory:
+            return self._count + 1
+        return min(self._count + 1, self._memory_limit // (2 * self._largest_block))
+
     def _measured(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
         """Updates the measured speed and the size of later chunks; the heaviest block counts, so memory levels off."""
         block, report = result
         self._done_cells += report.cell_count
         self._done_seconds += sum(report.seconds.values())
+        self._largest_block = max(self._largest_block, block.nbytes)
         cells = max(1, len(block.cell_counts))
-        self._bytes_per_cell = max(self._bytes_per_cell, sum(c.nbytes for c in block.columns.values()) / cells)
+        self._bytes_per_cell = max(self._bytes_per_cell, block.nbytes / cells)
         self._max_cells = min(block_cells(self._bytes_per_cell), self._max_fitting)
         return result
 
@@ -114,36 +127,83 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _workspace(self) -> Workspace:
-        if not hasattr(self._local, "workspace"):
-            device = self._pipeline.device_model.device
-            self._local.workspace = Workspace(device, self._worker_memory)
-        return self._local.workspace
-
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
-        """Collides one chunk; in halves where its scratch exceeds the limit."""
-        unused = not hasattr(self._local, "workspace")
-        try:
-            return self._pipeline.collide(batch, self._workspace())
-        except ChunkTooLarge as too_large:
-            self._local.workspace = None
-            del self._local.workspace
-            if batch.cell_count == 1 and not unused:
-                # The arrays of earlier cells are freed now; the cell may fit.
-                return self._collide_one(batch)
-            if batch.cell_count == 1:
-                raise InputError(
-                    f"one frame of one world needs {memory(too_large.needed)} of scratch memory a worker, "
-                    f"its part of the limit is {memory(self._worker_memory)}",
-                    "--memory-limit",
-                    "raise it, or use fewer --threads",
-                ) from None
+        """Collides one chunk; in halves where its scratch exceeds the worker's limit, a single cell by itself."""
+        thread = threading.get_ident()
+        with self._turns.shared():
+            reused = thread in self._workspaces
+            workspace = self._workspaces.pop(thread, None) or Workspace(
+                self._pipeline.device_model.device, self._worker_memory
+            )
+            try:
+                result = self._pipeline.collide(batch, workspace)
+                self._workspaces[thread] = workspace  # after an error its launches may refer to freed arrays
+                return result
+            except ChunkTooLarge:
+                del workspace
+        if batch.cell_count == 1 and reused:
+            return self._collide_one(batch)  # the arrays of earlier cells are freed now; the cell may fit
+        if batch.cell_count == 1:
+            return self._collide_alone(batch)
         front_cells, back_cells = halves(batch.cell_count)
         self._max_fitting = min(self._max_fitting, front_cells)
         self._max_cells = min(self._max_cells, front_cells)
         front = self._collide_one(replace(batch, cell_count=front_cells))
         back = self._collide_one(replace(batch, first_cell=batch.first_cell + front_cells, cell_count=back_cells))
         return _concatenated(front, back)
+
+    def _collide_alone(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
+        """Collides one cell with the scratch of all workers, which wait meanwhile."""
+        with self._turns.alone():
+            self._workspaces.clear()
+            limit = single_cell_memory(self._memory_limit)
+            try:
+                return self._pipeline.collide_in_parts(batch, limit)
+            except ChunkTooLarge as too_large:
+                frame, world = divmod(batch.first_cell, self._pipeline.device_model.model.world_count)
+                raise InputError(
+                    f"frame {frame} of world {world} needs at least {memory(too_large.needed)}; "
+                    f"its part of the limit is {memory(limit)}",
+                    "--memory-limit",
+                    "raise it; --threads does not change what one frame of one world needs",
+                ) from None
+
+
+class Turns:
+    """Lets any number of threads work side by side, or one thread alone."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._active = 0
+        self._wanted_alone = 0
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Work beside others; begins when no thread works alone or waits to."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._wanted_alone)
+            self._active += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._active -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Work while no other thread works."""
+        with self._changed:
+            self._wanted_alone += 1
+            self._changed.wait_for(lambda: not self._active)
+            self._active += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._active -= 1
+                self._wanted_alone -= 1
+                self._changed.notify_all()
 
 
 def _concatenated(

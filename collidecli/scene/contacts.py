@@ -80,6 +80,11 @@ class ContactBlock:
         return int(self.cell_counts.sum())
 
     @property
+    def nbytes(self) -> int:
+        """Size of all columns [bytes]."""
+        return sum(column.nbytes for column in self.columns.values())
+
+    @property
     def shape0(self) -> np.ndarray:
         """int32[n]: row of the first shape in the table of shapes; less than shape1."""
         return self.columns["shape0"]

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import collidecli
-from collidecli.commands.python_api import Contacts
-from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.commands.python_api import Contacts, merged_contacts
+from collidecli.engine.cells import PoseBatch
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.runtime.workspace import ChunkTooLarge
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contacts import RIGID_COLUMNS
+from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.run_options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
@@ -66,24 +68,69 @@ def test_threads_and_repeated_runs(model, poses, reference, threads):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_memory_that_splits_chunks(model, poses, reference, phase):
+@pytest.mark.parametrize("chunk", [0, 1])
+def test_memory_that_splits_chunks_and_cells(model, poses, reference, phase, chunk):
+    """Halved memory gives halved chunks, then single cells, then parts of a cell, until a single cell is refused.
+
+    Whether a limit suffices does not depend on the size of the chunks that were tried before.
+    """
     pipeline = pipeline_of(model, poses, **PHASES[phase])
     enough = 2**24
-    while (answer := answer_within(pipeline, poses, enough)) is not None:
+    while (answer := answer_within(pipeline, poses, enough, chunk)) is not None:
         assert_identical(answer, reference)
         enough //= 2
-    # Halved at least twice before one cell alone was too large.
-    assert enough < 2**22
+    assert enough < 2**18
+    assert answer_within(pipeline, poses, enough, 1 - chunk) is None
 
 
-def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int) -> Contacts | None:
-    """The contacts, all cells in one chunk; None where the memory was refused, by name, for one cell."""
+def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int, chunk: int) -> Contacts | None:
+    """The contacts in chunks of `chunk` cells, 0 all; None where the memory was refused, by name, for one cell."""
     try:
-        return contacts_of(pipeline, poses, 0, 1, memory)
+        return contacts_of(pipeline, poses, chunk, 1, memory)
     except InputError as error:
         message = str(error)
-    assert re.search(r"--memory-limit: one frame of one world needs [0-9.]+ KiB of scratch memory", message)
+    assert re.search(r"--memory-limit: frame \d of world 0 needs at least [0-9.]+ KiB; its part", message)
     return None
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_parts_of_a_cell_are_as_few_as_the_memory_allows(model, poses, reference, phase, monkeypatch):
+    pipeline = pipeline_of(model, poses, **PHASES[phase])
+    sizes: list[int] = []
+    collide_part = CollisionPipeline._collide_part
+
+    def counted(self, batch, pairs, workspace):
+        result = collide_part(self, batch, pairs, workspace)
+        sizes.append(len(pairs))
+        return result
+
+    monkeypatch.setattr(CollisionPipeline, "_collide_part", counted)
+    limit, most = 2**24, 0
+    while (found := in_parts(pipeline, poses, limit)) is not None:
+        blocks, report = found
+        assert_identical(merged_contacts(blocks, FRAMES, 1), reference)
+        assert len(sizes) >= max(most, FRAMES), "less memory, no fewer parts"
+        assert len(sizes) == FRAMES or limit < 2**20
+        assert report.candidate_count == sum(sizes)
+        assert report.cell_count == FRAMES
+        limit, most = limit // 2, len(sizes)
+        sizes.clear()
+    assert most > 2 * FRAMES
+
+
+def in_parts(
+    pipeline: CollisionPipeline, poses: np.ndarray, limit: int
+) -> tuple[list[ContactBlock], ChunkReport] | None:
+    """The contacts of each frame by itself, and the sum of the reports; None where one does not fit the limit."""
+    blocks, sum_of_reports = [], ChunkReport()
+    for frame in range(FRAMES):
+        try:
+            block, report = pipeline.collide_in_parts(PoseBatch(frame, 1, 0, poses), limit)
+        except ChunkTooLarge:
+            return None
+        blocks.append(block)
+        sum_of_reports = sum_of_reports.plus(report)
+    return blocks, sum_of_reports
 
 
 def test_float_type_changes_points_alone(model, poses, reference):

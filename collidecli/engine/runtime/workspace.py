@@ -34,13 +34,16 @@ class Workspace:
     Args:
         device: device of the arrays.
         memory_limit: limit of the arrays' total size [bytes].
+        exact: no array gets more elements than requested. Otherwise an array that grows gets a quarter more where that
+            fits, and whether a later array fits depends on earlier chunks.
 
     cell_layout: key and arrays of the last chunk's cell layout, reused for the next chunk with this key (see cells).
     """
 
-    def __init__(self, device: wp.Device, memory_limit: int) -> None:
+    def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
         self.device = device
         self.memory_limit = memory_limit
+        self._exact = exact
         self.bytes = 0
         self._on_cpu = device.is_cpu
         self.cell_layout: tuple[tuple[int, ...], tuple[wp.array, ...]] | None = None
@@ -71,7 +74,7 @@ class Workspace:
             raise ChunkTooLarge(count * size)
         grown = max(count, 64) + max(count, 64) // 4
         released = 0 if existing is None else existing.shape[0] * size
-        for capacity in (grown, max(count, 1)):
+        for capacity in (max(count, 1) if self._exact else grown, max(count, 1)):
             needed = self.bytes - released + capacity * size
             if needed <= self.memory_limit:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,9 +24,13 @@ class Stub:
     """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array name."""
 
     def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
-        self.device_model: Any = SimpleNamespace(device=find_device("cpu"), layout=SimpleNamespace(width=8))
+        self.device_model: Any = SimpleNamespace(
+            device=find_device("cpu"), layout=SimpleNamespace(width=8), model=SimpleNamespace(world_count=1)
+        )
         self.needs, self.contacts, self.seconds = needs, contacts, seconds
         self.sizes: list[int] = []
+        self.alone: list[int] = []
+        self.inside = 0
 
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         cells = range(batch.first_cell, batch.first_cell + batch.cell_count)
@@ -35,6 +40,15 @@ class Stub:
         counts = np.array(cells, np.int64) * self.contacts
         report = ChunkReport(len(cells), seconds={**ChunkReport().seconds, "transforms": self.seconds * len(cells)})
         return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), report
+
+    def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
+        assert batch.cell_count == 1
+        self.alone.append(batch.first_cell)
+        self.inside += 1
+        assert self.inside == 1, "no other thread works meanwhile"
+        result = self.collide(batch, Workspace(self.device_model.device, memory_limit, exact=True))
+        self.inside -= 1
+        return result
 
 
 def blocks_of(stub: Stub, part: int, step: int, threads: int = 1) -> list[ContactBlock]:
@@ -83,11 +97,43 @@ def test_reports_of_halves_add_up():
 
 
 def test_one_cell_too_large_is_refused_with_what_it_needs():
+    stub = Stub([{"x": 1}, {"x": 5 << 20}, {"x": 1}])
     with pytest.raises(
-        InputError, match="needs 2 MiB of scratch memory a worker, its part of the limit is 1 MiB"
+        InputError, match="frame 1 of world 0 needs at least 5 MiB; its part of the limit is 4 MiB"
     ) as refusal:
-        blocks_of(Stub([{"x": 1}, {"x": 2 << 20}, {"x": 1}]), 1 << 20, 2)
+        blocks_of(stub, 1 << 20, 2)
     assert refusal.value.where == "--memory-limit"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_cell_above_a_workers_memory_is_collided_alone(threads):
+    """The limit is 2 threads + 6 parts of 1000 bytes; a worker has one part, a cell alone half of all."""
+    needs = [{"x": 1000}, {"x": 3900}, {"y": 1000}, {"z": 2500}, {"x": 10}] * 20
+    stub = Stub(needs)
+    blocks = blocks_of(stub, 1000, 1, threads)
+    assert [block.first_cell for block in blocks] == list(range(100))
+    assert sorted(stub.alone) == [cell for cell in range(100) if needs[cell].get("x", 0) > 1000 or "z" in needs[cell]]
+
+
+def test_an_error_of_a_chunk_drops_its_scratch_memory():
+    """A launch that was queued before the error may refer to arrays that are freed."""
+    stub = Stub([{"x": 1}] * 3)
+    used: list[Workspace] = []
+    collide = stub.collide
+
+    def failing(batch, workspace):
+        used.append(workspace)
+        if batch.first_cell == 1:
+            raise MemoryError
+        return collide(batch, workspace)
+
+    stub.collide = failing  # pyright: ignore[reportAttributeAccessIssue]
+    with Workers(stub, 1, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        for cell, fails in enumerate((False, True, False)):
+            with pytest.raises(MemoryError) if fails else nullcontext():
+                list(pool.collide([PoseBatch(cell, 1, 0, np.zeros(0))]))
+    assert used[0] is used[1]
+    assert used[2] is not used[1]
 
 
 def test_arrays_of_earlier_cells_are_freed_for_a_cell_that_needs_the_memory():
