@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collidecli.escaping import one_line
+
 
 class CollideError(Exception):
     """An error with a message for the user.
@@ -38,13 +40,6 @@ class Interrupted(CollideError):
     """A signal stopped the run; no partial output remains."""
 
     exit_code = 130
-
-
-def one_line(text: str, most: int = 1200) -> str:
-    """`text` with its line ends as escape sequences, and without its middle if it has more than `most` characters."""
-    if len(text) > most:
-        text = f"{text[: most * 3 // 4]} ... {text[-most // 4 :]}"
-    return "".join(repr(c)[1:-1] if c in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" else c for c in text)
 
 
 def missing_extra(package: str, extra: str, wanted_for: str) -> InputError:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from collidecli.errors import CollideError, OutputError, one_line
+from collidecli.errors import CollideError, OutputError
+from collidecli.escaping import one_line, printable, printable_values
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -103,20 +104,6 @@ def _print(table: RenderableType) -> None:
             out.print(table)
         print("\n".join(line.rstrip() for line in captured.get().splitlines()))
     sys.stdout.flush()
-
-
-def printable(text: str) -> str:
-    """`text` with escaped control characters, so that a name from a file cannot control the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
-
-
-def printable_values(value: Any) -> Any:
-    """`value` with every text in it, names from files included, `printable` and on one line."""
-    if isinstance(value, str):
-        return value if value.isprintable() else printable(one_line(value, most=len(value)))
-    if isinstance(value, Mapping):
-        return {printable_values(key): printable_values(one) for key, one in value.items()}
-    return [printable_values(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import numpy as np
 from collidecli.analysis.touching import Touches, touches_of
 from collidecli.commands.check import file_format
 from collidecli.commands.result import Result
+from collidecli.escaping import printable_line
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.schema import FORMAT
@@ -89,12 +90,13 @@ def textconv(path: str, decimals: int = 6, cells: bool = True) -> TextconvResult
 
 def _datasets(path: str) -> Iterator[str]:
     with open_h5(path) as file:
-        yield f"{_name(format_of(file)) or 'HDF5'}"
+        yield f"{printable_line(format_of(file)) or 'HDF5'}"
         found: list[h5py.Dataset] = []
         with structure():
             file.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
         for dataset in sorted(found, key=lambda one: str(one.name)):
-            yield f"  {_name(str(dataset.name))}  {dataset.dtype.str} {dataset.shape}  sha256 {_digest(dataset)}"
+            name = printable_line(str(dataset.name))
+            yield f"  {name}  {dataset.dtype.str} {dataset.shape}  sha256 {_digest(dataset)}"
 
 
 def _digest(dataset: h5py.Dataset) -> str:
@@ -112,12 +114,12 @@ def _digest(dataset: h5py.Dataset) -> str:
 
 def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"collide-contacts {contacts.version[0]}.{contacts.version[1]}"
-    yield f"content {_name(contacts.content_sha256)}"
-    yield f"scene {_name(contacts.scene)}"
-    yield f"scene_sha256 {_name(contacts.scene_sha256)}"
-    yield f"trajectory_sha256 {_name(contacts.trajectory_sha256)}"
-    yield f"columns {' '.join(map(_name, contacts.column_names))}"
-    yield from (f"option {_name(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
+    yield f"content {printable_line(contacts.content_sha256)}"
+    yield f"scene {printable_line(contacts.scene)}"
+    yield f"scene_sha256 {printable_line(contacts.scene_sha256)}"
+    yield f"trajectory_sha256 {printable_line(contacts.trajectory_sha256)}"
+    yield f"columns {' '.join(map(printable_line, contacts.column_names))}"
+    yield from (f"option {printable_line(name)} {json.dumps(value)}" for name, value in sorted(contacts.config.items()))
     count = contacts.frame_count
     span = f", t = {contacts.time[0]:.9g} to {contacts.time[-1]:.9g} s" if count else ""
     yield f"frames {count}{span}"
@@ -127,10 +129,10 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     shapes, lines = contacts.shapes, []
     for row in range(len(shapes)):
         body = int(shapes.body[row])
-        on = f"on {_name(contacts.body_path[body])}" if 0 <= body < len(contacts.body_path) else "static"
+        on = f"on {printable_line(contacts.body_path[body])}" if 0 <= body < len(contacts.body_path) else "static"
         of = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
         sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
-        lines.append(f"  {_name(shapes.path[row])}  {_name(shapes.type[row])}  {on}  {sizes}{of}")
+        lines.append(f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on}  {sizes}{of}")
     yield from sorted(lines)
 
 
@@ -141,7 +143,7 @@ def _blocks(contacts: ContactSet, names: tuple[str, ...]) -> Iterator[tuple[Touc
 
 def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, int, int, float]]:
     """(path, path, cell, contacts, distance) of each pair in each cell."""
-    names = [_name(path) for path in contacts.shapes.path]
+    names = [printable_line(path) for path in contacts.shapes.path]
     columns = (touches.shape0, touches.shape1, touches.cell, touches.contact_count, touches.distance)
     for a, b, cell, count, distance in zip(*(column.tolist() for column in columns), strict=True):
         yield _of(names, a), _of(names, b), cell, count, distance
@@ -188,8 +190,3 @@ def _cell_lines(touches: Touches, block: ContactBlock, contacts: ContactSet, dec
 def _numbers(values: np.ndarray, decimals: int) -> str:
     """Rounded numbers, with 0 instead of -0."""
     return " ".join(f"{value:.{decimals}f}" for value in (np.round(values.astype(np.float64), decimals) + 0.0).tolist())
-
-
-def _name(text: str) -> str:
-    """A name from a file, with control characters escaped, so that it stays on one line."""
-    return text if text.isprintable() else repr(text)[1:-1]

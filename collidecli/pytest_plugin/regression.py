@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from collidecli.cli.streams import console, printable_values
+from collidecli.cli.streams import console
 from collidecli.commands.regression import (
     MARKER,
     BaselineComparison,
@@ -24,6 +24,7 @@ from collidecli.commands.regression import (
     tolerance_options,
 )
 from collidecli.errors import CollideError, OutputError
+from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.options import REGENERATE, ContactsWarning
 from collidecli.report.diff_pages import markdown
 from collidecli.report.diff_table import diff_table

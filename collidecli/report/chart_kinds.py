@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collidecli.escaping import printable_values
 from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing, file_bytes, page_svg
 from collidecli.report.words import ResultDict, length, seconds
 from collidecli.scene.text_format import count, plural
@@ -133,7 +134,7 @@ def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
 
 def chart_file(result: ResultDict, name: str, form: str, theme: str, width: int = FILE_WIDTH) -> bytes:
     """A chart as a "png" or "svg" file. width: [px] of a page; a PNG has twice as many."""
-    colours = THEMES[theme]
+    colours, result = THEMES[theme], printable_values(result)
     with drawing():
         figure = KINDS[name].draw(result, Canvas(width, colours))
         return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
@@ -118,7 +120,9 @@ def drawing() -> Iterator[None]:
         "axes.unicode_minus": True,
         "path.simplify": True,
     }
-    with matplotlib.rc_context(settings):
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A browser has other fonts for the characters of an SVG; a PNG has a box for them.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         yield
 
 
@@ -144,17 +148,11 @@ def page_svg(figure: Figure, prefix: str, words: str) -> str:
     text = re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", text)
     head = re.search(r'viewBox="([^"]*)"', text)
     assert head is not None
-    opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{_attribute(words)}" xmlns:xlink="{XLINK}">'
+    opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{escape(words)}" xmlns:xlink="{XLINK}">'
     return re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip()
 
 
 XLINK = "http://www.w3.org/1999/xlink"
-
-
-def _attribute(text: str) -> str:
-    for plain, coded in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(plain, coded)
-    return text
 
 
 def file_bytes(figure: Figure, kind: str, paper: str, scale: float) -> bytes:

@@ -26,7 +26,6 @@ def _label(one: str, other: str, most: int) -> str:
 
 def cut(text: str, most: int) -> str:
     """The last `most` characters of a text, as the end of a path distinguishes it better than its start."""
-    text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= most else f"…{text[1 - most :]}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
+from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
 from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, model_line, verdict
 from collidecli.report.words import ResultDict
 from collidecli.scene.text_format import count, plural
@@ -43,7 +44,7 @@ def stages(result: ResultDict) -> list[tuple[str, list[str]]]:
 
 def junit_xml(result: ResultDict, seconds: float) -> bytes:
     """JUnit XML with a test case per stage. seconds: duration of the comparison."""
-    cases = stages(result)
+    cases = stages(printable_values(result))
     failed = sum(bool(lines) for _, lines in cases)
     totals = {"tests": str(len(cases)), "failures": str(failed), "errors": "0", "time": f"{seconds:.3f}"}
     root = ElementTree.Element("testsuites", totals)
@@ -51,19 +52,15 @@ def junit_xml(result: ResultDict, seconds: float) -> bytes:
     for name, lines in cases:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "collide.diff", "name": name, "time": "0"})
         if lines:
-            text = _xml_text("\n".join(lines))
-            ElementTree.SubElement(case, "failure", {"message": _xml_text(lines[0]), "type": "difference"}).text = text
+            failure = ElementTree.SubElement(case, "failure", {"message": lines[0], "type": "difference"})
+            failure.text = "\n".join(lines)
     ElementTree.indent(root)
     return ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
 
 
-def _xml_text(text: str) -> str:
-    """`text` with escaped control characters, which XML cannot contain."""
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
-
-
 def markdown(result: ResultDict) -> str:
     """A Markdown section for a step summary."""
+    result = printable_values(result)
     contacts = result["contacts"]
     lines = [
         f"### collide diff: {'equal' if result['equal'] else 'different'}",
@@ -106,29 +103,21 @@ def _rows(head: list[str], rows: Iterable[list[str]]) -> list[str]:
 
 
 def _cell(text: str, most: int = MAX_CELL_LENGTH) -> str:
-    """Shortened text with escaped Markdown characters, for a table cell."""
-    text = text if len(text) <= most else text[: most - 3] + "..."
-    return "".join(f"\\{c}" if c in "\\|`*_<>[]#" else c for c in text)
+    return markdown_text(text if len(text) <= most else text[: most - 3] + "...")
 
 
 def _code(text: str) -> str:
-    text = text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :]
-    return f"`{text.replace('|', chr(92) + '|').replace('`', chr(39))}`"
+    return markdown_code(text if len(text) <= MAX_CELL_LENGTH else "..." + text[3 - MAX_CELL_LENGTH :])
 
 
 def github_annotations(result: ResultDict) -> list[str]:
     """Workflow commands of GitHub Actions: an error per failed stage, or one notice."""
+    result = printable_values(result)
     if result["equal"]:
-        return [_command("notice", "collide diff", verdict(result))]
+        return [github_command("notice", "collide diff", verdict(result))]
     failed = [(name, lines) for name, lines in stages(result) if lines]
-    found = [_command("error", f"collide diff: {name}", "\n".join(lines[:10])) for name, lines in failed]
+    found = [github_command("error", f"collide diff: {name}", "\n".join(lines[:10])) for name, lines in failed]
     if len(found) > MAX_ANNOTATIONS:
         rest = ", ".join(name for name, _ in failed[MAX_ANNOTATIONS - 1 :])
-        found = [*found[: MAX_ANNOTATIONS - 1], _command("error", "collide diff", f"and more: {rest}")]
+        found = [*found[: MAX_ANNOTATIONS - 1], github_command("error", "collide diff", f"and more: {rest}")]
     return found
-
-
-def _command(kind: str, title: str, text: str) -> str:
-    for plain, coded in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        title, text = title.replace(plain, coded), text.replace(plain, coded)
-    return f"::{kind} title={title.replace(':', '%3A').replace(',', '%2C')}::{text}"

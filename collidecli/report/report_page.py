@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from collidecli.errors import InputError
+from collidecli.escaping import printable_values
 from collidecli.report.chart_kinds import page_charts
 from collidecli.report.report_sections import figures, page_tables, sections
 from collidecli.report.words import ResultDict
@@ -19,6 +20,7 @@ def report_page(result: ResultDict) -> str:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError as error:
         raise InputError("a report needs jinja2 and matplotlib", "", "pip install 'collidecli[plots]'") from error
+    result = printable_values(result)
     charts = page_charts(result)
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collidecli.escaping import dot_string
 from collidecli.report.words import ResultDict, seconds
 from collidecli.scene.text_format import plural
 
@@ -11,17 +12,11 @@ def touch_dot(result: ResultDict) -> str:
     graph = result["graph"]
     lines = ["graph touches {", "  node [shape=box];"]
     for node in graph["nodes"]:
-        lines.append(f"  {_quoted(node['path'])} [kind={node['kind']}];")
+        lines.append(f"  {dot_string(node['path'])} [kind={node['kind']}];")
     for edge in graph["edges"]:
         lasting = edge["seconds"] if isinstance(edge["seconds"], str) else seconds(edge["seconds"])
-        label = _quoted(f"{plural(edge['intervals'], 'time')}, {lasting}")
+        label = dot_string(f"{plural(edge['intervals'], 'time')}, {lasting}")
         numbers = {name: edge[name] for name in ("intervals", "touching_frames", "contacts", "seconds", "worlds")}
         values = " ".join(f"{name}={value}" for name, value in numbers.items())
-        lines.append(f"  {_quoted(edge['path0'])} -- {_quoted(edge['path1'])} [label={label} {values}];")
+        lines.append(f"  {dot_string(edge['path0'])} -- {dot_string(edge['path1'])} [label={label} {values}];")
     return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    """A quoted identifier, with escaped backslashes, so that a label contains no escape sequences."""
-    kept = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import missing_extra
+from collidecli.escaping import csv_text
 from collidecli.storage.atomic_output import AtomicOutput
 
 CSV_LINES = 32768
@@ -40,12 +41,12 @@ class TableColumn:
 
 @contextmanager
 def csv_table(output: AtomicOutput, columns: Sequence[TableColumn]) -> Iterator[Append]:
-    """CSV by RFC 4180 in UTF-8, with a header line; lines end with LF; bool is true or false.
+    """CSV by RFC 4180 in UTF-8, with a header line; lines end with LF; bool is true or false; texts are `csv_text`.
 
     Numbers have the shortest text that parses to an equal float32 or float64. The caller commits the output.
     """
-    output.write((",".join(_quoted(column.name) for column in columns) + "\n").encode())
-    words = {column.name: np.array([_quoted(w) for w in column.words or ()], object) for column in columns}
+    output.write((",".join(csv_text(column.name) for column in columns) + "\n").encode())
+    words = {column.name: np.array([csv_text(w) for w in column.words or ()], object) for column in columns}
 
     def append(block: Mapping[str, np.ndarray]) -> None:
         count = len(next(iter(block.values())))
@@ -75,12 +76,6 @@ def _formatted(values: np.ndarray, nan_is_none: bool) -> list[str]:
     # A float32 converted to a Python float would have superfluous digits.
     texts = [str(value) for value in (values if values.dtype == np.float32 else values.tolist())]
     return ["" if text == "nan" else text for text in texts] if nan_is_none else texts
-
-
-def _quoted(text: str) -> str:
-    if any(letter in text for letter in ',"\n\r') or text != text.strip():
-        return '"' + text.replace('"', '""') + '"'
-    return text
 
 
 def require_pyarrow(wanted_for: str) -> Any:

@@ -15,7 +15,7 @@ import pytest
 
 from collidecli.cli.main import VERBS, main
 from collidecli.cli.stop import GRACE_SECONDS
-from collidecli.cli.streams import printable
+from collidecli.escaping import printable
 from tests.cli.conftest import write_motion
 
 HEAVY = ("warp", "pxr", "mujoco", "h5py", "rich", "numpy")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.errors import InputError, one_line
+from collidecli.errors import InputError
+from collidecli.escaping import one_line
 
 
 def test_a_message_has_two_lines_at_most():

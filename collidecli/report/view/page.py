@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from collidecli.escaping import script_json
 from collidecli.report.view.panel import legend, pair_words
 from collidecli.report.view.player import seconds_between
 from collidecli.report.view.server import start_server
@@ -55,12 +57,13 @@ def _with_list(page: str, frames: Frames, touches: TouchList, title: str, worlds
     held = [{"name": f"world {world}", **_pairs(frames, touches.of(world))} for world in worlds]
     last = len(frames) - 1
     span = seconds_between(frames, 0, last) + _pause(frames, last)
-    # "</" would end the script element.
-    data = json.dumps({"worlds": held, "span": span}).replace("<", "\\u003c")
+    data = script_json(json.dumps({"worlds": held, "span": span}))
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
     # Without a player, viser has a button in that corner.
-    panel = panel.replace("$TOP", "1rem" if len(frames) * len(worlds) > 1 else "4rem")
-    panel = panel.replace("$TITLE", escape(title)).replace("$LEGEND", legend(touches.deepest)).replace("$DATA", data)
+    top = "1rem" if len(frames) * len(worlds) > 1 else "4rem"
+    parts = {"TOP": top, "TITLE": escape(title), "LEGEND": legend(touches.deepest), "DATA": data}
+    # In one pass, as a title may contain $DATA.
+    panel = re.sub(r"\$(TOP|TITLE|LEGEND|DATA)\b", lambda found: parts[found[1]], panel)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + panel + page[end:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -81,20 +82,18 @@ class TouchList:
 def short_names(paths: Sequence[str]) -> list[str]:
     """The shortest unique ends of paths; a path that occurs twice gets its row as a suffix."""
     parts = [path.strip("/").split("/") for path in paths]
-    names = [""] * len(paths)
-    left, size = list(range(len(paths))), 1
-    while left:
-        tried = {row: "/".join(parts[row][-size:]) for row in left}
-        counts: dict[str, int] = {}
-        for name in tried.values():
-            counts[name] = counts.get(name, 0) + 1
-        for row in left:
-            whole = size >= len(parts[row])
-            if counts[tried[row]] == 1 or whole:
-                names[row] = tried[row] if counts[tried[row]] == 1 else f"{tried[row]} #{row}"
-        left = [row for row in left if not names[row]]
+    names: dict[int, str] = {}
+    size = 1
+    while len(names) < len(paths):
+        tried = {row: "/".join(parts[row][-size:]) for row in range(len(paths)) if row not in names}
+        counts = Counter(tried.values())
+        for row, name in tried.items():
+            if counts[name] == 1:
+                names[row] = name
+            elif size >= len(parts[row]):
+                names[row] = f"{name} #{row}"
         size += 1
-    return names
+    return [names[row] for row in range(len(paths))]
 
 
 def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:

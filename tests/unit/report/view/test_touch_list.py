@@ -15,6 +15,8 @@ PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
 def test_names_are_as_short_as_they_may_be():
     assert short_names(PATHS) == ["a/hand", "b/hand", "cup", "floor"]
     assert short_names(("x", "x", "y/x")) == ["x #0", "x #1", "y/x"]
+    assert short_names(("", "/", "a")) == [" #0", " #1", "a"]
+    assert short_names(("", "a")) == ["", "a"]
 
 
 def test_the_list():
