@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import warp
 
+warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
 # A shell that starts the tests in the background has SIGINT ignored, and every program they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:

@@ -14,6 +14,7 @@ import click
 
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams, exit_code_of
+from collidecli.engine.runtime.process_settings import owned_process
 
 VERBS = {
     "run": "Find every contact of a scene in motion, in every frame of every world.",
@@ -113,7 +114,7 @@ def main(args: Sequence[str] | None = None) -> int:
     streams.prepare()
     stop = StopHandler()
     try:
-        with stopping_in_time() as stop:
+        with stopping_in_time() as stop, owned_process():
             code = group.main(args, "collide", standalone_mode=False, obj=streams, auto_envvar_prefix="COLLIDE")
             streams.flush()
         return int(code or 0)

@@ -66,6 +66,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """
     from collidecli.commands.output_paths import check_output
     from collidecli.commands.profile import ProfileRequest, profile
+    from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.profile_table import profile_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.profile_files import write_json, write_profile_h5
@@ -88,7 +89,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         recording=option_group(RecordingOptions, values),
         repeats=values["repeats"],
     )
-    with streams.progress("profiling", "loading and compiling") as progress:
+    with (
+        streams.progress("profiling", "loading and compiling") as progress,
+        reported_compilation(progress and progress.compiling),
+    ):
         result = profile(request, progress)
     record = result.as_dict()
     write_profile_h5(output, record, values["force"])

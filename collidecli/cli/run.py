@@ -58,6 +58,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     must contain the scene, as robosuite's demonstrations do.
     """
     from collidecli.commands.run import RunRequest, run
+    from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.run_table import run_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
@@ -76,7 +77,10 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         compression=values["compression"],
         force=values["force"],
     )
-    with streams.progress("colliding", "loading and compiling") as progress:
+    with (
+        streams.progress("colliding", "loading and compiling") as progress,
+        reported_compilation(progress and progress.compiling),
+    ):
         result = run(request, progress)
     streams.result(result, run_table)
     return 0

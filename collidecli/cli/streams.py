@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from collidecli.commands.result import Result
+    from collidecli.report.progress import FrameProgress
 
 INTERNAL_ERROR = 70
 """EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
@@ -68,7 +69,7 @@ class Streams:
             print(f"warning: {printable(one_line(text))}", file=sys.stderr)
 
     @contextmanager
-    def progress(self, doing: str, before: str = "") -> Iterator[Callable[[int, int], None] | None]:
+    def progress(self, doing: str, before: str = "") -> Iterator[FrameProgress | None]:
         """A progress bar, as a function of the frames done and of all frames; None if stderr is no terminal.
 
         before: description of the work before the first frame.

@@ -16,6 +16,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
+from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
@@ -108,7 +109,7 @@ def prepare_collision(
         memory_limit=default_memory_limit() if shares is None else shares.engine_bytes,
         contact=contact,
         chunk_rows=0 if shares is None else shares.chunk_rows,
-        notes=tuple(cache.notes),
+        notes=(*cache.notes, *kernel_cache_notes()),
     )
 
 

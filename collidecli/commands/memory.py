@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.errors import InputError
 from collidecli.scene.contacts import RIGID_COLUMNS, Column
 from collidecli.scene.model import Model
@@ -66,10 +67,13 @@ def _writing_bytes(rows: int, row_bytes: int) -> int:
 
 
 def keep_to_limits() -> None:
-    """Makes glibc return large freed arrays to the system immediately; no effect with another C library.
+    """Makes glibc return large freed arrays to the system immediately, in a process of the command line.
 
-    By default glibc keeps up to some tens of MiB of them per thread, which no share accounts for.
+    No effect with another C library. By default glibc keeps up to some tens of MiB of them per thread, which no share
+    accounts for.
     """
+    if not is_owned():
+        return
     try:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
     except (AttributeError, OSError, TypeError):

@@ -18,6 +18,7 @@ from collidecli.commands.timing import TimingReport, processor_name, versions
 from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
+from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
@@ -186,7 +187,7 @@ def profile(request: ProfileRequest, progress: Progress | None = None) -> Profil
             fastest=fastest,
             auto={"choice": choice.name, "reason": choice.reason, "agrees": agrees},
             advice=advice,
-            warnings=(*scene.warnings, *motion.warnings, *cache.notes),
+            warnings=(*scene.warnings, *motion.warnings, *cache.notes, *kernel_cache_notes()),
         )
     finally:
         motion.close()

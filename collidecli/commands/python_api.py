@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from collidecli.commands.pose_array import PoseArray
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.errors import InputError
 from collidecli.scene import builder as model_builder
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
@@ -200,6 +202,8 @@ def _contacts_in_memory(
     optional = OptionalColumns.of(contact.apply(model), names)
     motion, timing = _motion_of(model, body_q), TimingReport()
     collision = prepare_collision(model, motion, contact, engine, find_device(engine.device), timing)
+    for note in kernel_cache_notes():
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
     with closing(collision.blocks(timing)) as blocks:
         return merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
 

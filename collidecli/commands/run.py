@@ -21,6 +21,7 @@ from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import StageTime, TimingReport, peak_memory, processor_name, versions
 from collidecli.engine.pipeline_builder import find_device, load_ahead
+from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
@@ -232,11 +233,14 @@ def run_environment(request: RunRequest, collision: Collision) -> dict[str, obje
 
 @contextmanager
 def short_switch_interval() -> Iterator[None]:
-    """Sets the thread switch interval of the interpreter to half a millisecond, from five.
+    """Sets the thread switch interval of the interpreter to half a millisecond, from five, on the command line.
 
     The computing and the writing thread each hold the interpreter for some tens of microseconds at a time. With the
     default interval a core would be idle while its thread waits for the interpreter.
     """
+    if not is_owned():
+        yield
+        return
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(before, SWITCH_SECONDS))
     try:

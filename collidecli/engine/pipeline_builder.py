@@ -5,11 +5,7 @@ It uploads the model, chooses the broad phase, selects the pair colliders and co
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +21,7 @@ from collidecli.engine.narrowphase.collider import ColliderTable
 from collidecli.engine.narrowphase.dispatch import needed_colliders
 from collidecli.engine.pipeline import ALWAYS, BroadPhase, CollisionPipeline
 from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.initialization import initialize, one_at_a_time
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.sample_bounds import sample_bounds, world_offset
 from collidecli.errors import InputError
@@ -54,7 +51,7 @@ class BroadPhaseChoice:
 
 def find_device(name: str) -> wp.Device:
     """The device `name`; with an empty name the first CUDA device, else the CPU. Raises InputError if there is none."""
-    quiet_warp()
+    initialize()
     try:
         if not name:
             return wp.get_device("cuda:0" if wp.is_cuda_available() else "cpu")
@@ -68,34 +65,6 @@ def load_ahead(device: wp.Device) -> None:
     """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a scene is read."""
     if device.is_cpu:
         begin_loading([execute_steps, *ALWAYS], device)
-
-
-def quiet_warp() -> None:
-    """Initializes Warp without messages on the output; errors are still exceptions."""
-    wp.config.log_level = wp.LOG_ERROR
-    with _stderr_without(b"Could not find or load the NVIDIA CUDA driver"):
-        wp.init()
-
-
-@contextmanager
-def _stderr_without(phrase: bytes) -> Iterator[None]:
-    """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
-    try:
-        saved = os.dup(2)
-    except OSError:  # no stderr at all
-        yield
-        return
-    with tempfile.TemporaryFile() as written:
-        os.dup2(written.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            written.seek(0)
-            for line in written:
-                if phrase not in line:
-                    os.write(2, line)
 
 
 def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:
@@ -116,6 +85,7 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
     return BroadPhaseChoice("explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}")
 
 
+@one_at_a_time
 def build_pipeline(
     model: Model,
     contact_options: ContactOptions,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+COMPILING = "compiling kernels (first run only)"
 
 
 class FrameRate(ProgressColumn):
@@ -17,23 +19,33 @@ class FrameRate(ProgressColumn):
         return Text(f"{task.speed:,.0f} frames/s" if task.speed else "", style="dim")
 
 
+class FrameProgress:
+    """A bar, as a function of the frames done and of all frames; before them, of the kernels that are compiled."""
+
+    def __init__(self, bar: Progress, doing: str, before: str) -> None:
+        self._bar, self._doing = bar, doing
+        self._task = bar.add_task(before or doing, total=None)
+        self._begun = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self._begun:
+            # The clock restarts with the first frames, so that the rate excludes loading.
+            self._bar.reset(self._task, description=self._doing, total=total)
+            self._begun = True
+        self._bar.update(self._task, completed=done)
+
+    def compiling(self, done: int, total: int) -> None:
+        """Shows the numbers of compiled kernels and of all that must be compiled."""
+        if not self._begun:
+            self._bar.update(self._task, description=f"{COMPILING}, {done} of {total}")
+
+
 @contextmanager
-def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar until the `with` block ends; yields a function of the frames done and of all frames.
+def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[FrameProgress]:
+    """Shows a bar until the `with` block ends.
 
     before: description of the work before the first frame, during which the bar pulses.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), FrameRate(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(before or doing, total=None)
-        begun = False
-
-        def advance(done: int, total: int) -> None:
-            nonlocal begun
-            if not begun:
-                # The clock restarts with the first frames, so that the rate excludes loading.
-                progress.reset(task, description=doing, total=total)
-                begun = True
-            progress.update(task, completed=done)
-
-        yield advance
+        yield FrameProgress(progress, doing, before)

@@ -3,7 +3,7 @@
 Bytes are written to a temporary file in the destination's folder. `commit` flushes it to the disk and renames it to the
 destination; an exit without `commit`, by an exception or a signal, removes it. A killed process leaves the temporary
 file, `.<name>.<random>.partial`, and an unchanged destination; its parent process knows the file from
-`process_activity`.
+`process_activity`, and the next output to the same destination removes it: the system has released its lock.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import signal
 import threading
 from pathlib import Path
 from types import FrameType, TracebackType
 
+from collidecli.engine.runtime.life_locks import is_at, lock, try_lock
 from collidecli.errors import Interrupted, OutputError
 from collidecli.storage.process_activity import show_outputs
 
@@ -52,13 +54,23 @@ class AtomicOutput:
         self._sent = 0
         self._handlers: dict[int, object] = {}
         self._refuse_existing()
-        self._partial = self._target.with_name(f".{self._target.name[:200]}.{secrets.token_hex(4)}.partial")
+        _remove_abandoned(self._target)
         try:
-            self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+            self._create()
         except OSError as error:
             raise self._refused_folder(error) from error
         _PARTIAL.add(self._partial)
         show_outputs(_PARTIAL)
+
+    def _create(self) -> None:
+        """Creates the temporary file and locks it while this process lives."""
+        self._partial = self._target.with_name(f"{_beginning(self._target)}{secrets.token_hex(4)}.partial")
+        self._fd = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        self._locked = lock(self._fd)
+        if self._locked and not is_at(self._fd, self._partial):
+            # Another process has removed the file before it was locked.
+            self._close()
+            self._create()
 
     def _refuse_existing(self) -> None:
         if not os.path.lexists(self._target):
@@ -98,7 +110,8 @@ class AtomicOutput:
         """Flushes to the disk and moves to the destination. Raises OutputError; then the destination is unchanged."""
         self._attempt(lambda: os.fsync(self._fd))
         self.check()
-        self._close()
+        if not self._locked:  # a system without locks may not move an open file
+            self._close()
         try:
             self._move()
             _sync_folder(self._target.parent)
@@ -208,6 +221,35 @@ class AtomicOutput:
 
     def flush(self) -> None:
         """Does nothing, as nothing is buffered; `commit` flushes to the disk."""
+
+
+def _beginning(target: Path) -> str:
+    """What the names of all temporary files of this destination begin with."""
+    return f".{target.name[:200]}."
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes the temporary files of this destination whose processes have ended.
+
+    A process locks its file while it lives (`life_locks`). Files that cannot be locked stay.
+    """
+    beginning = re.escape(_beginning(target))
+    with contextlib.suppress(OSError):
+        names = [
+            name for name in os.listdir(target.parent) if re.fullmatch(rf"{beginning}[0-9a-f]{{8}}\.partial", name)
+        ]
+        for name in names:
+            _remove_unlocked(target.with_name(name))
+
+
+def _remove_unlocked(partial: Path) -> None:
+    with contextlib.suppress(OSError):  # of another user, or removed in the meantime
+        fd = os.open(partial, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        try:
+            if try_lock(fd) and is_at(fd, partial):
+                partial.unlink()
+        finally:
+            os.close(fd)
 
 
 def remove_partial_files() -> None:

@@ -2,20 +2,22 @@
 
 Warp compiles a kernel that is not in its cache. A thread that compiles first precompiles Warp's C++ headers, which
 takes seconds; these threads share one set of precompiled headers. The kernels of every run start to load while the
-scene is being read.
+scene is being read. Two threads never load one module at a time: Warp would unload the first copy under its users.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 import warp as wp
 
-from collidecli.engine.runtime.warp_internals import share_header_folder
+from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
+from collidecli.engine.runtime.warp_internals import is_compiled, share_header_folder
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
@@ -26,42 +28,97 @@ def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     _loader(os.getpid()).begin(kernels, device)
 
 
+@contextmanager
+def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterator[None]:
+    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, from other threads.
+
+    It is not called while all kernels are loaded from Warp's cache.
+    """
+    loader = _loader(os.getpid())
+    before, loader.listener = loader.listener, listener
+    try:
+        yield
+    finally:
+        loader.listener = before
+
+
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
     """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
     _loader(os.getpid()).load(kernels, device)
 
 
-@cache
+_loaders: dict[int, _Loader] = {}
+
+
 def _loader(process: int) -> _Loader:
     """The threads of a process; a forked process has none of its parent's."""
-    return _Loader()
+    return _loaders.get(process) or _loaders.setdefault(process, _Loader())
 
 
 class _Loader:
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="collide_headers_")
+        self._folder = TemporaryFolder("collide_headers_")
         self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "collide-compile", self._share_headers)
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._share_headers)
+        self._lock = threading.Lock()
+        self.listener: Callable[[int, int], None] | None = None
+        self._to_compile: set[wp.Module] = set()
+        self._compiled: set[wp.Module] = set()
         self._begun: dict[tuple[wp.Module, str], Future[None]] = {}
+        self._latest: dict[tuple[wp.Module, str], Future[None]] = {}
 
     def begin(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-        modules = _modules(kernels)
-        future = self._ahead.submit(_load, modules, device)
-        self._begun.update(((module, device.alias), future) for module in modules)
+        with self._lock:
+            for module in _modules(kernels):
+                self._begun[module, device.alias] = self._loading(self._ahead, module, device)
 
     def load(self, kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-        begun, self._begun = self._begun, {}
-        modules = [module for module in _modules(kernels) if (module, device.alias) not in begun]
-        loading = [self._threads.submit(_load, [module], device) for module in modules]
-        loading += dict.fromkeys(begun.values())
+        modules = _modules(kernels)
+        if self.listener is not None:
+            self._report(to_compile=[module for module in modules if not is_compiled(module, device)])
+        with self._lock:
+            begun, self._begun = self._begun, {}
+            for module in modules:
+                key = module, device.alias
+                begun[key] = begun.get(key) or self._loading(self._threads, module, device)
+        loading = list(begun.values())
         try:
             wait(loading)
-        finally:
+        except BaseException:  # an interrupt
             for future in loading:
-                future.cancel()  # after an interrupt
+                future.cancel()
+            raise
         for future in loading:
             future.result()
+
+    def _loading(self, threads: Executor, module: wp.Module, device: wp.Device) -> Future[None]:
+        """The load of a module that is under way, else a new one."""
+        key = module, device.alias
+        future = self._latest.get(key)
+        if future is None or future.done():
+            future = self._latest[key] = threads.submit(self._load, module, device)
+        return future
+
+    def _load(self, module: wp.Module, device: wp.Device) -> None:
+        missing = not is_compiled(module, device)
+        if missing:
+            full = full_disk()  # the compiler ends the process if it cannot write
+            if full is not None:
+                raise full
+            self._report(to_compile=[module])
+        _load(module, device)
+        if missing:
+            self._report(compiled=[module])
+
+    def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:
+        with self._lock:
+            before = len(self._compiled) + len(self._to_compile)
+            self._to_compile.update(to_compile)
+            self._compiled.update(compiled)
+            counts = len(self._compiled), len(self._to_compile)
+        if self.listener is not None and sum(counts) > before:
+            self.listener(*counts)
 
     def _share_headers(self) -> None:
         share_header_folder(self._folder)
@@ -71,5 +128,19 @@ def _modules(kernels: Sequence[wp.Kernel]) -> list[wp.Module]:
     return list(dict.fromkeys(kernel.module for kernel in kernels))
 
 
-def _load(modules: list[wp.Module], device: wp.Device) -> None:
-    wp.force_load(device, modules=modules, max_workers=0)
+def _load(module: wp.Module, device: wp.Device) -> None:
+    """Loads a module; compiles it, into a temporary folder if Warp's cannot be written. Raises OutputError."""
+    folder = str(wp.config.kernel_cache_dir)
+    try:
+        try:
+            wp.force_load(device, modules=[module], max_workers=0)
+        except OSError as error:
+            if error.errno not in UNWRITABLE:
+                raise
+            replace_folder(folder, error, initialized=True)
+            _load(module, device)
+    except Exception as error:
+        full = full_disk()
+        if full is not None:
+            raise full from error
+        raise

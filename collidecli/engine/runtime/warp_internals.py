@@ -1,14 +1,16 @@
 """All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
 
-Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, and the folder
-of precompiled headers of a thread. Warp promises none of them. With another version of Warp `is_known_warp` returns
-False, and callers use the public functions of Warp instead: launches one by one (`recorded_launches`), fields set with
-Warp's checks, one folder of headers per thread. The contacts are equal to the bit in both cases.
+Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, the folder of
+precompiled headers of a thread, and the names of files in the kernel cache. Warp promises none of them. With another
+version of Warp `is_known_warp` returns False, and callers use the public functions of Warp instead: launches one by
+one (`recorded_launches`), fields set with Warp's checks, one folder of headers per thread, no message while kernels are
+compiled. The contacts are equal to the bit in both cases.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from functools import cache
 from typing import Any
@@ -38,6 +40,15 @@ def share_header_folder(folder: Any) -> None:
     from warp._src import context
 
     context.runtime._pch_dirs[threading.get_ident()] = folder
+
+
+def is_compiled(module: wp.Module, device: wp.Device) -> bool:
+    """Whether Warp's cache has the compiled code of a module; True with an unknown Warp, which does not tell."""
+    if not is_known_warp():
+        return True
+    block_dim = 1 if device.is_cpu else module.options["block_dim"]
+    folder = os.path.join(str(wp.config.kernel_cache_dir), module.get_module_identifier(block_dim))
+    return os.path.exists(os.path.join(folder, module._get_compile_output_name(device, block_dim=block_dim)))
 
 
 def set_field(struct: Any, name: str, value: Any) -> None:

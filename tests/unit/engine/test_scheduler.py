@@ -141,6 +141,30 @@ def test_arrays_of_earlier_cells_are_freed_for_a_cell_that_needs_the_memory():
     assert len(blocks_of(stub, 1300, 1)) == 4
 
 
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_after_an_error_no_queued_copy_is_executed(error):
+    """A chunk fails between its queued copies; the next chunk of the same worker must not fill its arrays."""
+    copied: list[np.ndarray] = []
+
+    class Failing(Stub):
+        def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+            numbers = workspace.array("numbers", 64, wp.int32)
+            if batch.first_cell == 0:
+                workspace.fill(numbers, 7)
+                copied.append(workspace.copied(numbers, 64))
+                copied[0][:] = -1
+                raise error
+            workspace.finish()
+            return super().collide(batch, workspace)
+
+    stub = Failing([{}, {}])
+    with Workers(stub, 1, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]
+        with pytest.raises(error):
+            list(pool.collide([PoseBatch(0, 1, 0, np.zeros(0))]))
+        list(pool.collide([PoseBatch(1, 1, 0, np.zeros(0))]))
+    assert set(copied[0].tolist()) == {-1}
+
+
 def test_stopping_early_leaves_no_thread_waiting():
     stub = Stub([{"x": 1}] * 100)
     with Workers(stub, 2, 1 << 20) as pool:  # pyright: ignore[reportArgumentType]

@@ -159,8 +159,9 @@ def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.nd
 
     begins = range(0, row_count, ROWS_AT_ONCE)
     if device.is_cpu and len(begins) > 1:
+        one(begins[0])  # loads the kernel, which two threads must not do at once
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(one, begins))
+            list(pool.map(one, begins[1:]))
     else:
         for begin in begins:
             one(begin)

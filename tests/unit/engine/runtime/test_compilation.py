@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import warp as wp
@@ -11,9 +12,10 @@ from warp._src import context
 from collidecli.engine.pipeline import ALWAYS
 from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime import compilation as compiling
-from collidecli.engine.runtime.compilation import begin_loading, load_kernels
+from collidecli.engine.runtime.compilation import begin_loading, load_kernels, reported_compilation
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.warp_internals import is_compiled
 
 PATIENCE = 60.0
 """[s] for what happens in a moment."""
@@ -43,9 +45,10 @@ def loaded(monkeypatch):
         asked.extend((module, threading.get_ident()) for module in modules)
 
     monkeypatch.setattr(wp, "force_load", note)
-    compiling._loader.cache_clear()
+    monkeypatch.setattr(compiling, "full_disk", lambda: None)
+    compiling._loaders.clear()
     yield asked
-    compiling._loader.cache_clear()
+    compiling._loaders.clear()
 
 
 def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
@@ -97,3 +100,56 @@ def test_threads_share_what_they_make_of_the_headers(loaded, monkeypatch):
     load_kernels([first, second], find_device("cpu"))
     assert len(folders) == 2
     assert len({folder for _, folder in folders}) == 1
+
+
+def test_two_threads_load_a_module_once_at_a_time(loaded, monkeypatch):
+    under_way, most = 0, 0
+    device = find_device("cpu")
+    lock, all_asked = threading.Lock(), threading.Barrier(8)
+
+    def slow(device, modules, max_workers):
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05)
+        with lock:
+            under_way -= 1
+
+    def ask() -> None:
+        all_asked.wait(PATIENCE)
+        begin_loading([first], device)
+        load_kernels([first], device)
+
+    monkeypatch.setattr(wp, "force_load", slow)
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert most == 1
+
+
+def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
+    reports = []
+    device = find_device("cpu")
+    monkeypatch.setattr(compiling, "is_compiled", lambda module, device: module is first.module)
+    with reported_compilation(lambda done, total: reports.append((done, total))):
+        load_kernels([first, second, third], device)
+    assert reports[0] == (0, 2)
+    assert max(reports) == (2, 2)
+    assert {total for _, total in reports} == {2}
+    count = len(reports)
+    with reported_compilation(lambda done, total: reports.append((done, total))):
+        load_kernels([first], device)
+    load_kernels([second], device)
+    assert len(reports) == count
+
+
+def test_the_cache_tells_what_is_compiled(loaded, monkeypatch, tmp_path):
+    device = find_device("cpu")
+    monkeypatch.undo()
+    load_kernels([first], device)
+    assert is_compiled(first.module, device)
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
+    assert not is_compiled(first.module, device)

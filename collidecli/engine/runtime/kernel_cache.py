@@ -1,0 +1,95 @@
+"""Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a full disk.
+
+The home of a container often cannot be written. The kernels are then compiled into a temporary folder, which has links
+to those that are already compiled.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+import threading
+
+import warp as wp
+
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
+from collidecli.errors import OutputError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a full disk."""
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
+"""Errors of a folder that this process cannot write, for now or ever."""
+LEAST_FREE_BYTES = 8 << 20
+"""Free space that compilation needs: the precompiled headers take 5 MiB, a kernel up to 2 MiB."""
+
+_lock = threading.Lock()
+_temporary = TemporaryFolder("collide_kernels_")
+_notes: list[str] = []
+
+
+def kernel_cache_notes() -> tuple[str, ...]:
+    """Warnings about the folder of compiled kernels in this process."""
+    return tuple(_notes)
+
+
+def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
+    """Sets a temporary folder for the compiled kernels of this process, in place of one that failed with `error`.
+
+    initialized: whether Warp is. Does nothing if another thread has replaced it. Raises OutputError for a full disk,
+    and if there is no other folder.
+    """
+    with _lock:
+        if folder != wp.config.kernel_cache_dir:
+            return
+        if error.errno in FULL or _notes:
+            raise unwritable(folder, error) from error
+        try:
+            temporary = os.path.join(_temporary.name, wp.config.version)
+            os.mkdir(temporary)
+            _link_entries(folder, temporary)
+        except OSError as second:
+            raise unwritable(tempfile.gettempdir(), second) from error
+        # Warp adds its version to the name when it is initialized.
+        wp.config.kernel_cache_dir = temporary if initialized else _temporary.name
+        _notes.append(
+            f"{folder}: compiled kernels cannot be kept ({_reason(error)}), so every run compiles them again; "
+            "set WARP_CACHE_PATH to a folder that can be written"
+        )
+
+
+def unwritable(folder: str, error: OSError) -> OutputError:
+    """The error for a folder of compiled kernels that cannot be written."""
+    fix = "free some space, or set" if error.errno in FULL else "set"
+    return OutputError(
+        f"compiled kernels cannot be written: {_reason(error)}",
+        folder,
+        f"{fix} WARP_CACHE_PATH and TMPDIR to folders on another disk",
+    )
+
+
+def full_disk() -> OutputError | None:
+    """The error if the disk of the compiled kernels or of temporary files has less than LEAST_FREE_BYTES, else None."""
+    for folder in (str(wp.config.kernel_cache_dir), tempfile.gettempdir()):
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:
+            continue
+        if free < LEAST_FREE_BYTES:
+            return unwritable(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return None
+
+
+def _link_entries(folder: str, temporary: str) -> None:
+    """Links to the kernels that are compiled already, as an image of a container may have them."""
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return
+    for entry in entries:
+        os.symlink(os.path.join(folder, entry), os.path.join(temporary, entry))
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

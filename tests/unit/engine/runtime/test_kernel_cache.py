@@ -1,0 +1,140 @@
+"""The folder of compiled kernels: one that cannot be written, one on a full disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import warp as wp
+
+from collidecli.engine.pipeline_builder import find_device
+from collidecli.engine.runtime import compilation, kernel_cache
+from collidecli.engine.runtime.compilation import load_kernels
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.temporary_folders import TemporaryFolder
+from collidecli.errors import OutputError
+
+BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
+SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
+COMMAND = [sys.executable, "-m", "collidecli.cli.guard"]
+
+
+@kernel
+def own(number: wp.array[wp.int32]):
+    number[0] = 7
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty folder of compiled kernels, and no replacement of it yet."""
+    find_device("cpu")
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    monkeypatch.setattr(wp.config, "kernel_cache_dir", str(folder))
+    monkeypatch.setattr(kernel_cache, "_notes", [])
+    monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("collide_kernels_"))
+    monkeypatch.setattr(compilation, "is_compiled", lambda module, device: False)
+    return folder
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypatch, number):
+    (cache / "wp_compiled_before").mkdir()
+    asked = []
+
+    def load(device, modules, max_workers):
+        asked.append(str(wp.config.kernel_cache_dir))
+        if len(asked) == 1:
+            raise OSError(number, os.strerror(number), str(cache))
+
+    monkeypatch.setattr(wp, "force_load", load)
+    load_kernels([own], find_device("cpu"))
+    assert asked[0] == str(cache)
+    assert asked[1] == str(wp.config.kernel_cache_dir) != str(cache)
+    assert os.path.samefile(os.path.join(asked[1], "wp_compiled_before"), cache / "wp_compiled_before")
+    (note,) = kernel_cache.kernel_cache_notes()
+    assert note.startswith(f"{cache}: compiled kernels cannot be kept")
+    assert "WARP_CACHE_PATH" in note
+
+
+def test_where_no_folder_can_be_written_it_is_an_output_error(cache: Path, monkeypatch):
+    def load(device, modules, max_workers):
+        raise PermissionError(errno.EACCES, "Permission denied", str(cache))
+
+    monkeypatch.setattr(wp, "force_load", load)
+    with pytest.raises(OutputError, match="compiled kernels cannot be written: permission denied"):
+        load_kernels([own], find_device("cpu"))
+
+
+@pytest.mark.parametrize("when", ["before", "while compiling"])
+def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
+    free = [0] if when == "before" else [1 << 30, 1 << 30, 0]
+    usage = lambda folder: shutil._ntuple_diskusage(1 << 30, 0, free.pop(0) if len(free) > 1 else free[0])  # noqa: E731
+
+    def load(device, modules, max_workers):
+        assert when != "before"
+        raise Exception("CPU kernel build failed with error code -1")
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    monkeypatch.setattr(wp, "force_load", load)
+    with pytest.raises(OutputError) as caught:
+        load_kernels([own], find_device("cpu"))
+    assert str(caught.value).splitlines() == [
+        f"{cache}: compiled kernels cannot be written: no space left on device",
+        "  free some space, or set WARP_CACHE_PATH and TMPDIR to folders on another disk",
+    ]
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.slow
+def test_a_home_that_cannot_be_written(tmp_path: Path):
+    """Compiles the kernels of a small scene twice."""
+    (tmp_path / "scene.xml").write_text(SCENE)
+    (tmp_path / "temporary").mkdir()
+    environment = {key: value for key, value in os.environ.items() if key not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")}
+    environment |= {"HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
+    done = subprocess.run(
+        [*COMMAND, "run", "scene.xml", "--device", "cpu"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("warning: /dev/null/.cache/warp/")
+    assert "not a directory" in warning
+    code = """
+import warnings
+import numpy as np
+import collidecli
+builder = collidecli.ModelBuilder()
+builder.add_ground_plane()
+builder.add_shape_sphere(builder.add_body(), radius=0.5)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert collidecli.collide(builder.finalize(), device="cpu").rigid_contact_count == 1
+print([str(one.message)[:16] for one in caught if "compiled kernels" in str(one.message)])
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['/dev/null/.cache']"
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_disk_that_fills_up(tmp_path: Path):
+    (tmp_path / "scene.xml").write_text(SCENE)
+    (tmp_path / "disk").mkdir()
+    mount = f"mount -t tmpfs -o size=1m none {tmp_path / 'disk'}"
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "sh", "-c", mount]).returncode:
+        pytest.skip("no disk can be mounted here")
+    run = " ".join([*COMMAND, "run", "scene.xml", "--device", "cpu"])
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{mount} && {run}"], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "WARP_CACHE_PATH": str(tmp_path / "disk")},
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(
+        f"error: {tmp_path}/disk/{wp.config.version}: compiled kernels cannot be written: no sp"
+    )
+    assert not (tmp_path / "scene.contacts.h5").exists()
