@@ -1,6 +1,6 @@
 # The door: make run, make test. Everything is set up in .venv on the first call.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -95,16 +95,14 @@ def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[
 
 
 def _toml(path: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib  # pyright: ignore[reportMissingImports]
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path, "see --config") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is not TOML: {error}", path) from error
+    except RecursionError:
+        raise InputError("has values nested too deep to be read", path, "see --config") from None
 
 
 def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from collidecli.commands.result import Result
@@ -41,7 +41,7 @@ def _result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheRes
             "key": entry.key.removeprefix(PREFIX),
             "kind": "parts" if entry.key.startswith(PREFIX) else "field",
             "bytes": entry.bytes,
-            "used": datetime.fromtimestamp(entry.used, timezone.utc).isoformat(timespec="seconds"),
+            "used": datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds"),
         }
         for entry in entries
     ]

@@ -57,7 +57,9 @@ def test_every_kind_of_value(here, collide):
         ("threads = true", ("'--threads'", "collide.toml")),
         ('static-pairs = "maybe"', ("--static-pairs", "collide.toml")),
         ("gap = ", ("not TOML", "collide.toml")),
+        ("gap = " + "[" * 100_000, ("nested too deep", "collide.toml")),
     ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
 )
 def test_a_faulty_file_is_refused_by_name(here, collide, text, words):
     (here / "collide.toml").write_text(text)
