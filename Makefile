@@ -1,10 +1,10 @@
-# The door: make run, make test. Everything is set up in .venv on the first call.
+# Begin with make run and make test. The first call of any target sets up .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format bench docs docs-serve docs-links docs-figures clean
+.PHONY: setup run test test-slow lint lint-style lint-types lint-imports format peers bench docs docs-serve docs-links docs-figures clean
 
 setup: $(READY)
 
@@ -39,8 +39,11 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,peers]'
+# Programs that tests and benchmarks compare with; without them these tests are skipped.
+peers: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev,peers]'
+
+bench: peers
 	$(BIN)/python -m tests.bench
 
 docs: $(READY)

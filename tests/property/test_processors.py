@@ -1,7 +1,8 @@
 """One content hash on every processor: under other kernels of OpenBLAS, variants of libm and instructions of NumPy.
 
-Each environment is a process of its own, which runs every case of `processor_cases`. Emulated processors, for which
-Warp compiles every kernel again, are for `make test-slow`.
+Each environment is a process of its own, which runs every case of `processor_cases`. `make test` compares the machine with the
+environment furthest from it, `make test-slow` all of them, and emulated processors, for which Warp compiles every
+kernel again.
 """
 
 from __future__ import annotations
@@ -62,8 +63,11 @@ def differing(found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     return {case: each for case, each in by_case.items() if len(set(each.values())) > 1}
 
 
-def test_every_environment_gives_the_same_contacts(cases):
-    found = {name: hashes(cases, environment) for name, environment in ENVIRONMENTS.items()}
+@pytest.mark.parametrize(
+    "names", [("of the machine", "Nehalem"), pytest.param(tuple(ENVIRONMENTS), marks=pytest.mark.slow)], ids=len
+)
+def test_every_environment_gives_the_same_contacts(cases, names):
+    found = {name: hashes(cases, ENVIRONMENTS[name]) for name in names}
     here = found["of the machine"]
     assert [said for said in here.values() if said.startswith("exit code")] == []
     assert [case for case, said in here.items() if int(said.split()[1]) == 0] == []

@@ -89,10 +89,9 @@ def test_matched_normals_have_the_force_of_all(case):
 @pytest.mark.parametrize("options", [{"broad_phase": "sap", "threads": 3, "chunk_cells": 1}, {"pipeline": "standard"}])
 def test_one_answer(case, options):
     meshes, body_q, _, kept = case
-    assert_identical(collidecli.collide(model_of(*meshes), body_q, reduce_contacts=True, **options), kept)
-    worlds = collidecli.collide(model_of(*meshes, world_count=2), body_q, reduce_contacts=True, **options)
-    for frame in range(FRAMES):
-        assert_identical(worlds.cell(frame, 1), kept.cell(frame))
+    worlds = collidecli.collide(model_of(*meshes, world_count=2), body_q[:2], reduce_contacts=True, **options)
+    for frame, world in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        assert_identical(worlds.cell(frame, world), kept.cell(frame))
 
 
 def test_which_shape_stands_first_does_not_matter(case):
