@@ -171,7 +171,7 @@ def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
             surfaces["meshes"], device_model.model.meshes, device_model.device
         )
     if "meshes_and_heightfields" in surfaces:
-        from collidecli.engine.narrowphase.triangles.heightfield_mesh_sub_pairs import Surfaces
+        from collidecli.engine.narrowphase.triangles.heightfield_mesh import Surfaces
 
         both = surfaces["meshes_and_heightfields"] = Surfaces()
         both.meshes, both.heightfields = surfaces["measured_meshes"], surfaces["heightfields"]

@@ -134,7 +134,7 @@ class Collider:
     may_be_inexact: whether the kernel counts pairs whose depth is an upper bound.
     sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and kernel
     then refer to a sub-pair, 0 if contacts are counted first.
-    feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `triangles.convex_mesh`.
+    feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `primitive.convex_convex`.
     region_depths: kernel that gives merged contacts the depths of their regions, `triangles.convex_least_translation`.
     """
 

@@ -14,24 +14,25 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderTable, clos
 from collidecli.engine.pair_query import hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
 
-CLOSED_FORM = (
-    ("plane", "sphere"),
-    ("plane", "capsule"),
-    ("plane", "box"),
-    ("plane", "cylinder"),
-    ("plane", "cone"),
-    ("plane", "ellipsoid"),
-    ("sphere", "sphere"),
-    ("sphere", "capsule"),
-    ("sphere", "box"),
-    ("sphere", "cylinder"),
-    ("sphere", "cone"),
-    ("sphere", "ellipsoid"),
-    ("capsule", "capsule"),
-    ("capsule", "box"),
-    ("box", "box"),
-)
-"""Pairs with a closed-form collider; every other convex pair uses GJK with EPA or MPR."""
+CLOSED_FORM = {
+    ("plane", "sphere"): ("plane", 1),
+    ("plane", "capsule"): ("plane", 2),
+    ("plane", "box"): ("plane", 8),
+    ("plane", "cylinder"): ("plane", 5),
+    ("plane", "cone"): ("plane", 5),
+    ("plane", "ellipsoid"): ("plane", 1),
+    ("sphere", "sphere"): ("sphere", 1),
+    ("sphere", "capsule"): ("sphere", 1),
+    ("sphere", "box"): ("sphere", 1),
+    ("sphere", "cylinder"): ("sphere", 1),
+    ("sphere", "cone"): ("sphere", 1),
+    ("sphere", "ellipsoid"): ("sphere", 1),
+    ("capsule", "capsule"): ("capsule_capsule", 2),
+    ("capsule", "box"): ("capsule_box", 2),
+    ("box", "box"): ("box_box", 9),
+}
+"""Pairs with a closed-form collider `collide_<a>_<b>`: its module in `primitive`, and the maximum number of contacts.
+Every other convex pair uses GJK with EPA or MPR."""
 
 SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.mesh_colliders",
@@ -67,8 +68,9 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
         return importlib.import_module(f"collidecli.engine.narrowphase.{SUB_PAIR_COLLIDERS[kind]}").collider_for(type_a)
     name = f"{type_a.label}_{type_b.label}"
     if (type_a.label, type_b.label) in CLOSED_FORM:
-        module = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{name}")
-        return Collider(name, module.MAX_CONTACTS, closed_form_kernel(getattr(module, f"collide_{name}")))
+        module, most = CLOSED_FORM[type_a.label, type_b.label]
+        functions = importlib.import_module(f"collidecli.engine.narrowphase.primitive.{module}")
+        return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")))
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
     if type_a == ShapeType.PLANE:
         from collidecli.engine.narrowphase.primitive import plane_convex_mesh as plane_collider
@@ -92,7 +94,7 @@ def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
 @cache
 def _convex_mesh_collider(type_a: ShapeType) -> Collider:
     """Collider of a convex shape and a convex mesh, which is collided as a hull."""
-    from collidecli.engine.narrowphase.triangles.convex_mesh import name_features
+    from collidecli.engine.narrowphase.primitive.convex_convex import name_features
 
     collider = _convex_collider("gjk", type_a >= ShapeType.CONVEX_MESH, True)
     return replace(collider, name=f"{collider.name}_surface", feature_remapping=name_features)

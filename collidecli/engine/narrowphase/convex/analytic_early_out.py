@@ -2,6 +2,10 @@
 
 A box and a cylinder are tested by separating axes. For other separated cores, Newton's method starts from a guess of
 the closest points; points through which it finds a supporting plane are the closest points.
+
+The guess is by alternating projection: the point of one core closest to the other's centre, then the other's closest to
+that, and back. Exact for a sphere, for others nearly always close enough. An ellipsoid's closest point is approximated
+by its support point towards the other's.
 """
 
 from typing import Any
@@ -9,20 +13,84 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.shape_codes import BOX, CYLINDER
-from collidecli.engine.geometry.support import (
-    DifferenceOfHullAndTriangle,
-    DifferenceOfHulls,
-    DifferenceWithHull,
-    DifferenceWithTriangle,
-    MinkowskiDifference,
-    difference_support,
-)
+from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CYLINDER, ELLIPSOID
+from collidecli.engine.geometry.support import MinkowskiDifference, Support, core_support, difference_support
 from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
 from collidecli.engine.narrowphase.convex.gjk import newton_nearest
-from collidecli.engine.narrowphase.convex.initial_guess import guess_nearest
 
 # ruff: noqa: F811
+
+
+@wp.struct
+class Guess:
+    """normal: unit, a to b, in a's frame. discontinuities: bits of those that it may be on. is_valid: 0 if there is no
+    guess.
+    """
+
+    normal: Vec3
+    discontinuities: int
+    is_valid: int
+
+
+@wp.func
+def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> Support:
+    """Approximate closest point of a core to an outside point, in the core's frame [m]; `patch`: discontinuity bits.
+
+    The core's centre if `point` is inside it, and for unsupported types. radius: of the core's rounding [m].
+    """
+    result = Support()
+    if shape_type == BOX:
+        for k in range(3):
+            if wp.abs(point[k]) < size[k]:
+                result.patch += 1 << k
+                result.point[k] = point[k]
+            else:
+                result.point[k] = wp.where(point[k] < Real(0.0), -size[k], size[k])
+    elif shape_type == CAPSULE or shape_type == CYLINDER:
+        if wp.abs(point[2]) < size[1]:
+            result.patch = 1
+            result.point[2] = point[2]
+        else:
+            result.point[2] = wp.where(point[2] < Real(0.0), -size[1], size[1])
+        if shape_type == CYLINDER:
+            square = point[0] * point[0] + point[1] * point[1]
+            scale = Real(1.0)
+            if square > size[0] * size[0]:
+                scale = size[0] / wp.sqrt(square)
+            result.point[0] = scale * point[0]
+            result.point[1] = scale * point[1]
+    elif shape_type == ELLIPSOID:
+        square = wp.dot(point, point)
+        if square > Real(0.0):
+            result = core_support(shape_type, size, radius, point / wp.sqrt(square))
+    return result
+
+
+@wp.func
+def guess_nearest(difference: MinkowskiDifference) -> Guess:
+    """Guess of the cores' closest points; not valid for types that `nearest_on_core` does not support."""
+    a = difference.a
+    b = difference.b
+    to_b = wp.transpose(difference.rotation)
+    # An ellipsoid needs the other shape's point first: its support point towards that.
+    on_a = Support()
+    if a.type != ELLIPSOID:
+        on_a = nearest_on_core(a.type, a.size, difference.radius_a, difference.position)
+    on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+    in_a = difference.rotation * on_b.point + difference.position
+    on_a = nearest_on_core(a.type, a.size, difference.radius_a, in_a)
+    if b.type != ELLIPSOID:
+        on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+        in_a = difference.rotation * on_b.point + difference.position
+    result = Guess()
+    normal = in_a - on_a.point
+    square = wp.dot(normal, normal)
+    if square > Real(0.0):
+        result.is_valid = 1
+        result.normal = normal / wp.sqrt(square)
+        result.discontinuities = on_a.patch + 8 * on_b.patch
+    return result
+
 
 UNDECIDED = wp.constant(0)
 FAR = wp.constant(1)
@@ -106,32 +174,14 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
 
 
 @wp.func
+def early_out(difference: Any, max_separation: Real) -> EarlyOut:
+    """UNDECIDED: hulls and triangles have too many axes, and too many patches for Newton's method."""
+    return undecided(difference)
+
+
+@wp.func
 def early_out(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
     """Early-out for two primitive cores. max_separation: cores at least this far apart are FAR [m]."""
     if difference.a.type == BOX and difference.b.type == CYLINDER:
         return by_separating_axes(difference, max_separation)
     return by_newton(difference, max_separation)
-
-
-@wp.func
-def early_out(difference: DifferenceWithHull, max_separation: Real) -> EarlyOut:
-    """UNDECIDED: a hull has too many axes, and too many patches for Newton's method."""
-    return undecided(difference)
-
-
-@wp.func
-def early_out(difference: DifferenceOfHulls, max_separation: Real) -> EarlyOut:
-    """UNDECIDED: two hulls have too many axes and patches."""
-    return undecided(difference)
-
-
-@wp.func
-def early_out(difference: DifferenceWithTriangle, max_separation: Real) -> EarlyOut:
-    """UNDECIDED: no early-out for triangles."""
-    return undecided(difference)
-
-
-@wp.func
-def early_out(difference: DifferenceOfHullAndTriangle, max_separation: Real) -> EarlyOut:
-    """UNDECIDED: no early-out for hulls and triangles."""
-    return undecided(difference)

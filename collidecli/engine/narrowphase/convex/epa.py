@@ -8,16 +8,13 @@ face that is already close to the surface is closed by Newton's descent from its
 Source: van den Bergen 2003, 4.3.8.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
-    DifferenceOfHullAndTriangle,
-    DifferenceOfHulls,
-    DifferenceWithHull,
-    DifferenceWithTriangle,
     MinkowskiDifference,
     Vertex,
     core_is_curved,
@@ -37,12 +34,6 @@ from collidecli.engine.narrowphase.convex.polytope import (
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
 # ruff: noqa: F811
-
-SMALL = 36
-SMALL_FACES = 2 * SMALL - 4
-LARGE = 256
-LARGE_FACES = 2 * LARGE - 4
-"""Capacity in vertices of the first attempt and of the second. Measured: no pair needs more than about 80."""
 
 EXACT = wp.constant(Real(1.0e-11))
 """Distance relative to the size at which a face is on the surface: the rounding of its plane."""
@@ -154,6 +145,20 @@ def size_of_tetrahedron(vertices: wp.array[Vertex]) -> Real:
     return scale
 
 
+@wp.func
+def minimum_below_face(
+    difference: Any,
+    vertices: wp.array[Vertex],
+    face: Face,
+    height: Real,
+    tolerance: Real,
+    scale: Real,
+    found_normal: Vec3,
+) -> Descent:
+    """Not found: faces of a difference with a hull or triangle are expanded, see `gjk.newton_nearest`."""
+    return Descent()
+
+
 @wp.func(inline=False)
 def minimum_below_face(
     difference: MinkowskiDifference,
@@ -179,62 +184,6 @@ def minimum_below_face(
     if minimum.height > height + tolerance or minimum.missed > MISS * scale:
         minimum.found = 0
     return minimum
-
-
-@wp.func
-def minimum_below_face(
-    difference: DifferenceWithHull,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
-) -> Descent:
-    """Not found: faces of a difference with a hull are expanded, see `gjk.newton_nearest`."""
-    return Descent()
-
-
-@wp.func
-def minimum_below_face(
-    difference: DifferenceOfHulls,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
-) -> Descent:
-    """Not found: faces of a difference of hulls are expanded."""
-    return Descent()
-
-
-@wp.func
-def minimum_below_face(
-    difference: DifferenceWithTriangle,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
-) -> Descent:
-    """Not found: faces of a difference with a triangle are expanded."""
-    return Descent()
-
-
-@wp.func
-def minimum_below_face(
-    difference: DifferenceOfHullAndTriangle,
-    vertices: wp.array[Vertex],
-    face: Face,
-    height: Real,
-    tolerance: Real,
-    scale: Real,
-    found_normal: Vec3,
-) -> Descent:
-    """Not found: faces of a difference of a hull and a triangle are expanded."""
-    return Descent()
 
 
 @wp.func
@@ -338,38 +287,38 @@ def as_vec3is(scratch: wp.array[wp.vec3i]) -> wp.array[wp.vec3i]:
     return scratch
 
 
-@wp.func
-def depth_with_small_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA with the capacity that nearly every pair needs: clearing larger arrays costs more than most searches."""
-    vertices = wp.zeros(shape=SMALL, dtype=Vertex)
-    faces = wp.zeros(shape=SMALL_FACES, dtype=Face)
-    visible = wp.zeros(shape=SMALL_FACES, dtype=int)
-    horizon = wp.zeros(shape=SMALL, dtype=wp.vec3i)
-    fan = wp.zeros(shape=SMALL, dtype=int)
-    i = int(0)
-    while i < 4:
-        vertices[i] = simplex[i]
-        i += 1
-    return expand_polytope(
-        difference, as_vertices(vertices), as_faces(faces), as_ints(visible), as_vec3is(horizon), as_ints(fan), SMALL
-    )
+def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
+    """EPA with a capacity in vertices, from the tetrahedron in a GJK simplex."""
+    face_capacity = 2 * capacity - 4
+
+    @wp.func(name=name)
+    def depth(difference: Any, simplex: wp.array[Vertex]) -> Depth:
+        vertices = wp.zeros(shape=capacity, dtype=Vertex)
+        faces = wp.zeros(shape=face_capacity, dtype=Face)
+        visible = wp.zeros(shape=face_capacity, dtype=int)
+        horizon = wp.zeros(shape=capacity, dtype=wp.vec3i)
+        fan = wp.zeros(shape=capacity, dtype=int)
+        i = int(0)
+        while i < 4:
+            vertices[i] = simplex[i]
+            i += 1
+        return expand_polytope(
+            difference,
+            as_vertices(vertices),
+            as_faces(faces),
+            as_ints(visible),
+            as_vec3is(horizon),
+            as_ints(fan),
+            capacity,
+        )
+
+    return depth
 
 
-@wp.func
-def depth_with_large_capacity(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-    """EPA with the large capacity."""
-    vertices = wp.zeros(shape=LARGE, dtype=Vertex)
-    faces = wp.zeros(shape=LARGE_FACES, dtype=Face)
-    visible = wp.zeros(shape=LARGE_FACES, dtype=int)
-    horizon = wp.zeros(shape=LARGE, dtype=wp.vec3i)
-    fan = wp.zeros(shape=LARGE, dtype=int)
-    i = int(0)
-    while i < 4:
-        vertices[i] = simplex[i]
-        i += 1
-    return expand_polytope(
-        difference, as_vertices(vertices), as_faces(faces), as_ints(visible), as_vec3is(horizon), as_ints(fan), LARGE
-    )
+depth_with_small_capacity = depth_with_capacity(36, "depth_with_small_capacity")
+"""EPA with the capacity that nearly every pair needs: clearing larger arrays costs more than most searches."""
+depth_with_large_capacity = depth_with_capacity(256, "depth_with_large_capacity")
+"""EPA with the capacity of the second attempt. Measured: no pair needs more than about 80."""
 
 
 @wp.func

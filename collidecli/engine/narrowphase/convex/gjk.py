@@ -10,10 +10,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import (
-    DifferenceOfHullAndTriangle,
     DifferenceOfHulls,
-    DifferenceWithHull,
-    DifferenceWithTriangle,
     MinkowskiDifference,
     Vertex,
     core_is_curved,
@@ -153,6 +150,12 @@ def reduce_simplex(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 
 
 @wp.func
+def newton_nearest(difference: Any, normal: Vec3, patches: int, scale: Real) -> Descent:
+    """Not found: a hull has too many patches for Newton's method; GJK terminates on hulls and triangles."""
+    return Descent()
+
+
+@wp.func
 def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real) -> Descent:
     """Distance of curved cores by Newton's method from a guess of the normal; found = 0 if the result is not the
     distance.
@@ -164,30 +167,6 @@ def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, 
     if not is_nearest(minimum, scale):
         minimum.found = 0
     return minimum
-
-
-@wp.func
-def newton_nearest(difference: DifferenceWithHull, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """Not found: a hull has too many patches for Newton's method, and few enough for GJK to terminate."""
-    return Descent()
-
-
-@wp.func
-def newton_nearest(difference: DifferenceOfHulls, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """Not found: hulls have too many patches."""
-    return Descent()
-
-
-@wp.func
-def newton_nearest(difference: DifferenceWithTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """Not found: GJK terminates on triangles."""
-    return Descent()
-
-
-@wp.func
-def newton_nearest(difference: DifferenceOfHullAndTriangle, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """Not found: GJK terminates on hulls and triangles."""
-    return Descent()
 
 
 @wp.func

@@ -17,6 +17,17 @@ from collidecli.engine.narrowphase.convex.feature import (
     LINE_SINE,
     Feature,
 )
+from collidecli.engine.narrowphase.convex.primitive_features import (
+    face_normal,
+    feature_at,
+    is_on_face,
+    line_exit,
+    support_feature,
+    with_facing,
+)
+
+# Each function is an overload of that of `primitive_features`: Warp selects by the type of the first argument.
+# ruff: noqa: F811
 
 LEVEL = wp.constant(Real(1.0e-5))
 """Difference relative to the size below which two vertices are equally far along a direction: ten times the effect of
@@ -79,6 +90,14 @@ def hull_facing(shape: HullShape, direction: Vec3) -> wp.vec2i:
 
 
 @wp.func
+def with_facing(shape: HullShape, direction: Vec3) -> HullShape:
+    """The hull with cached support vertex and face."""
+    result = shape
+    result.facing = hull_facing(shape, direction)
+    return result
+
+
+@wp.func
 def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     """Edge at a vertex that is most nearly perpendicular to a direction."""
     links = links_of(shape, vertex)
@@ -97,8 +116,8 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
 
 
 @wp.func
-def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
-    """Implements `features.face_normal`."""
+def face_normal(shape: HullShape, direction: Vec3) -> Vec3:
+    """Outward normal of a hull's face."""
     normal = shape.point[shape.normal + hull_facing(shape, direction)[1]]
     if wp.dot(normal, direction) < FACE_COSINE:
         normal = Vec3()
@@ -106,8 +125,8 @@ def hull_face_normal(shape: HullShape, direction: Vec3) -> Vec3:
 
 
 @wp.func
-def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """Implements `features.support_feature`."""
+def support_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """Feature of a hull that supports `direction`."""
     result = Feature()
     facing = hull_facing(shape, direction)
     vertex = facing[0]
@@ -143,8 +162,8 @@ def hull_feature(shape: HullShape, direction: Vec3, corner: wp.array[Vec3], code
 
 
 @wp.func
-def hull_feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
-    """Implements `features.feature_at`: the vertex or edge within AT_BORDER of the point, else the facing face."""
+def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
+    """The vertex or edge of a hull within AT_BORDER of the point, else the facing face."""
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     facing = hull_facing(shape, direction)
     vertex = facing[0]
@@ -189,8 +208,8 @@ def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bool:
-    """Implements `features.is_on_face`; `direction`: any direction that the face supports."""
+def is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bool:
+    """Whether a point is on a hull's face; `direction`: any direction that the face supports."""
     face = hull_facing(shape, direction)[1]
     off = wp.abs(height_over_face(shape, face, point))
     for other in range(shape.face_count):
@@ -199,10 +218,8 @@ def hull_is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) 
 
 
 @wp.func
-def hull_line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """Implements `features.line_exit` over all faces, as those adjacent to the edge may end before the ray reaches
-    them.
-    """
+def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """Exit of a ray from a hull over all faces, as those adjacent to the edge may end before the ray reaches them."""
     edge = shape.edge + 4 * (line / 3)
     on_edge = shape.point[shape.vertex + shape.table[edge]]
     left = Real(wp.inf)

@@ -1,4 +1,12 @@
-"""Signed distance of two convex shapes: early-outs, GJK, and EPA or MPR for overlapping cores."""
+"""Signed distance of two convex shapes: early-outs, GJK, and EPA or MPR for overlapping cores.
+
+EPA expands its polytope where the depth may be least. For a hull of hundreds of vertices deep inside another, that is
+nearly everywhere, and EPA exceeds its capacity. A separating axis test, always exact, then tests every face of the
+difference instead: the faces of a, the mirrored faces of b, and one for each edge of a and edge of b whose arcs on the
+Gauss map cross.
+
+Source: Gregorius 2013, "The separating axis test between convex polyhedra", for the test of arcs.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +27,7 @@ from collidecli.engine.geometry.support import (
     Vertex,
     core_is_flat,
     core_radius,
+    difference_support,
 )
 from collidecli.engine.narrowphase.convex.analytic_early_out import CONDITIONAL, FAR, UNDECIDED, early_out
 from collidecli.engine.narrowphase.convex.epa import depth_of_difference
@@ -29,12 +38,86 @@ from collidecli.engine.narrowphase.convex.gjk import (
     Nearest,
     nearest_of_difference,
 )
-from collidecli.engine.narrowphase.convex.hull_depth import depth_by_faces_and_edges
 from collidecli.engine.narrowphase.convex.mpr import depth_through_portal
 from collidecli.engine.narrowphase.convex.polytope import Depth
 from collidecli.engine.narrowphase.convex.support_discontinuities import PARALLEL, any_tangent
 
 # ruff: noqa: F811
+
+PARALLEL = wp.constant(Real(1.0e-9))
+"""Sine of the angle below which two edges give no face of their own: it would be a sliver."""
+
+
+@wp.func
+def shallower(difference: DifferenceOfHulls, normal: Vec3, best: Depth) -> Depth:
+    """`best`, or the depth along a unit normal if it is smaller."""
+    result = best
+    height = wp.dot(difference_support(difference, normal).point, normal)
+    if height < best.depth:
+        result.depth = height
+        result.normal = normal
+    return result
+
+
+@wp.func
+def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
+    """Outward normal of one of the two faces (0, 1) of an edge."""
+    return shape.point[shape.normal + shape.table[shape.edge + 4 * edge + 2 + side]]
+
+
+@wp.func
+def edge_end(shape: HullShape, edge: int, end: int) -> Vec3:
+    """One of the two ends (0, 1) of an edge [m]."""
+    return shape.point[shape.vertex + shape.table[shape.edge + 4 * edge + end]]
+
+
+@wp.func
+def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
+    """Whether the great-circle arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
+    across_a = wp.cross(a1, a0)
+    across_b = wp.cross(b1, b0)
+    b0_side = wp.dot(b0, across_a)
+    b1_side = wp.dot(b1, across_a)
+    a0_side = wp.dot(a0, across_b)
+    a1_side = wp.dot(a1, across_b)
+    return b0_side * b1_side < Real(0.0) and a0_side * a1_side < Real(0.0) and b0_side * a1_side > Real(0.0)
+
+
+@wp.func(inline=False)
+def depth_by_faces_and_edges(difference: DifferenceOfHulls) -> Depth:
+    """Least depth of two overlapping hulls and its normal; no witness."""
+    a = difference.a
+    b = difference.b
+    result = Depth()
+    result.depth = Real(wp.inf)
+    result.exact = 1
+    for face in range(a.face_count):
+        result = shallower(difference, a.point[a.normal + face], result)
+    for face in range(b.face_count):
+        result = shallower(difference, -(difference.rotation * b.point[b.normal + face]), result)
+    edges_a = (a.face - a.edge) / 4
+    edges_b = (b.face - b.edge) / 4
+    for i in range(edges_a):
+        a0 = normal_beside(a, i, 0)
+        a1 = normal_beside(a, i, 1)
+        start_a = edge_end(a, i, 0)
+        along_a = edge_end(a, i, 1) - start_a
+        for j in range(edges_b):
+            b0 = -(difference.rotation * normal_beside(b, j, 0))
+            b1 = -(difference.rotation * normal_beside(b, j, 1))
+            if arcs_cross(a0, a1, b0, b1):
+                start_b = difference.rotation * edge_end(b, j, 0) + difference.position
+                along_b = difference.rotation * (edge_end(b, j, 1) - edge_end(b, j, 0))
+                across = wp.cross(along_a, along_b)
+                # The arcs are shorter than half a turn, so the normal is on a0's side.
+                across = wp.where(wp.dot(across, a0 + a1) < Real(0.0), -across, across)
+                length = wp.length(across)
+                # The arcs of parallel edges cross by rounding, if at all; an adjacent face then gives the depth.
+                is_face = length > PARALLEL * wp.length(along_a) * wp.length(along_b)
+                if is_face and wp.dot(across, start_a - start_b) < result.depth * length:
+                    result = shallower(difference, across / length, result)
+    return result
+
 
 WITNESS_GAP = wp.constant(Real(1.0e-3))
 """Gap by which cores are separated to find their witnesses, relative to the smaller shape's size: GJK's direction is
@@ -80,63 +163,46 @@ def flat_normal(difference: Any) -> Vec3:
 
 
 @wp.func
+def placed(difference: Any, a: Any, b: Any, pose_b_to_a: Pose):
+    """An empty Minkowski difference, set to the cores of two shapes, in a's frame."""
+    result = difference
+    result.a = a
+    result.b = b
+    result.radius_a = core_radius(a.type, a.size)
+    result.radius_b = core_radius(b.type, b.size)
+    result.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    result.position = wp.transform_get_translation(pose_b_to_a)
+    return result
+
+
+@wp.func
 def minkowski_difference(a: Primitive, b: Primitive, pose_b_to_a: Pose) -> MinkowskiDifference:
-    """Minkowski difference of the cores of two shapes, in a's frame."""
-    difference = MinkowskiDifference()
-    difference.a = a
-    difference.b = b
-    difference.radius_a = core_radius(a.type, a.size)
-    difference.radius_b = core_radius(b.type, b.size)
-    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    difference.position = wp.transform_get_translation(pose_b_to_a)
-    return difference
+    """Minkowski difference of the cores of two primitives, in a's frame."""
+    return placed(MinkowskiDifference(), a, b, pose_b_to_a)
 
 
 @wp.func
 def minkowski_difference(a: Primitive, b: HullShape, pose_b_to_a: Pose) -> DifferenceWithHull:
     """Minkowski difference of a primitive and a hull."""
-    difference = DifferenceWithHull()
-    difference.a = a
-    difference.b = b
-    difference.radius_a = core_radius(a.type, a.size)
-    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    difference.position = wp.transform_get_translation(pose_b_to_a)
-    return difference
+    return placed(DifferenceWithHull(), a, b, pose_b_to_a)
 
 
 @wp.func
 def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> DifferenceOfHulls:
     """Minkowski difference of two hulls."""
-    difference = DifferenceOfHulls()
-    difference.a = a
-    difference.b = b
-    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    difference.position = wp.transform_get_translation(pose_b_to_a)
-    return difference
+    return placed(DifferenceOfHulls(), a, b, pose_b_to_a)
 
 
 @wp.func
 def minkowski_difference(a: Primitive, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceWithTriangle:
     """Minkowski difference of a primitive and a triangle."""
-    difference = DifferenceWithTriangle()
-    difference.a = a
-    difference.b = b
-    difference.radius_a = core_radius(a.type, a.size)
-    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    difference.position = wp.transform_get_translation(pose_b_to_a)
-    return difference
+    return placed(DifferenceWithTriangle(), a, b, pose_b_to_a)
 
 
 @wp.func
 def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> DifferenceOfHullAndTriangle:
     """Minkowski difference of a hull and a triangle."""
-    difference = DifferenceOfHullAndTriangle()
-    difference.a = a
-    difference.b = b
-    difference.radius_a = core_radius(a.type, a.size)
-    difference.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    difference.position = wp.transform_get_translation(pose_b_to_a)
-    return difference
+    return placed(DifferenceOfHullAndTriangle(), a, b, pose_b_to_a)
 
 
 @wp.struct
@@ -194,26 +260,8 @@ def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
 
 
 @wp.func
-def depth_beyond_capacity(difference: MinkowskiDifference, found: Depth) -> Depth:
+def depth_beyond_capacity(difference: Any, found: Depth) -> Depth:
     """Depth if EPA exceeds its capacity: EPA's upper bound."""
-    return found
-
-
-@wp.func
-def depth_beyond_capacity(difference: DifferenceWithHull, found: Depth) -> Depth:
-    """EPA's upper bound."""
-    return found
-
-
-@wp.func
-def depth_beyond_capacity(difference: DifferenceWithTriangle, found: Depth) -> Depth:
-    """EPA's upper bound."""
-    return found
-
-
-@wp.func
-def depth_beyond_capacity(difference: DifferenceOfHullAndTriangle, found: Depth) -> Depth:
-    """EPA's upper bound."""
     return found
 
 

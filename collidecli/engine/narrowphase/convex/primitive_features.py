@@ -1,4 +1,7 @@
-"""Support features and feature ids of primitives; see `features`."""
+"""Support features and feature ids of primitives; see `features`.
+
+`hull_features` and `triangle_features` add the overloads for their shapes to these functions.
+"""
 
 import warp as wp
 
@@ -21,8 +24,16 @@ from collidecli.engine.narrowphase.convex.feature import (
 
 
 @wp.func(inline=False)
-def primitive_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """Implements `features.support_feature`."""
+def support_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """Feature of a shape that supports `direction`.
+
+    Args:
+        direction: unit, in the shape's frame.
+        corner: of length RIM_COUNT; receives the corners of a face in order, or the two ends of a line [m], in the
+            shape's frame. A disc's are those of an inscribed regular hexagon, the first at +x: all its points are on
+            the disc. A capsule's line is its axis.
+        code: of length MAX_CODES; receives the corners' ids and, for a face, its edges'.
+    """
     shape_type = shape.type
     size = shape.size
     if shape_type == BOX:
@@ -47,8 +58,14 @@ def primitive_feature(shape: Primitive, direction: Vec3, corner: wp.array[Vec3],
 
 
 @wp.func
-def primitive_face_normal(shape: Primitive, direction: Vec3) -> Vec3:
-    """Implements `features.face_normal`."""
+def with_facing(shape: Primitive, direction: Vec3) -> Primitive:
+    """The shape prepared for feature queries in one unit direction: a hull caches its support vertex and face."""
+    return shape
+
+
+@wp.func
+def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
+    """Outward normal of the flat face that supports a unit direction, in the shape's frame; zero if there is none."""
     shape_type = shape.type
     normal = Vec3()
     if shape_type == BOX:
@@ -185,8 +202,8 @@ def _round_feature(
 
 
 @wp.func(inline=False)
-def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
-    """Implements `features.feature_at`."""
+def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
+    """Id of the smallest feature that contains a surface point (AT_BORDER), farthest along `direction`."""
     shape_type = shape.type
     size = shape.size
     within = Real(1.0) - AT_BORDER
@@ -215,8 +232,13 @@ def primitive_feature_at(shape: Primitive, point: Vec3) -> int:
 
 
 @wp.func(inline=False)
-def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """Implements `features.line_exit`."""
+def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """Length of a ray from `origin` along `direction` to its exit from the shape near its feature `line`; -inf if it
+    misses.
+
+    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The exit from the side
+    of a cylinder or cone is between its ends or does not exist; a triangle's ends are treated as infinitely far.
+    """
     shape_type = shape.type
     size = shape.size
     result = Real(wp.inf)
@@ -259,8 +281,8 @@ def primitive_line_exit(shape: Primitive, line: int, origin: Vec3, direction: Ve
 
 
 @wp.func(inline=False)
-def primitive_is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """Implements `features.is_on_face`."""
+def is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """Whether a point in the shape's frame is on the flat face with a normal from `face_normal`, to `near` [m]."""
     size = shape.size
     if shape.type == BOX:
         off = Real(0.0)

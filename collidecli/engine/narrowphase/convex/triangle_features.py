@@ -17,6 +17,17 @@ from collidecli.engine.narrowphase.convex.feature import (
     LINE_SINE,
     Feature,
 )
+from collidecli.engine.narrowphase.convex.primitive_features import (
+    face_normal,
+    feature_at,
+    is_on_face,
+    line_exit,
+    support_feature,
+    with_facing,
+)
+
+# Each function is an overload of that of `primitive_features`: Warp selects by the type of the first argument.
+# ruff: noqa: F811
 
 STEEP = wp.constant(Real(0.05))
 """Sine of the angle to the triangle's plane below which a ray has no well-defined exit."""
@@ -33,8 +44,8 @@ def corner_of(shape: TriangleShape, k: int) -> Vec3:
 
 
 @wp.func
-def triangle_face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
-    """Implements `features.face_normal`."""
+def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
+    """Normal of a triangle, which has a face on either side; zero if neither supports the direction."""
     along = wp.dot(shape.normal, direction)
     if wp.abs(along) < FACE_COSINE:
         return Vec3()
@@ -42,10 +53,10 @@ def triangle_face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
 
 
 @wp.func
-def triangle_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
-    """Implements `features.support_feature`."""
+def support_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]) -> Feature:
+    """Feature of a triangle that supports `direction`."""
     result = Feature()
-    result.normal = triangle_face_normal(shape, direction)
+    result.normal = face_normal(shape, direction)
     if wp.length_sq(result.normal) > Real(0.0):
         result.kind = FACE
         result.code = shape.face
@@ -83,7 +94,7 @@ def triangle_feature(shape: TriangleShape, direction: Vec3, corner: wp.array[Vec
 
 @wp.func
 def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
-    """Implements `features.feature_at`."""
+    """Id of the feature of a triangle at a surface point."""
     near = AT_BORDER * wp.max(shape.size[0], wp.max(shape.size[1], shape.size[2]))
     on_edge = int(-1)
     for k in range(3):
@@ -97,10 +108,20 @@ def triangle_feature_at(shape: TriangleShape, point: Vec3) -> int:
 
 
 @wp.func
-def triangle_line_exit(shape: TriangleShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """Implements `features.line_exit`: intersection with the triangle's plane, if the origin is on its side of the
-    edge.
-    """
+def feature_at(shape: TriangleShape, point: Vec3, direction: Vec3) -> int:
+    """Id of the feature of a triangle at a surface point."""
+    return triangle_feature_at(shape, point)
+
+
+@wp.func
+def with_facing(shape: TriangleShape, direction: Vec3) -> TriangleShape:
+    """The triangle itself, which caches nothing."""
+    return shape
+
+
+@wp.func
+def line_exit(shape: TriangleShape, line: int, origin: Vec3, direction: Vec3) -> Real:
+    """Exit of a ray at the triangle's plane, if the origin is on its side of the edge."""
     along = wp.dot(shape.normal, direction)
     if wp.abs(along) < STEEP:
         return Real(0.0)
@@ -114,8 +135,8 @@ def triangle_line_exit(shape: TriangleShape, line: int, origin: Vec3, direction:
 
 
 @wp.func
-def triangle_is_on_face(shape: TriangleShape, point: Vec3, near: Real) -> bool:
-    """Implements `features.is_on_face`."""
+def is_on_face(shape: TriangleShape, normal: Vec3, point: Vec3, near: Real) -> bool:
+    """Whether a point is on a triangle."""
     off = wp.abs(wp.dot(shape.normal, point - shape.p))
     for k in range(3):
         start = corner_of(shape, k)

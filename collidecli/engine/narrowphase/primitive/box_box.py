@@ -14,9 +14,6 @@ from collidecli.engine.narrowphase.convex.manifold import (
     separation_along,
 )
 
-MAX_CONTACTS = 9
-"""Two quads intersect in at most 8 corners; if those miss the separation by rounding, the witness is added."""
-
 PARALLEL = wp.constant(Real(1.5e-8))
 """Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is no separate axis, and
 rotating one box by t moves no point by more than t times its size. A larger t loses accuracy; a smaller one would round
@@ -54,7 +51,8 @@ def collide_box_box(
         max_separation: contacts with at least this separation are omitted [m].
         out, row: contacts are written to rows `row` and up; features of both as in `convex.features`.
     Returns:
-        number of contacts written, at most MAX_CONTACTS.
+        number of contacts written, at most 9: two quads intersect in at most 8 corners; if those miss the separation
+        by rounding, the witness is added.
     Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres give the negative side.
     Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the
         exact depth, and also the exact distance if the opposing features' projections along it overlap; else one of the

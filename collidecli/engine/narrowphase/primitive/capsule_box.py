@@ -8,8 +8,6 @@ from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
 from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment_end
 
-MAX_CONTACTS = 2
-
 FACE_COSINE = wp.constant(Real(0.9999))
 """Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along that face."""
 
@@ -57,7 +55,7 @@ def collide_capsule_box(
         max_separation: contacts with at least this separation are omitted [m].
         out, row: contacts are written to rows `row` and up.
     Returns:
-        number of contacts written, at most MAX_CONTACTS. Features of a: 0 the end at -z, 1 the end at +z, 2 the side;
+        number of contacts written, at most 2. Features of a: 0 the end at -z, 1 the end at +z, 2 the side;
         of
         b: `box_feature`.
     Degenerate: a segment through the box's centre is separated through the closest face, x before y before z, on its

@@ -6,8 +6,6 @@ from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_ki
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, nearest_of_segments, segment_end
 
-MAX_CONTACTS = 2
-
 PARALLEL_SINE = wp.constant(Real(1e-4))
 """Sine of the angle between axes below which capsules touch along a line. Over a length L its ends are L * sine beside
 the true line, so a witness is (L * sine)^2 / (2 radius) off the surface: 5e-8 of L for a capsule ten times longer than
@@ -29,7 +27,7 @@ def collide_capsule_capsule(
         max_separation: contacts with at least this separation are omitted [m].
         out, row: contacts are written to rows `row` and up.
     Returns:
-        number of contacts written, at most MAX_CONTACTS. Features: 0 the end at -z, 1 the end at +z, 2 the side.
+        number of contacts written, at most 2. Features: 0 the end at -z, 1 the end at +z, 2 the side.
     Degenerate: see `nearest_of_segments`; segments that cross are separated along their common perpendicular.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)

@@ -1,16 +1,50 @@
-"""General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the normal."""
+"""General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the normal.
+
+A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's features by the mesh's.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import ContactBuffer
+from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
+from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrowphase.collider import INEXACT
+from collidecli.engine.geometry.shape_codes import MESH
+from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.features import with_facing
 from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.runtime.kernel import kernel
+
+
+@wp.func
+def mesh_feature(rows: ShapeRows, row: int, feature: int) -> int:
+    """The mesh's id of a feature of the hull of a row; other shapes' ids are unchanged."""
+    if rows.type[row] != MESH or feature < 0:
+        return feature
+    return rows.hulls.table[rows.hulls.header[rows.hull[row]].name + feature]
+
+
+@kernel
+def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: ContactBuffer):
+    """Replaces hull feature ids by mesh feature ids; one thread per candidate of a bucket."""
+    thread = wp.tid()
+    candidate = bucket.order[bucket.start + thread]
+    pair = candidates.row[candidate]
+    row_a = pair[0]
+    row_b = pair[1]
+    if rows.type[row_a] > rows.type[row_b]:
+        row_a = pair[1]
+        row_b = pair[0]
+    for i in range(candidates.found[candidate]):
+        slot = memory_row(out, thread * out.most + i)
+        contact = out.contact[slot]
+        contact.feature_a = mesh_feature(rows, row_a, contact.feature_a)
+        contact.feature_b = mesh_feature(rows, row_b, contact.feature_b)
+        out.contact[slot] = contact
+
 
 MAX_CONTACTS = MAX_MANIFOLD
 

@@ -7,8 +7,7 @@ import warp as wp
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
-from collidecli.engine.narrowphase.triangles.convex_regions import Sweep
-from collidecli.engine.narrowphase.triangles.convex_sweep import FreeAt, first_free
+from collidecli.engine.narrowphase.triangles.convex_sweep import FreeAt, Sweep, first_free
 from collidecli.engine.narrowphase.triangles.swept_surface import allowed_direction, begin_near, corners_of, next_near
 
 # ruff: noqa: SIM110

@@ -36,9 +36,17 @@ from collidecli.engine.narrowphase.triangles.convex_direction_search import (
     better,
     search,
 )
-from collidecli.engine.narrowphase.triangles.convex_regions import MAX_REGIONS, Region, Sweep, own_half_extents
-from collidecli.engine.narrowphase.triangles.convex_sweep import RECENT, TOUCH, find_regions, first_free
-from collidecli.engine.narrowphase.triangles.origin_inside import middle_of
+from collidecli.engine.narrowphase.triangles.convex_sweep import (
+    MAX_REGIONS,
+    RECENT,
+    TOUCH,
+    Region,
+    Sweep,
+    find_regions,
+    first_free,
+    own_half_extents,
+)
+from collidecli.engine.narrowphase.triangles.convex_triangle import middle_of
 from collidecli.engine.narrowphase.triangles.swept_surface import corners_of, depth_inside, is_one_sided, named_of
 from collidecli.engine.pair_query import Query, query_of
 from collidecli.engine.runtime.kernel import kernel

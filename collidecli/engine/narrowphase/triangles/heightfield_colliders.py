@@ -1,4 +1,8 @@
-"""Colliders of heightfields: a convex shape against each triangle of a heightfield in its bounds."""
+"""Colliders of heightfields: a convex shape against each triangle of a heightfield in its bounds.
+
+Mid phase: the cells follow from the position of the shape's AABB in the grid; a min-max pyramid of the heights skips
+squares that the AABB does not intersect.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,267 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.heightfields import Heightfields, field_of, field_triangle
-from collidecli.engine.geometry.real import Real
+from collidecli.engine.geometry.heightfields import (
+    FIRST,
+    Field,
+    Heightfields,
+    border_vertex,
+    col_under,
+    field_of,
+    field_triangle,
+    height_at,
+    perimeter_of,
+    row_under,
+    x_of,
+    y_of,
+)
+from collidecli.engine.geometry.meshes import TriangleShape
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
-from collidecli.engine.narrowphase.triangles.contact_priority import merge_triangles
+from collidecli.engine.narrowphase.contact_merging import merge_triangles
+from collidecli.engine.narrowphase.convex.triangle_features import triangle_feature_at
+from collidecli.engine.narrowphase.sub_pairs import (
+    SubPairKernels,
+    SubPairList,
+    append_sub_pair,
+    search_kernel,
+    sub_pair_kernel,
+)
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
-from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
-from collidecli.engine.narrowphase.triangles.heightfield_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.heightfield_sphere import collide_sphere_triangle
-from collidecli.engine.narrowphase.triangles.origin_inside import middle_of, origin_inside_heightfield
+from collidecli.engine.narrowphase.triangles.convex_triangle import (
+    MAX_CONTACTS,
+    NEARER,
+    collide_convex_triangle,
+    middle_of,
+    origin_inside_heightfield,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
+    is_inside,
+    nearest_part,
+    squared_distance_to_square,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_query_bounds import (
+    AT_SURFACE,
+    ShapeBounds,
+    bounds_of_shape,
+    extent_along,
+    may_have_contact,
+    nearest_on_triangle,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    Traversal,
+    begin_traversal,
+    descend,
+    is_under,
+    range_of,
+    skip_square,
+)
+from collidecli.engine.narrowphase.triangles.normal_cones import has_nearer, normal_cone_at
 from collidecli.engine.narrowphase.triangles.swept_surface import FieldSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
+
+# ruff: noqa: SIM102
+
+
+@wp.func
+def collide_sphere_triangle(
+    a: Primitive,
+    b: TriangleShape,
+    field: Any,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
+) -> int:
+    """The contact of a sphere with a triangle, where the direction between them is in the normal cone of the surface.
+
+    Arguments and result as `convex_triangle.collide_convex_triangle`. Degenerate: for a centre on the triangle the
+    normal is the triangle's.
+    """
+    radius = a.size[0]
+    center = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
+    foot = nearest_on_triangle(b, center)
+    distance = wp.length(center - foot)
+    if distance - radius >= max_separation:
+        return 0
+    direction = b.normal
+    if distance > AT_SURFACE * radius:
+        direction = (center - foot) / distance
+    normal_cone = normal_cone_at(field, b, foot, direction)
+    if normal_cone.belongs == 0:
+        return 0
+    separation = distance - radius
+    if wp.dot(direction, normal_cone.outward) < Real(0.0):
+        if has_nearer(field, mesh, center, distance * NEARER, Vec3()):
+            return 0
+        separation = -distance - radius
+        direction = -direction
+    normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), direction)
+    emit_contact(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
+    return 1
+
+
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+
+
+@wp.func
+def cell_triangles_near(field: Field, bounds: ShapeBounds, row: int, col: int) -> int:
+    """The triangles of a cell that the bounds may intersect: bits 1 (below the diagonal) and 2.
+
+    Separating axes: the vertical, the diagonal's normal, and the normal of each triangle from its front.
+    """
+    at = field.first + row * field.cols + col
+    h = field.data[at]
+    h_x = field.data[at + 1]
+    h_y = field.data[at + field.cols]
+    h_far = field.data[at + field.cols + 1]
+    highest = field.level + field.scale * Real(wp.max(wp.max(h, h_x), wp.max(h_y, h_far)))
+    lowest = field.level + field.scale * Real(wp.min(wp.min(h, h_x), wp.min(h_y, h_far)))
+    if bounds.lower[2] > highest or bounds.upper[2] < lowest:
+        return 0
+    half = Real(0.5) * (bounds.upper - bounds.lower)
+    middle = bounds.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * Real(h))
+    x = Real(2.0) * field.half_step_x
+    y = Real(2.0) * field.half_step_y
+    across = x * middle[1] - y * middle[0]
+    spread = x * half[1] + y * half[0]
+    sides = int(0)
+    for side in range(2):
+        # Both planes contain the low corner; rise_x and rise_y are their slopes times the area of the cell.
+        rise_x = field.scale * Real(wp.where(side == 0, h_x - h, h_far - h_y)) * y
+        rise_y = field.scale * Real(wp.where(side == 0, h_far - h_x, h_y - h)) * x
+        normal = Vec3(-rise_x, -rise_y, x * y)
+        if wp.dot(normal, middle) <= extent_along(bounds, normal) and wp.where(side == 0, across, -across) <= spread:
+            sides = sides | (1 << side)
+    return sides
+
+
+@wp.func
+def cell_sub_pairs(field: Field, bounds: ShapeBounds, traversal: Traversal, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the current square's cells that the shape may touch; returns the number of sub-pairs."""
+    found = start
+    row = wp.max(traversal.i << traversal.level, traversal.first_row)
+    last_row = wp.min(((traversal.i + 1) << traversal.level) - 1, traversal.last_row)
+    last_col = wp.min(((traversal.j + 1) << traversal.level) - 1, traversal.last_col)
+    while row <= last_row:
+        col = wp.max(traversal.j << traversal.level, traversal.first_col)
+        while col <= last_col:
+            sides = cell_triangles_near(field, bounds, row, col)
+            first = 2 * (row * field.cols + col)
+            for side in range(2):
+                if ((sides >> side) & 1) == 1:
+                    if may_have_contact(field, bounds, first + side):
+                        found = append_sub_pair(out, found, first + side)
+            col += 1
+        row += 1
+    return found
+
+
+@wp.func
+def top_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the surface near the shape; none for a shape wholly below; returns the number."""
+    found = start
+    traversal = begin_traversal(field, bounds.lower, bounds.upper)
+    while traversal.done == 0:
+        passes = not is_under(traversal)
+        if not passes:
+            heights = range_of(field, traversal)
+            if heights.known == 1:
+                passes = bounds.lower[2] > heights.high or bounds.upper[2] < heights.low
+                passes = (
+                    passes or squared_distance_to_square(field, traversal, bounds.center) >= bounds.ball * bounds.ball
+                )
+        if passes:
+            traversal = skip_square(traversal)
+        elif traversal.level > FIRST:
+            traversal = descend(traversal)
+        else:
+            found = cell_sub_pairs(field, bounds, traversal, out, found)
+            traversal = skip_square(traversal)
+    return found
+
+
+@wp.func
+def wall_sub_pairs(field: Field, bounds: ShapeBounds, first: int, end: int, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the walls below border segments first .. end - 1 that the AABB intersects."""
+    found = start
+    walls = 2 * field.rows * field.cols
+    for k in range(first, end):
+        p = border_vertex(field, k)
+        q = border_vertex(field, k + 1)
+        if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
+            found = append_sub_pair(out, found, walls + 2 * k)
+            found = append_sub_pair(out, found, walls + 2 * k + 1)
+    return found
+
+
+@wp.func
+def border_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList, start: int) -> int:
+    """Appends the triangles of the four walls near the shape; returns the number of sub-pairs."""
+    found = start
+    along = field.cols - 1
+    up = field.rows - 1
+    if bounds.upper[2] < field.bottom:
+        return found
+    first_col = col_under(field, bounds.lower[0])
+    last_col = col_under(field, bounds.upper[0])
+    first_row = row_under(field, bounds.lower[1])
+    last_row = row_under(field, bounds.upper[1])
+    if bounds.lower[0] <= field.half_x and bounds.upper[0] >= -field.half_x:
+        if bounds.lower[1] <= -field.half_y and bounds.upper[1] >= -field.half_y:
+            found = wall_sub_pairs(field, bounds, first_col, last_col + 1, out, found)
+        if bounds.lower[1] <= field.half_y and bounds.upper[1] >= field.half_y:
+            behind = 2 * along + up
+            found = wall_sub_pairs(field, bounds, behind - 1 - last_col, behind - first_col, out, found)
+    if bounds.lower[1] <= field.half_y and bounds.upper[1] >= -field.half_y:
+        if bounds.lower[0] <= field.half_x and bounds.upper[0] >= field.half_x:
+            found = wall_sub_pairs(field, bounds, along + first_row, along + last_row + 1, out, found)
+        if bounds.lower[0] <= -field.half_x and bounds.upper[0] >= -field.half_x:
+            behind = 2 * along + 2 * up
+            found = wall_sub_pairs(field, bounds, behind - 1 - last_row, behind - first_row, out, found)
+    return found
+
+
+@wp.func
+def find_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList) -> int:
+    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~ the closest one."""
+    found = int(0)
+    under_field = (
+        bounds.beneath == 1 and wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
+    )
+    if not under_field:
+        found = top_sub_pairs(field, bounds, out, found)
+    found = border_sub_pairs(field, bounds, out, found)
+    if bounds.beneath == 1:
+        reaches = bounds.upper[2] >= field.bottom
+        for axis in range(2):
+            half = wp.where(axis == 0, field.half_x, field.half_y)
+            reaches = reaches and bounds.lower[axis] <= half and bounds.upper[axis] >= -half
+        if reaches:
+            base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
+            found = append_sub_pair(out, found, base)
+            found = append_sub_pair(out, found, base + 1)
+    elif is_inside(field, bounds.middle):
+        number = int(0)
+        if out.first + found < out.end:
+            number = nearest_part(field, bounds.middle).number
+        found = append_sub_pair(out, found, ~number)
+    return found
+
+
+@wp.func(inline=True)
+def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """Appends the sub-pairs of a pair, see `find_sub_pairs`; `parts` is 1."""
+    field = field_of(fields, rows.heightfield[query.row_b])
+    bounds = bounds_of_shape(rows, query, field)
+    return find_sub_pairs(field, bounds, out)
+
 
 HEIGHTFIELD = SubPairKernels(
     "heightfield", "heightfields", search_kernel(Heightfields, triangles_near), merge_triangles

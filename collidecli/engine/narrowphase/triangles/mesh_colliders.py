@@ -8,17 +8,22 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import ContactBuffer
+from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import Meshes, triangle_shape
+from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
+from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
-from collidecli.engine.narrowphase.primitive import plane_mesh
+from collidecli.engine.narrowphase.contact_merging import merge_triangles
+from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
-from collidecli.engine.narrowphase.triangles.contact_priority import merge_triangles
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
-from collidecli.engine.narrowphase.triangles.convex_triangle import MAX_CONTACTS, collide_convex_triangle
+from collidecli.engine.narrowphase.triangles.convex_triangle import (
+    MAX_CONTACTS,
+    collide_convex_triangle,
+    origin_inside_mesh,
+)
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
-from collidecli.engine.narrowphase.triangles.origin_inside import origin_inside_mesh
 from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
 from collidecli.engine.pair_query import Query, hull_of, primitive_of
 from collidecli.scene.shape_types import ShapeType
@@ -54,6 +59,34 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
     return surface
 
 
+@wp.func
+def collide_plane_triangle(
+    plane: Primitive,
+    triangle: TriangleShape,
+    meshes: Meshes,
+    mesh: int,
+    closed: int,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
+) -> int:
+    """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
+
+    The triangles of a mesh together give each vertex closer than the maximum separation once. Arguments and result as
+    `collide_convex_triangle`; features: -1, and the vertex.
+    """
+    owned = meshes.owned[triangle.number]
+    written = int(0)
+    for k in range(3):
+        p = wp.transform_point(pose_b_to_a, corner_of(triangle, k))
+        if (owned >> k) & 1 == 1 and p[2] < max_separation:
+            up = Vec3(Real(0.0), Real(0.0), Real(1.0))
+            emit_contact(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
+            written += 1
+    return written
+
+
 def collider_for(type_a: ShapeType) -> Collider:
     """The collider of a shape type against meshes."""
     if type_a == ShapeType.PLANE:
@@ -64,8 +97,8 @@ def collider_for(type_a: ShapeType) -> Collider:
 @cache
 def _collider(name: str) -> Collider:
     if name == "plane":
-        kernel = triangle_kernel(plane_mesh.collide_plane_triangle, primitive_of)
-        return Collider("plane_triangles", plane_mesh.MAX_CONTACTS, kernel, sub_pair_kernels=MESH)
+        kernel = triangle_kernel(collide_plane_triangle, primitive_of)
+        return Collider("plane_triangles", 3, kernel, sub_pair_kernels=MESH)
     shape_a = hull_of if name == "hull" else primitive_of
     kernel = triangle_kernel(collide_convex_triangle, shape_a)
     settle = settle_kernel(Meshes, surface_of, shape_a)

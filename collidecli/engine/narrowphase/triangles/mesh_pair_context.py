@@ -10,8 +10,8 @@ import warp as wp
 from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, INNER_B, ContactRecord
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
-from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
 from collidecli.engine.narrowphase.triangles.surface_interior import exit_point_of, origin_on
 from collidecli.engine.narrowphase.triangles.triangle_source import (
     closed_flag,

@@ -1,13 +1,22 @@
-"""A pair of triangle surfaces, its regions of overlap, and the traversal of surface a near surface b."""
+"""A pair of triangle surfaces, and the regions in which they overlap, as AABBs of the crossings and inner points.
+
+Boxes that intersect are merged into one region. The list is bounded: where it is full, the two boxes whose common box
+is the smallest are merged. So no overlap is lost; regions close to each other may be separated together.
+"""
 
 from typing import Any
 
 import warp as wp
 
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.triangle_pair import TrianglePair
+from collidecli.engine.geometry.triangle_pair import TrianglePair, crossing_segment, overlap_of_projections
+from collidecli.engine.narrowphase.triangles.surface_interior import surface_clearance
 from collidecli.engine.narrowphase.triangles.triangle_source import (
+    begin_in_box,
+    boxes_intersect,
     corner_on,
+    mesh_arrays,
+    next_in_box,
     normal_on,
 )
 
@@ -76,3 +85,121 @@ def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
         for k in range(3):
             grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
     return grown
+
+
+CAPACITY = 16
+"""Greatest number of regions of a pair."""
+
+
+@wp.func
+def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
+    """The union of two regions."""
+    result = x
+    result.low = wp.min(x.low, y.low)
+    result.high = wp.max(x.high, y.high)
+    result.front = x.front + y.front
+    if y.depth_a > x.depth_a:
+        result.depth_a = y.depth_a
+        result.inner_a = y.inner_a
+    if y.depth_b > x.depth_b:
+        result.depth_b = y.depth_b
+        result.inner_b = y.inner_b
+    return result
+
+
+@wp.func
+def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
+    """Merges a region with those that it intersects and stores the result last; returns the number of regions."""
+    held = added
+    kept = int(count)
+    i = int(0)
+    while i < kept:
+        if boxes_intersect(held.low, held.high, regions[i].low, regions[i].high):
+            held = _merged(held, regions[i])
+            kept -= 1
+            regions[i] = regions[kept]
+            # The box has grown: it may intersect regions that were tested before.
+            i = 0
+        else:
+            i += 1
+    regions[kept] = held
+    return kept + 1
+
+
+@wp.func(inline=False)
+def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
+    """Merges a region with those that it intersects, and two regions if the list is full; returns the number of
+    regions.
+
+    regions: CAPACITY + 1 elements.
+    """
+    kept = _added(regions, count, added)
+    if kept <= wp.static(CAPACITY):
+        return kept
+    held = regions[wp.static(CAPACITY)]
+    nearest = int(0)
+    least = Real(wp.inf)
+    for k in range(wp.static(CAPACITY)):
+        size = wp.length_sq(wp.max(held.high, regions[k].high) - wp.min(held.low, regions[k].low))
+        if size < least:
+            least = size
+            nearest = k
+    held = _merged(held, regions[nearest])
+    regions[nearest] = regions[wp.static(CAPACITY - 1)]
+    return _added(regions, wp.static(CAPACITY - 1), held)
+
+
+@wp.func(inline=False)
+def add_crossing(
+    source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], count: int
+) -> int:
+    """Adds the segment in which two triangles cross, if they do; returns the number of regions."""
+    triangles = triangles_of_pair(source, pair, face_a, face_b)
+    if overlap_of_projections(triangles, pair.touch) <= pair.touch:
+        return count
+    common = crossing_segment(triangles)
+    grown = Vec3(pair.touch, pair.touch, pair.touch)
+    region = OverlapRegion()
+    region.low = wp.min(common.start, common.end) - grown
+    region.high = wp.max(common.start, common.end) + grown
+    weight = wp.length(common.end - common.start)
+    if pair.front_a == 1 and pair.closed_a == 0:
+        region.front += weight * triangles.normal_pqr
+    if pair.front_b == 1 and pair.closed_b == 0:
+        region.front -= weight * triangles.normal_abc
+    return add_region(regions, count, region)
+
+
+@wp.func(inline=False)
+def crossings_in_box(
+    source: Any, pair: SurfacePair, face: int, low: Vec3, high: Vec3, regions: wp.array[OverlapRegion], before: int
+) -> int:
+    """Adds the crossings of a triangle of a with those of b in a box of b's frame; returns the number of regions."""
+    count = before
+    cursor = begin_in_box(source, pair.b, low, high)
+    while cursor.number >= 0:
+        count = add_crossing(source, pair, face, cursor.number, regions, count)
+        cursor = next_in_box(source, pair.b, cursor, low, high)
+    return count
+
+
+@wp.func(inline=False)
+def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], before: int) -> int:
+    """Adds every crossing of a triangle of a with a triangle of b; returns the number of regions."""
+    count = before
+    meshes = mesh_arrays(source)
+    node = meshes.header[pair.a].first_node
+    stop = meshes.header[pair.a].end_node
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    while node < stop:
+        half = Real(0.5) * (meshes.upper[node] - meshes.lower[node])
+        middle = wp.transform_point(into_b, meshes.lower[node] + half)
+        if surface_clearance(source, pair.b, middle) > wp.length(half) + pair.touch:
+            node = meshes.skip[node]
+            continue
+        face = meshes.leaf[node]
+        node += 1
+        if face >= 0:
+            extent = box_in_b(pair, half)
+            count = crossings_in_box(source, pair, face, middle - extent, middle + extent, regions, count)
+    return count

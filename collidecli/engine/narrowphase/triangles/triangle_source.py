@@ -29,7 +29,7 @@ from collidecli.engine.geometry.mesh_nearest import (
 )
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.triangles.contact_priority import FALLBACK
+from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, is_exit
 from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import (
     SegmentCursor,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.engine.narrowphase.primitive.box_box import MAX_CONTACTS, collide_box_box
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.box_box import collide_box_box
 from collidecli.scene.shape_types import ShapeType
 from tests.support.convex_runner import both_points, same_points, swapped_pose
 from tests.support.oracle import rotation_of
 from tests.support.pair_runner import check_collider, pair_scale, poses_for, run_collider, size_cases
 from tests.support.poses import random_poses
+
+MAX_CONTACTS = CLOSED_FORM["box", "box"][1]
 
 BOX = ShapeType.BOX
 CUBE = np.ones(3)

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrowphase.primitive.capsule_capsule import MAX_CONTACTS, collide_capsule_capsule
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.capsule_capsule import collide_capsule_capsule
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import check_collider, run_collider
 from tests.support.poses import core_touching_poses
+
+MAX_CONTACTS = CLOSED_FORM["capsule", "capsule"][1]
 
 PAIR = (ShapeType.CAPSULE, ShapeType.CAPSULE)
 

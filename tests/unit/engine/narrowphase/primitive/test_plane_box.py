@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from collidecli.engine.narrowphase.primitive.plane_box import MAX_CONTACTS, collide_plane_box
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.plane import collide_plane_box
 from tests.support.pair_runner import run_collider
+
+MAX_CONTACTS = CLOSED_FORM["plane", "box"][1]
 
 
 def test_a_box_at_rest_has_its_four_lower_corners():

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from collidecli.engine.narrowphase.primitive.plane_capsule import MAX_CONTACTS, collide_plane_capsule
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.plane import collide_plane_capsule
 from tests.support.pair_runner import run_collider
+
+MAX_CONTACTS = CLOSED_FORM["plane", "capsule"][1]
 
 
 def test_a_lying_capsule_has_both_ends():

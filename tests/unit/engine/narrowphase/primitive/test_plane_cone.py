@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from collidecli.engine.narrowphase.primitive.plane_cone import MAX_CONTACTS, collide_plane_cone
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.plane import collide_plane_cone
 from tests.support.pair_runner import run_collider
+
+MAX_CONTACTS = CLOSED_FORM["plane", "cone"][1]
 
 
 def test_a_cone_on_its_base_has_four_rim_points_and_on_its_apex_one():

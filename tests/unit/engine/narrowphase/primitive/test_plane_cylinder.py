@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrowphase.primitive.plane_cylinder import MAX_CONTACTS, collide_plane_cylinder
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.plane import collide_plane_cylinder
 from tests.support.pair_runner import run_collider
+
+MAX_CONTACTS = CLOSED_FORM["plane", "cylinder"][1]
 
 
 def test_a_standing_cylinder_has_four_points_spanning_its_cap():

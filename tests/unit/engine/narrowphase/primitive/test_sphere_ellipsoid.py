@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from collidecli.engine.narrowphase.primitive.sphere_ellipsoid import MAX_CONTACTS, collide_sphere_ellipsoid
+from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.primitive.sphere import collide_sphere_ellipsoid
 from tests.support.pair_runner import run_collider
+
+MAX_CONTACTS = CLOSED_FORM["sphere", "ellipsoid"][1]
 
 
 @pytest.mark.parametrize(
