@@ -22,6 +22,8 @@ from collidecli.engine.narrowphase.sub_pairs import PairRows
 from collidecli.engine.narrowphase.triangles.separating_translation import RECENT, Exit, exit_along, is_separated
 from collidecli.engine.narrowphase.triangles.surface_interior import chord_of, nearest_on
 from collidecli.engine.narrowphase.triangles.surface_pair import (
+    as_pairs,
+    as_regions,
     CAPACITY,
     OverlapRegion,
     SurfacePair,
@@ -66,17 +68,14 @@ class Search:
 def try_direction(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     before: Search,
-    recent: wp.array[wp.vec2i],
 ) -> Search:
     """The shortest of `before`, the translation along a direction, and those along the normals that follow from it."""
     best = before
     tried = direction
     for _step in range(MAX_FACETS):
-        found = exit_along(source, pair, regions, own, tried, best.exit.translation * NO_LONGER, recent)
+        found = exit_along(source, pair, tried, best.exit.translation * NO_LONGER)
         best.exact = wp.min(best.exact, found.exact)
         if found.found == 0:
             return best
@@ -100,10 +99,7 @@ def across(n: Vec3) -> Vec3:
 def refined(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     before: Search,
-    recent: wp.array[wp.vec2i],
 ) -> Search:
     """The search after a pattern search around its best direction, with halved angles where no turn shortens it."""
     best = before
@@ -117,9 +113,7 @@ def refined(
         for k in range(9):
             if k != 4 and best.exit.translation == length:
                 turn = wp.normalize(Real(k / 3 - 1) * u + Real(k % 3 - 1) * v)
-                best = try_direction(
-                    source, pair, regions, own, wp.normalize(best.direction + angle * turn), best, recent
-                )
+                best = try_direction(source, pair, wp.normalize(best.direction + angle * turn), best)
         if best.exit.translation == length:
             angle = Real(0.5) * angle
     return best
@@ -145,11 +139,8 @@ def is_measured(contact: ContactRecord) -> bool:
 def search_normals(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     rows: PairRows,
     before: Search,
-    recent: wp.array[wp.vec2i],
 ) -> Search:
     """The search after trying the normals of the region's contacts."""
     best = before
@@ -161,7 +152,11 @@ def search_normals(
         least = Real(0.0)
         for i in range(rows.first, rows.end):
             contact = rows.contact[i]
-            if contact.separation < least and is_measured(contact) and is_of_region(pair, regions[own[0]], contact):
+            if (
+                contact.separation < least
+                and is_measured(contact)
+                and is_of_region(pair, pair.regions[pair.own], contact)
+            ):
                 is_new = bool(True)
                 for k in range(count):
                     is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
@@ -171,7 +166,7 @@ def search_normals(
         if deepest < 0:
             return best
         tried[count] = rows.contact[deepest].normal
-        best = try_direction(source, pair, regions, own, tried[count], best, recent)
+        best = try_direction(source, pair, tried[count], best)
         count += 1
     return best
 
@@ -198,18 +193,15 @@ def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRo
 def search_projections(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     rows: PairRows,
     before: Search,
-    recent: wp.array[wp.vec2i],
 ) -> Search:
     """The search after trying the projected translations of the region's contacts and of all contacts of the pair."""
     best = before
     for turn in range(2):
-        translation = projected_translation(pair, regions[own[0]], rows, turn == 0)
+        translation = projected_translation(pair, pair.regions[pair.own], rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
-            best = try_direction(source, pair, regions, own, wp.normalize(translation), best, recent)
+            best = try_direction(source, pair, wp.normalize(translation), best)
     return best
 
 
@@ -217,24 +209,21 @@ def search_projections(
 def search_all(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     rows: PairRows,
     before: Search,
-    recent: wp.array[wp.vec2i],
 ) -> Search:
     """The least translation over the contacts' normals and, unless it is short, the fixed directions, then refined."""
-    best = search_normals(source, pair, regions, own, rows, before, recent)
-    best = search_projections(source, pair, regions, own, rows, best, recent)
+    best = search_normals(source, pair, rows, before)
+    best = search_projections(source, pair, rows, best)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
-        return refined(source, pair, regions, own, best, recent)
+        return refined(source, pair, best)
     for x in range(-SPREAD, SPREAD + 1):
         for y in range(-SPREAD, SPREAD + 1):
             for z in range(-SPREAD, SPREAD + 1):
                 if wp.max(wp.abs(x), wp.max(wp.abs(y), wp.abs(z))) == SPREAD:
                     spread = wp.normalize(Vec3(Real(x), Real(y), Real(z)))
-                    best = try_direction(source, pair, regions, own, spread, best, recent)
-    return refined(source, pair, regions, own, best, recent)
+                    best = try_direction(source, pair, spread, best)
+    return refined(source, pair, best)
 
 
 ACCURACY = wp.constant(Real(1.03))
@@ -352,12 +341,11 @@ def deepest_of_region(pair: SurfacePair, region: OverlapRegion, rows: PairRows) 
 
 
 @wp.func(inline=False)
-def measure_region(
-    source: Any, pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, rows: PairRows
-) -> int:
+def measure_region(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
-    region = regions[own[0]]
+    region = pair.regions[pair.own]
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
+    pair.recent = as_pairs(recent)
     deepest = deepest_of_region(pair, region, rows)
     best = Search()
     best.exact = 1
@@ -368,18 +356,18 @@ def measure_region(
         normal = rows.contact[deepest].normal
         depth = -rows.contact[deepest].separation
         best.direction = normal
-        if is_separated(source, pair, regions, own, normal, depth + pair.touch):
+        if is_separated(source, pair, normal, depth + pair.touch):
             stays = deepest
             best.exit.found = 1
             best.exit.translation = depth
         else:
-            found = exit_along(source, pair, regions, own, normal, best.exit.translation, recent)
+            found = exit_along(source, pair, normal, best.exit.translation)
             if found.found == 1:
                 best.exit = found
     is_known = stays >= 0 and best.exit.translation <= SHALLOW * pair.size
     if not is_known and (best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch):
         length = best.exit.translation
-        best = search_all(source, pair, regions, own, rows, best, recent)
+        best = search_all(source, pair, rows, best)
         if best.exit.translation < length:
             stays = -1
     if best.exit.found == 0:
@@ -454,9 +442,12 @@ def measure_regions(source: Any, pair: SurfacePair, rows: PairRows) -> int:
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     count = add_crossings(source, pair, regions, 0)
     count = inner_regions(rows, regions, count)
+    pair.regions = as_regions(regions)
+    pair.region_count = count
     exact = int(1)
     for k in range(count):
-        exact = wp.min(exact, measure_region(source, pair, regions, wp.vec2i(k, count), rows))
+        pair.own = k
+        exact = wp.min(exact, measure_region(source, pair, rows))
     return exact
 
 

@@ -143,18 +143,16 @@ def is_in_region(region: OverlapRegion, moved: Vec3, low: Vec3, high: Vec3) -> b
 
 
 @wp.func(inline=False)
-def is_of_others(
-    pair: SurfacePair, regions: wp.array[OverlapRegion], own: wp.vec2i, moved: Vec3, crossing: Segment
-) -> bool:
+def is_of_others(pair: SurfacePair, moved: Vec3, crossing: Segment) -> bool:
     """Whether a crossing of triangles is outside the region that is being separated and in another one."""
     grown = Vec3(pair.touch, pair.touch, pair.touch)
     low = wp.min(crossing.start, crossing.end) - grown
     high = wp.max(crossing.start, crossing.end) + grown
-    if is_in_region(regions[own[0]], moved, low, high):
+    if is_in_region(pair.regions[pair.own], moved, low, high):
         return False
     found = bool(False)
-    for k in range(own[1]):
-        found = found or (k != own[0] and is_in_region(regions[k], moved, low, high))
+    for k in range(pair.region_count):
+        found = found or (k != pair.own and is_in_region(pair.regions[k], moved, low, high))
     return found
 
 
@@ -162,8 +160,6 @@ def is_of_others(
 def later_exit(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     face_a: int,
@@ -176,12 +172,12 @@ def later_exit(
     interval = sweep_interval(triangles, direction, wp.max(after, before.translation))
     if interval.end <= after or interval.start >= after or interval.end <= before.translation:
         return before
-    if own[1] > 1:
+    if pair.region_count > 1:
         moved = translation * direction
         triangles.a += moved
         triangles.b += moved
         triangles.c += moved
-        if is_of_others(pair, regions, own, moved, crossing_segment(triangles)):
+        if is_of_others(pair, moved, crossing_segment(triangles)):
             return before
     result = Exit()
     result.translation = interval.end
@@ -197,8 +193,6 @@ def later_exit(
 def exits_in_box(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     limit: Real,
@@ -211,7 +205,7 @@ def exits_in_box(
     latest = before
     cursor = begin_in_box(source, pair.b, low, high)
     while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
-        latest = later_exit(source, pair, regions, own, direction, translation, face, cursor.number, latest)
+        latest = later_exit(source, pair, direction, translation, face, cursor.number, latest)
         cursor = next_in_box(source, pair.b, cursor, low, high)
     return latest
 
@@ -220,8 +214,6 @@ def exits_in_box(
 def latest_exit(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     limit: Real,
@@ -251,7 +243,7 @@ def latest_exit(
             extent = box_in_b(pair, half)
             low = middle - extent
             high = middle + extent
-            latest = exits_in_box(source, pair, regions, own, direction, translation, limit, face, low, high, latest)
+            latest = exits_in_box(source, pair, direction, translation, limit, face, low, high, latest)
     return latest
 
 
@@ -259,12 +251,9 @@ def latest_exit(
 def past_recent(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
     limit: Real,
-    recent: wp.array[wp.vec2i],
 ) -> Exit:
     """The translation, from `translation` on, up to which some cached pair of triangles crosses throughout.
 
@@ -278,12 +267,12 @@ def past_recent(
     while last.translation > before and last.translation < limit:
         before = last.translation
         for k in range(wp.static(RECENT)):
-            if recent[k][1] != 0 and last.translation < limit:
+            if pair.recent[k][1] != 0 and last.translation < limit:
                 latest = Exit()
                 latest.exact = 1
                 latest.translation = last.translation + pair.touch
                 latest = later_exit(
-                    source, pair, regions, own, direction, last.translation, recent[k][0], recent[k][1] - 1, latest
+                    source, pair, direction, last.translation, pair.recent[k][0], pair.recent[k][1] - 1, latest
                 )
                 if latest.found == 1:
                     last = latest
@@ -291,7 +280,7 @@ def past_recent(
 
 
 @wp.func
-def remember(source: Any, pair: SurfacePair, recent: wp.array[wp.vec2i], latest: Exit):
+def remember(source: Any, pair: SurfacePair, latest: Exit):
     """Caches a pair of triangles, in place of the previous pair in its slot. The face of b is stored plus one.
 
     The slot depends on the triangles' numbers within their surfaces, so that other shapes of a scene change nothing.
@@ -299,24 +288,22 @@ def remember(source: Any, pair: SurfacePair, recent: wp.array[wp.vec2i], latest:
     if latest.found == 1:
         number_a = latest.face_a - first_face_of(source, pair.a)
         number_b = latest.face_b - first_face_of(source, pair.b)
-        recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(latest.face_a, latest.face_b + 1)
+        pair.recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(latest.face_a, latest.face_b + 1)
 
 
 @wp.func(inline=False)
 def is_separated(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     translation: Real,
 ) -> bool:
     """Whether nothing crosses or is inside after a translation of b, apart from other regions."""
-    if inner_exit(source, pair, regions[own[0]], direction, translation) > translation + pair.touch:
+    if inner_exit(source, pair, pair.regions[pair.own], direction, translation) > translation + pair.touch:
         return False
-    if latest_exit(source, pair, regions, own, direction, translation, translation).found == 1:
+    if latest_exit(source, pair, direction, translation, translation).found == 1:
         return False
-    return own[1] > 1 or engulfed_exit(source, pair, direction, translation) <= translation + pair.touch
+    return pair.region_count > 1 or engulfed_exit(source, pair, direction, translation) <= translation + pair.touch
 
 
 @wp.func
@@ -331,22 +318,18 @@ def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
 def exit_along(
     source: Any,
     pair: SurfacePair,
-    regions: wp.array[OverlapRegion],
-    own: wp.vec2i,
     direction: Vec3,
     limit: Real,
-    recent: wp.array[wp.vec2i],
 ) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
     Args:
-        own: index of the region, and the number of regions. recent: cached pairs of triangles, see `past_recent`.
     Degenerate: surfaces that only touch, to `pair.touch`, are separated.
     """
     last = Exit()
     last.exact = 1
     last.face_a = -1
-    region = regions[own[0]]
+    region = pair.regions[pair.own]
     if wp.length_sq(region.front) > Real(0.0) and wp.dot(direction, region.front) <= Real(0.0):
         return last
     if wp.dot(direction, pair.blocked) > LEVEL:
@@ -354,7 +337,7 @@ def exit_along(
     inner = inner_exit(source, pair, region, direction, Real(0.0))
     if inner >= limit:
         return last
-    last = past_recent(source, pair, regions, own, direction, just_before(pair, inner, Real(0.0)), limit, recent)
+    last = past_recent(source, pair, direction, just_before(pair, inner, Real(0.0)), limit)
     translation = last.translation
     if translation >= limit:
         last.found = 0
@@ -365,21 +348,21 @@ def exit_along(
         for k in range(PROBES):
             if not is_free:
                 probed = translation + (limit - translation) * (Real(1.0) - Real(k) / Real(PROBES))
-                found = latest_exit(source, pair, regions, own, direction, probed, probed)
-                remember(source, pair, recent, found)
+                found = latest_exit(source, pair, direction, probed, probed)
+                remember(source, pair, found)
                 is_free = found.found == 0
         if not is_free:
             last.found = 0
             return last
     for _step in range(MAX_ADVANCES):
-        latest = latest_exit(source, pair, regions, own, direction, translation, limit)
+        latest = latest_exit(source, pair, direction, translation, limit)
         if latest.found == 1:
             last = latest
-            remember(source, pair, recent, latest)
+            remember(source, pair, latest)
             translation = latest.translation
         else:
             beyond = inner_exit(source, pair, region, direction, translation)
-            if beyond <= translation + pair.touch and own[1] == 1:
+            if beyond <= translation + pair.touch and pair.region_count == 1:
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
                 last.found = wp.where(last.face_a >= 0, 1, 0)

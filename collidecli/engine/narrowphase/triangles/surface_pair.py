@@ -22,30 +22,6 @@ from collidecli.engine.narrowphase.triangles.triangle_source import (
 
 
 @wp.struct
-class SurfacePair:
-    """Surfaces: mesh a, and mesh b or, where b < 0, the heightfield. turn: the rotation of pose_b_to_a as a matrix.
-
-    closed_a, closed_b: 1 where a surface has an interior; front_a, front_b: 1 where it is exited only through its
-    front. touch: surfaces that overlap by no more only touch [m]. span: upper bound of every separating translation
-    [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
-    side of the smaller surface [m].
-    """
-
-    a: int
-    b: int
-    pose_b_to_a: Pose
-    turn: Mat33
-    closed_a: int
-    closed_b: int
-    front_a: int
-    front_b: int
-    touch: Real
-    span: Real
-    blocked: Vec3
-    size: Real
-
-
-@wp.struct
 class OverlapRegion:
     """A connected part of the overlap. low, high: its box, a's frame [m].
 
@@ -60,6 +36,49 @@ class OverlapRegion:
     depth_a: Real
     inner_b: Vec3
     depth_b: Real
+
+
+@wp.struct
+class SurfacePair:
+    """Surfaces: mesh a, and mesh b or, where b < 0, the heightfield. turn: the rotation of pose_b_to_a as a matrix.
+
+    closed_a, closed_b: 1 where a surface has an interior; front_a, front_b: 1 where it is exited only through its
+    front. touch: surfaces that overlap by no more only touch [m]. span: upper bound of every separating translation
+    [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
+    side of the smaller surface [m].
+
+    Where a region of their overlap is separated: regions: all, region_count of them; own: index of that region; recent:
+    cached pairs of triangles, see `separating_translation.past_recent`.
+    """
+
+    a: int
+    b: int
+    pose_b_to_a: Pose
+    turn: Mat33
+    closed_a: int
+    closed_b: int
+    front_a: int
+    front_b: int
+    touch: Real
+    span: Real
+    blocked: Vec3
+    size: Real
+    regions: wp.array[OverlapRegion]
+    region_count: int
+    own: int
+    recent: wp.array[wp.vec2i]
+
+
+@wp.func
+def as_regions(regions: wp.array[OverlapRegion]) -> wp.array[OverlapRegion]:
+    """Local array as an array of any length, for the field of a struct."""
+    return regions
+
+
+@wp.func
+def as_pairs(pairs: wp.array[wp.vec2i]) -> wp.array[wp.vec2i]:
+    """Local array as an array of any length, for the field of a struct."""
+    return pairs
 
 
 @wp.func
