@@ -10,7 +10,7 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.support import primitive
-from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold
+from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold, witness_of
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.primitive.convex_convex import MAX_CONTACTS
 from collidecli.engine.runtime.kernel import kernel
@@ -42,9 +42,7 @@ def _manifold_kernel() -> wp.Kernel:
                 primitive(type_b, size_b),
                 pose_b_to_a[i],
                 max_separation,
-                separation[i],
-                normal[i],
-                point_a[i],
+                witness_of(separation[i], normal[i], point_a[i]),
                 out,
                 i * MAX_MANIFOLD,
             )

@@ -64,6 +64,16 @@ class Witness:
 
 
 @wp.func
+def witness_of(separation: Real, normal: Vec3, point: Vec3) -> Witness:
+    """The contact with these values."""
+    result = Witness()
+    result.separation = separation
+    result.normal = normal
+    result.point = point
+    return result
+
+
+@wp.func
 def witness_on_face(
     a: Any, b: Any, pose_b_to_a: Pose, along: Direction, of: int, other: Vec3, searched: Witness
 ) -> Witness:
@@ -76,10 +86,7 @@ def witness_on_face(
     largest_a = wp.max(a.size[0], wp.max(a.size[1], a.size[2]))
     largest_b = wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
     near = ON_SURFACE * wp.max(largest_a, largest_b)
-    result = Witness()
-    result.separation = along.separation
-    result.normal = along.normal
-    result.point = other
+    result = witness_of(along.separation, along.normal, other)
     is_valid = bool(False)
     if of == 1:
         result.point = other - along.separation * along.normal
@@ -95,32 +102,23 @@ def witness_on_face(
 
 @wp.func
 def contact_manifold(
-    a: Any,
-    b: Any,
-    pose_b_to_a: Pose,
-    max_separation: Real,
-    separation: Real,
-    normal: Vec3,
-    point_a: Vec3,
-    out: ContactBuffer,
-    row: int,
+    a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, found: Witness, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of two convex shapes.
 
     Args:
-        max_separation: contacts with at least this separation are omitted; larger than `separation` [m].
-        separation, normal, point_a: the exact signed distance [m], its unit direction from a to b, and a's witness, in
-            a's frame.
+        max_separation: contacts with at least this separation are omitted; larger than that of `found` [m].
+        found: the exact signed distance, its unit direction, and a's witness.
         out, row: contacts are written to rows `row` and up. Features as in `features`; kind 0 for contacts of a point
             or of crossing lines, 1 of a line with a line or face, 2 of faces.
     Returns:
-        number written, at least 1, at most MAX_MANIFOLD. The smallest separation is `separation`, to ATTAINED of the
+        number written, at least 1, at most MAX_MANIFOLD. The smallest separation is that of `found`, to ATTAINED of the
         smaller shape's size.
     """
     best = Direction()
-    best.separation = separation
-    best.normal = normal
-    return manifold_along(a, b, pose_b_to_a, max_separation, best, separation, normal, point_a, out, row)
+    best.separation = found.separation
+    best.normal = found.normal
+    return manifold_along(a, b, pose_b_to_a, max_separation, best, found, out, row)
 
 
 @wp.func
@@ -130,9 +128,7 @@ def manifold_along(
     pose_b_to_a: Pose,
     max_separation: Real,
     best: Direction,
-    separation: Real,
-    normal: Vec3,
-    point_a: Vec3,
+    found: Witness,
     out: ContactBuffer,
     row: int,
 ) -> int:
@@ -154,10 +150,7 @@ def manifold_along(
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
     facing_a = feature_facing(a, best.normal)
     facing_b = feature_facing(b, -normal_in_b)
-    witness = Witness()
-    witness.separation = separation
-    witness.normal = normal
-    witness.point = point_a
+    witness = found
     if best.of > 0 or lone:
         # The witness above a face needs no search, which gives an arbitrary point of the face's support set.
         if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
@@ -166,9 +159,11 @@ def manifold_along(
         elif facing_a.kind == POINT and facing_b.kind == FACE and is_along(facing_b.normal, normal_in_b):
             witness = witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), witness)
         elif best.of == 1:
-            witness = witness_on_face(a, b, pose_b_to_a, best, 1, point_a + separation * normal, witness)
+            witness = witness_on_face(
+                a, b, pose_b_to_a, best, 1, found.point + found.separation * found.normal, witness
+            )
         elif best.of == 2:
-            witness = witness_on_face(a, b, pose_b_to_a, best, 2, point_a, witness)
+            witness = witness_on_face(a, b, pose_b_to_a, best, 2, found.point, witness)
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code

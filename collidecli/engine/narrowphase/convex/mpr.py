@@ -13,6 +13,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Vertex, difference_support
+from collidecli.engine.narrowphase.convex.polytope import Depth
 from collidecli.engine.narrowphase.convex.simplex import triangle_weights
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
@@ -30,19 +31,6 @@ class Portal:
     p: Vertex
     q: Vertex
     r: Vertex
-
-
-@wp.struct
-class PortalDepth:
-    """depth: along normal [m]. normal: unit, a to b. on_a: core a's witness. In a's frame.
-
-    exact: 0 if a limit ended the search before the portal was on the surface.
-    """
-
-    depth: Real
-    normal: Vec3
-    on_a: Vec3
-    exact: int
 
 
 @wp.func
@@ -86,16 +74,17 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
 
 
 @wp.func
-def depth_through_portal(difference: Any) -> PortalDepth:
+def depth_through_portal(difference: Any) -> Depth:
     """Depth, normal and witness of two overlapping cores by MPR, from the line through their frames' origins.
 
+    exact: 0 if a limit ended the search before the portal was on the surface.
     Degenerate: coincident origins take the ray +z.
     """
     inner = -difference.position
     ray = unit_or(difference.position, Vec3(Real(0.0), Real(0.0), Real(1.0)))
     portal = find_portal(difference, inner, ray)
     scale = wp.max(wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point)))
-    result = PortalDepth()
+    result = Depth()
     result.normal = ray
     step = int(0)
     while step < PORTAL_LIMIT:

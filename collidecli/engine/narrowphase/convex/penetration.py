@@ -205,18 +205,6 @@ def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> D
     return placed(DifferenceOfHullAndTriangle(), a, b, pose_b_to_a)
 
 
-@wp.struct
-class CoreDepth:
-    """Depth of overlapping cores [m], its unit normal a to b, core a's witness; in a's frame. exact: as in
-    Separation.
-    """
-
-    depth: Real
-    normal: Vec3
-    on_a: Vec3
-    exact: int
-
-
 @wp.func
 def nearest_of_separated(difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[Vertex]) -> Nearest:
     """Closest points of cores moved apart by a depth and a gap [m], which are the witnesses of the depth.
@@ -245,12 +233,12 @@ def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array
 
 
 @wp.func(inline=False)
-def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> CoreDepth:
+def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> Depth:
     """A conditional depth of overlapping cores, with its witness; exact = 0 if the cores do not attain it."""
     simplex = wp.zeros(shape=4, dtype=Vertex)
     gap = witness_gap(difference)
     nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
-    result = CoreDepth()
+    result = Depth()
     result.depth = depth
     result.normal = normal
     result.on_a = nearest.on_a
@@ -272,31 +260,20 @@ def depth_beyond_capacity(difference: DifferenceOfHulls, found: Depth) -> Depth:
 
 
 @wp.func
-def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_epa(difference: Any, simplex: wp.array[Vertex], count: int) -> Depth:
     """Exact depth by EPA."""
     found = depth_of_difference(difference, simplex, count)
     if found.exact == 0:
         found = depth_beyond_capacity(difference, found)
-    result = CoreDepth()
-    result.depth = found.depth
-    result.normal = found.normal
-    result.on_a = found.on_a
     if found.has_witness == 0:
-        result.on_a = witness_by_gjk(difference, found.depth, found.normal, simplex)
-    result.exact = found.exact
-    return result
+        found.on_a = witness_by_gjk(difference, found.depth, found.normal, simplex)
+    return found
 
 
 @wp.func
-def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> CoreDepth:
+def depth_by_mpr(difference: Any, simplex: wp.array[Vertex], count: int) -> Depth:
     """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the least."""
-    found = depth_through_portal(difference)
-    result = CoreDepth()
-    result.depth = found.depth
-    result.normal = found.normal
-    result.on_a = found.on_a
-    result.exact = found.exact
-    return result
+    return depth_through_portal(difference)
 
 
 def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -325,7 +302,7 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
                     distance = Real(0.0)
                     result.normal = flat_normal(difference)
                 else:
-                    overlap = CoreDepth()
+                    overlap = Depth()
                     if early.state == CONDITIONAL:
                         overlap = depth_if_attained(difference, -early.distance, early.normal)
                     if overlap.exact == 0:

@@ -12,6 +12,7 @@ from collidecli.engine.narrowphase.convex.manifold import (
     contact_manifold,
     nearest_emitted,
     separation_along,
+    witness_of,
 )
 
 PARALLEL = wp.constant(Real(1.5e-8))
@@ -90,7 +91,8 @@ def collide_box_box(
         point_a = on_a
         within = wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j]
         if within or best.separation <= Real(0.0):
-            return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
+            found = witness_of(best.separation, best.normal, point_a)
+            return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a closest point is a
         # vertex.
@@ -110,7 +112,8 @@ def collide_box_box(
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
-    return contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
+    found = witness_of(best.separation, best.normal, point_a)
+    return contact_manifold(a, b, pose_b_to_a, max_separation, found, out, row)
 
 
 @wp.func

@@ -14,7 +14,7 @@ from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
 from collidecli.engine.narrowphase.convex.features import with_facing
-from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along
+from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, along_face, manifold_along, witness_of
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.runtime.kernel import kernel
 
@@ -70,18 +70,8 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
             facing_b = with_facing(b, wp.quat_rotate_inv(rotation, -best.normal))
         elif best.of == 2:
             facing_a = with_facing(a, best.normal)
-        count = manifold_along(
-            facing_a,
-            facing_b,
-            pose_b_to_a,
-            max_separation,
-            best,
-            found.separation,
-            found.normal,
-            found.point_a,
-            out,
-            row,
-        )
+        searched = witness_of(found.separation, found.normal, found.point_a)
+        count = manifold_along(facing_a, facing_b, pose_b_to_a, max_separation, best, searched, out, row)
         if found.exact == 0:
             count += INEXACT
         return count

@@ -5,7 +5,6 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 from collidecli.engine.narrowphase.triangles.convex_sweep import FreeAt, Sweep, first_free
 from collidecli.engine.narrowphase.triangles.swept_surface import allowed_direction, begin_near, corners_of, next_near
@@ -195,16 +194,7 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 
 @wp.func(inline=False)
-def refine(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    start: Vec3,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Least:
+def refine(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: Vec3) -> Least:
     """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
@@ -212,7 +202,7 @@ def refine(
     direction = start
     limit = best.t * NEARBY
     for _step in range(STEPS):
-        found = first_free(a, pair, surface, sweep, direction, limit, recent, simplex)
+        found = first_free(a, pair, surface, sweep, direction, limit)
         best = better(best, found, direction)
         limit = wp.min(limit, wp.max(found.t, best.t))
         if found.number < 0:
@@ -230,17 +220,7 @@ def refine(
 
 
 @wp.func(inline=False)
-def pattern_search(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    start: Vec3,
-    length: Real,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
-) -> Least:
+def pattern_search(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: Vec3, length: Real) -> Least:
     """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
     best = before
     direction = start
@@ -256,7 +236,7 @@ def pattern_search(
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             tried = allowed_in(surface, sweep, turned)
-            found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
+            found = first_free(a, pair, surface, sweep, tried, least)
             if found.t < least:
                 least = found.t
                 after = tried
@@ -273,15 +253,7 @@ def pattern_search(
 
 @wp.func(inline=False)
 def search(
-    a: Any,
-    pair: Any,
-    surface: Any,
-    sweep: Sweep,
-    before: Least,
-    directions: wp.array[Vec3],
-    given: int,
-    recent: wp.array[int],
-    simplex: wp.array[Vertex],
+    a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, directions: wp.array[Vec3], given: int
 ) -> Least:
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
@@ -302,13 +274,13 @@ def search(
             count = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * spread_direction(k)))
     length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
-        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY, recent, simplex)
+        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY)
         length[k] = found.t
         best = better(best, found, directions[k])
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
-    best = refine(a, pair, surface, sweep, best, best.direction, recent, simplex)
+    best = refine(a, pair, surface, sweep, best, best.direction)
     while started < STARTS:
         least = limit
         chosen = int(-1)
@@ -323,6 +295,6 @@ def search(
             break
         starts[started] = directions[chosen]
         started += 1
-        best = refine(a, pair, surface, sweep, best, directions[chosen], recent, simplex)
-        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen], recent, simplex)
-    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t, recent, simplex)
+        best = refine(a, pair, surface, sweep, best, directions[chosen])
+        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen])
+    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t)

@@ -29,7 +29,7 @@ from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP, nearest_of_difference
-from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along
+from collidecli.engine.narrowphase.convex.manifold import along_face, contact_manifold, separation_along, witness_of
 from collidecli.engine.narrowphase.convex.penetration import depth_by_epa, minkowski_difference, witness_by_gjk
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of, triangle_feature_at
 from collidecli.engine.narrowphase.sub_pairs import INEXACT
@@ -121,6 +121,31 @@ WITHIN = wp.constant(Real(-1.0e-9))
 
 
 @wp.struct
+class TriangleQuery:
+    """A query of a convex shape a and a triangle of a surface.
+
+    mesh: number of the mesh. closed: 1 where the surface has a front. pose_b_to_a: the surface's frame in a's.
+    max_separation: contacts whose separation is at least this are left out [m].
+    """
+
+    mesh: int
+    closed: int
+    pose_b_to_a: Pose
+    max_separation: Real
+
+
+@wp.func
+def triangle_query(mesh: int, closed: int, pose_b_to_a: Pose, max_separation: Real) -> TriangleQuery:
+    """The query with these values."""
+    query = TriangleQuery()
+    query.mesh = mesh
+    query.closed = closed
+    query.pose_b_to_a = pose_b_to_a
+    query.max_separation = max_separation
+    return query
+
+
+@wp.struct
 class Crossing:
     """Penetration of a core into a triangle: depth [m], negative where separated; unit normal from a to the triangle.
 
@@ -208,9 +233,7 @@ def contacts_above(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    mesh: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
+    query: TriangleQuery,
     direction: Vec3,
     crosses: bool,
     out: ContactBuffer,
@@ -221,17 +244,17 @@ def contacts_above(
     direction: unit, off the triangle, the mesh's frame. Contacts behind the triangle to which another is closer are
     left out.
     """
-    rotation = wp.transform_get_rotation(pose_b_to_a)
-    into_b = wp.transform_inverse(pose_b_to_a)
+    rotation = wp.transform_get_rotation(query.pose_b_to_a)
+    into_b = wp.transform_inverse(query.pose_b_to_a)
     normal = -wp.quat_rotate(rotation, direction)
     radius = core_radius(a.type, a.size)
-    count = feature_contacts(a, b, pose_b_to_a, max_separation, normal, out, row)
+    count = feature_contacts(a, b, query.pose_b_to_a, query.max_separation, normal, out, row)
     if count == 0:
         point = support_point(a, normal)
-        separation = separation_along(a, b, pose_b_to_a, normal)
+        separation = separation_along(a, b, query.pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
         weights = barycentric_of(b.p, b.q, b.r, foot)
-        if separation < max_separation and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
+        if separation < query.max_separation and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
             emit_contact(
                 out, row, point, normal, separation, feature_at(a, point, normal), triangle_feature_at(b, foot), 0
             )
@@ -243,7 +266,7 @@ def contacts_above(
         stays = height >= Real(0.0) or crosses
         if stays and height < Real(0.0):
             core = wp.transform_point(into_b, contact.point - radius * normal)
-            stays = not has_nearer(surface, mesh, core, -height * NEARER, direction)
+            stays = not has_nearer(surface, query.mesh, core, -height * NEARER, direction)
         if stays:
             contact.priority += 1
             out.contact[memory_row(out, row + kept)] = contact
@@ -282,9 +305,7 @@ def contacts_inside(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    mesh: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
+    query: TriangleQuery,
     inward: Vec3,
     distance: Real,
     core_point: Vec3,
@@ -296,17 +317,17 @@ def contacts_inside(
     inward: unit, from the triangle to the core, the mesh's frame. distance: between them [m]. core_point: the core's
     closest point, a's frame.
     """
-    in_mesh = wp.transform_point(wp.transform_inverse(pose_b_to_a), core_point)
-    if has_nearer(surface, mesh, in_mesh, distance * NEARER, Vec3()):
+    in_mesh = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), core_point)
+    if has_nearer(surface, query.mesh, in_mesh, distance * NEARER, Vec3()):
         return 0
-    normal = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), inward)
+    normal = wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), inward)
     if a.type != SPHERE:
-        count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, -inward, True, out, row)
+        count = contacts_above(a, b, surface, query, -inward, True, out, row)
         if count > 0:
             return count
     point = support_point(a, normal)
     foot = in_mesh - distance * inward
-    separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
+    separation = wp.dot(wp.transform_point(query.pose_b_to_a, foot) - point, normal)
     code = triangle_feature_at(b, foot)
     priority = wp.where(a.type != SPHERE, FALLBACK, 0)
     emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
@@ -318,10 +339,7 @@ def contacts_along(
     a: Any,
     b: TriangleShape,
     surface: Any,
-    mesh: int,
-    closed: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
+    query: TriangleQuery,
     found: Crossing,
     crosses: bool,
     out: ContactBuffer,
@@ -329,18 +347,18 @@ def contacts_along(
 ) -> int:
     """Contacts along a direction in a normal cone; of an edge or corner, also those along the triangle's normal."""
     radius = core_radius(a.type, a.size)
-    best = along_face(a, b, pose_b_to_a, -found.depth - radius, found.normal)
-    if best.separation >= max_separation:
+    best = along_face(a, b, query.pose_b_to_a, -found.depth - radius, found.normal)
+    if best.separation >= query.max_separation:
         return 0
-    point_a = found.on_a + radius * best.normal
-    count = contact_manifold(a, b, pose_b_to_a, max_separation, best.separation, best.normal, point_a, out, row)
-    direction = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
+    witness = witness_of(best.separation, best.normal, found.on_a + radius * best.normal)
+    count = contact_manifold(a, b, query.pose_b_to_a, query.max_separation, witness, out, row)
+    direction = -wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), best.normal)
     if wp.length(wp.cross(direction, b.normal)) >= RISE:
-        count = keep_in_normal_cone(surface, b, pose_b_to_a, best.normal, out, row, count)
+        count = keep_in_normal_cone(surface, b, query.pose_b_to_a, best.normal, out, row, count)
         along = wp.dot(direction, b.normal)
-        if closed == 0 or along > Real(0.0):
+        if query.closed == 0 or along > Real(0.0):
             side = wp.where(along < Real(0.0), -b.normal, b.normal)
-            count += contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, crosses, out, row + count)
+            count += contacts_above(a, b, surface, query, side, crosses, out, row + count)
     return count
 
 
@@ -350,33 +368,30 @@ def contacts_of_crossing(
     b: TriangleShape,
     difference: Any,
     surface: Any,
-    mesh: int,
-    closed: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
+    query: TriangleQuery,
     simplex: wp.array[Vertex],
     simplex_count: int,
     out: ContactBuffer,
     row: int,
 ) -> int:
     """Contacts of a shape whose core crosses a triangle, from EPA or separating axes."""
-    side = push_side(b, closed, pose_b_to_a)
+    side = push_side(b, query.closed, query.pose_b_to_a)
     crossing = Crossing()
     if core_is_flat(a.type):
-        crossing = flat_crossing(difference, surface, closed, side, simplex)
+        crossing = flat_crossing(difference, surface, query.closed, side, simplex)
     else:
-        crossing = solid_crossing(difference, surface, closed, simplex, simplex_count)
+        crossing = solid_crossing(difference, surface, query.closed, simplex, simplex_count)
     if crossing.belongs == 1:
-        count = contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, crossing, True, out, row)
+        count = contacts_along(a, b, surface, query, crossing, True, out, row)
         if crossing.exact == 0:
             count += INEXACT
         return count
-    count = contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, True, out, row)
+    count = contacts_above(a, b, surface, query, side, True, out, row)
     if count > 0:
         return count
     separation = -crossing.depth - difference.radius_a
     point = crossing.on_a + difference.radius_a * crossing.normal
-    foot = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + separation * crossing.normal)
+    foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
     return 1
@@ -384,58 +399,44 @@ def contacts_of_crossing(
 
 @wp.func
 def collide_convex_triangle(
-    a: Any,
-    b: TriangleShape,
-    surface: Any,
-    mesh: int,
-    closed: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
-    out: ContactBuffer,
-    row: int,
+    a: Any, b: TriangleShape, surface: Any, query: TriangleQuery, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of a convex shape and a triangle of a surface.
 
     Args:
         a: `Primitive` of any type but plane, or `HullShape`.
-        surface: `Meshes` or `Field`. mesh: number of the mesh. closed: 1 where the surface has a front.
-        pose_b_to_a: the surface's frame in a's.
-        max_separation: contacts whose separation is at least this are left out [m].
+        surface: `Meshes` or `Field`.
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
         the number written, at most MAX_CONTACTS; plus INEXACT where a depth is an upper bound.
     """
-    difference = minkowski_difference(a, b, pose_b_to_a)
+    difference = minkowski_difference(a, b, query.pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
-    middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
+    middle = wp.transform_point(query.pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
     start = toward(difference)
     if wp.length(middle) > Real(0.0):
         start = wp.normalize(middle)
-    nearest = nearest_of_difference(difference, start, max_separation + difference.radius_a, simplex)
+    nearest = nearest_of_difference(difference, start, query.max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
-        return contacts_of_crossing(
-            a, b, difference, surface, mesh, closed, pose_b_to_a, max_separation, simplex, nearest.count, out, row
-        )
-    if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= max_separation:
+        return contacts_of_crossing(a, b, difference, surface, query, simplex, nearest.count, out, row)
+    if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= query.max_separation:
         return 0
     direction = -(wp.transpose(difference.rotation) * nearest.normal)
     on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
     normal_cone = normal_cone_at(surface, b, on_b, direction)
     if normal_cone.belongs == 0:
         along = wp.dot(direction, b.normal)
-        if closed == 1 and along < Real(0.0):
+        if query.closed == 1 and along < Real(0.0):
             return 0
         side = wp.where(along < Real(0.0), -b.normal, b.normal)
-        return contacts_above(a, b, surface, mesh, pose_b_to_a, max_separation, side, False, out, row)
-    if closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
-        if nearest.distance >= difference.radius_a and not has_inside(surface, mesh):
+        return contacts_above(a, b, surface, query, side, False, out, row)
+    if query.closed == 1 and wp.dot(direction, normal_cone.outward) < Real(0.0):
+        if nearest.distance >= difference.radius_a and not has_inside(surface, query.mesh):
             # Behind an open surface with a front, without crossing it.
             return 0
-        return contacts_inside(
-            a, b, surface, mesh, pose_b_to_a, max_separation, direction, nearest.distance, nearest.on_a, out, row
-        )
+        return contacts_inside(a, b, surface, query, direction, nearest.distance, nearest.on_a, out, row)
     found = Crossing()
     found.depth = -nearest.distance
     found.normal = nearest.normal
     found.on_a = nearest.on_a
-    return contacts_along(a, b, surface, mesh, closed, pose_b_to_a, max_separation, found, False, out, row)
+    return contacts_along(a, b, surface, query, found, False, out, row)

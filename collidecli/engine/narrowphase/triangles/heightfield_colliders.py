@@ -29,7 +29,7 @@ from collidecli.engine.geometry.heightfields import (
     y_of,
 )
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
@@ -45,9 +45,11 @@ from collidecli.engine.narrowphase.triangles.convex_least_translation import set
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     MAX_CONTACTS,
     NEARER,
+    TriangleQuery,
     collide_convex_triangle,
     middle_of,
     origin_inside_heightfield,
+    triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
     is_inside,
@@ -80,15 +82,7 @@ from collidecli.scene.shape_types import ShapeType
 
 @wp.func
 def collide_sphere_triangle(
-    a: Primitive,
-    b: TriangleShape,
-    field: Any,
-    mesh: int,
-    closed: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
-    out: ContactBuffer,
-    row: int,
+    a: Primitive, b: TriangleShape, field: Any, query: TriangleQuery, out: ContactBuffer, row: int
 ) -> int:
     """The contact of a sphere with a triangle, where the direction between them is in the normal cone of the surface.
 
@@ -96,10 +90,10 @@ def collide_sphere_triangle(
     normal is the triangle's.
     """
     radius = a.size[0]
-    center = wp.transform_point(wp.transform_inverse(pose_b_to_a), Vec3())
+    center = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), Vec3())
     foot = nearest_on_triangle(b, center)
     distance = wp.length(center - foot)
-    if distance - radius >= max_separation:
+    if distance - radius >= query.max_separation:
         return 0
     direction = b.normal
     if distance > AT_SURFACE * radius:
@@ -109,11 +103,11 @@ def collide_sphere_triangle(
         return 0
     separation = distance - radius
     if wp.dot(direction, normal_cone.outward) < Real(0.0):
-        if has_nearer(field, mesh, center, distance * NEARER, Vec3()):
+        if has_nearer(field, query.mesh, center, distance * NEARER, Vec3()):
             return 0
         separation = -distance - radius
         direction = -direction
-    normal = -wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), direction)
+    normal = -wp.quat_rotate(wp.transform_get_rotation(query.pose_b_to_a), direction)
     emit_contact(out, row, radius * normal, normal, separation, -1, triangle_feature_at(b, foot), 0)
     return 1
 
@@ -291,7 +285,7 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
         if number < 0:
             return origin_inside_heightfield(a, field_triangle(field, ~number), query.pose_b_to_a, out, row)
         b = field_triangle(field, number)
-        return collide(a, b, field, 0, 1, query.pose_b_to_a, query.max_separation, out, row)
+        return collide(a, b, field, triangle_query(0, 1, query.pose_b_to_a, query.max_separation), out, row)
 
     return sub_pair_kernel(Heightfields, collide_triangle)
 

@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
-from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Primitive
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
@@ -20,8 +20,10 @@ from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kerne
 from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_triangle import (
     MAX_CONTACTS,
+    TriangleQuery,
     collide_convex_triangle,
     origin_inside_mesh,
+    triangle_query,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mid_phase import triangles_near
 from collidecli.engine.narrowphase.triangles.swept_surface import MeshSurface
@@ -44,7 +46,8 @@ def triangle_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any]) ->
             return origin_inside_mesh(a, meshes, mesh, ~number, query.pose_b_to_a, out, row)
         b = triangle_shape(meshes, mesh, number)
         has_front = meshes.header[mesh].has_front
-        return collide(a, b, meshes, mesh, has_front, query.pose_b_to_a, query.max_separation, out, row)
+        triangle = triangle_query(mesh, has_front, query.pose_b_to_a, query.max_separation)
+        return collide(a, b, meshes, triangle, out, row)
 
     return sub_pair_kernel(Meshes, collide_triangle)
 
@@ -61,15 +64,7 @@ def surface_of(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshSurface:
 
 @wp.func
 def collide_plane_triangle(
-    plane: Primitive,
-    triangle: TriangleShape,
-    meshes: Meshes,
-    mesh: int,
-    closed: int,
-    pose_b_to_a: Pose,
-    max_separation: Real,
-    out: ContactBuffer,
-    row: int,
+    plane: Primitive, triangle: TriangleShape, meshes: Meshes, query: TriangleQuery, out: ContactBuffer, row: int
 ) -> int:
     """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
 
@@ -79,8 +74,8 @@ def collide_plane_triangle(
     owned = meshes.owned[triangle.number]
     written = int(0)
     for k in range(3):
-        p = wp.transform_point(pose_b_to_a, corner_of(triangle, k))
-        if (owned >> k) & 1 == 1 and p[2] < max_separation:
+        p = wp.transform_point(query.pose_b_to_a, corner_of(triangle, k))
+        if (owned >> k) & 1 == 1 and p[2] < query.max_separation:
             up = Vec3(Real(0.0), Real(0.0), Real(1.0))
             emit_contact(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
             written += 1

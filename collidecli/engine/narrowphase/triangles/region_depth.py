@@ -22,13 +22,13 @@ from collidecli.engine.narrowphase.sub_pairs import PairRows
 from collidecli.engine.narrowphase.triangles.separating_translation import RECENT, Exit, exit_along, is_separated
 from collidecli.engine.narrowphase.triangles.surface_interior import chord_of, nearest_on
 from collidecli.engine.narrowphase.triangles.surface_pair import (
-    as_pairs,
-    as_regions,
     CAPACITY,
     OverlapRegion,
     SurfacePair,
     add_crossings,
     add_region,
+    as_pairs,
+    as_regions,
     triangles_of_pair,
 )
 from collidecli.engine.narrowphase.triangles.triangle_source import boxes_intersect, feature_on
@@ -65,12 +65,7 @@ class Search:
 
 
 @wp.func(inline=False)
-def try_direction(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    before: Search,
-) -> Search:
+def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Search) -> Search:
     """The shortest of `before`, the translation along a direction, and those along the normals that follow from it."""
     best = before
     tried = direction
@@ -96,11 +91,7 @@ def across(n: Vec3) -> Vec3:
 
 
 @wp.func(inline=False)
-def refined(
-    source: Any,
-    pair: SurfacePair,
-    before: Search,
-) -> Search:
+def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
     """The search after a pattern search around its best direction, with halved angles where no turn shortens it."""
     best = before
     angle = FIRST_TURN
@@ -136,12 +127,7 @@ def is_measured(contact: ContactRecord) -> bool:
 
 
 @wp.func(inline=False)
-def search_normals(
-    source: Any,
-    pair: SurfacePair,
-    rows: PairRows,
-    before: Search,
-) -> Search:
+def search_normals(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
     """The search after trying the normals of the region's contacts."""
     best = before
     tried = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
@@ -190,12 +176,7 @@ def projected_translation(pair: SurfacePair, region: OverlapRegion, rows: PairRo
 
 
 @wp.func(inline=False)
-def search_projections(
-    source: Any,
-    pair: SurfacePair,
-    rows: PairRows,
-    before: Search,
-) -> Search:
+def search_projections(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
     """The search after trying the projected translations of the region's contacts and of all contacts of the pair."""
     best = before
     for turn in range(2):
@@ -206,12 +187,7 @@ def search_projections(
 
 
 @wp.func(inline=False)
-def search_all(
-    source: Any,
-    pair: SurfacePair,
-    rows: PairRows,
-    before: Search,
-) -> Search:
+def search_all(source: Any, pair: SurfacePair, rows: PairRows, before: Search) -> Search:
     """The least translation over the contacts' normals and, unless it is short, the fixed directions, then refined."""
     best = search_normals(source, pair, rows, before)
     best = search_projections(source, pair, rows, best)

@@ -158,13 +158,7 @@ def is_of_others(pair: SurfacePair, moved: Vec3, crossing: Segment) -> bool:
 
 @wp.func(inline=False)
 def later_exit(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    translation: Real,
-    face_a: int,
-    face_b: int,
-    before: Exit,
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, face_a: int, face_b: int, before: Exit
 ) -> Exit:
     """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
@@ -211,13 +205,7 @@ def exits_in_box(
 
 
 @wp.func(inline=False)
-def latest_exit(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    translation: Real,
-    limit: Real,
-) -> Exit:
+def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real) -> Exit:
     """The latest exit of all pairs of triangles that cross at a translation; the search ends at an exit >= limit.
 
     Crossings in other regions do not count, neither where the region is on a nor where it has moved with b. All other
@@ -248,13 +236,7 @@ def latest_exit(
 
 
 @wp.func(inline=False)
-def past_recent(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    translation: Real,
-    limit: Real,
-) -> Exit:
+def past_recent(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real) -> Exit:
     """The translation, from `translation` on, up to which some cached pair of triangles crosses throughout.
 
     Pairs that crossed along one direction mostly cross along the next: most directions need no BVH traversal.
@@ -292,12 +274,7 @@ def remember(source: Any, pair: SurfacePair, latest: Exit):
 
 
 @wp.func(inline=False)
-def is_separated(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    translation: Real,
-) -> bool:
+def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> bool:
     """Whether nothing crosses or is inside after a translation of b, apart from other regions."""
     if inner_exit(source, pair, pair.regions[pair.own], direction, translation) > translation + pair.touch:
         return False
@@ -315,12 +292,7 @@ def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
 
 
 @wp.func(inline=False)
-def exit_along(
-    source: Any,
-    pair: SurfacePair,
-    direction: Vec3,
-    limit: Real,
-) -> Exit:
+def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
     """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
 
     Args:
