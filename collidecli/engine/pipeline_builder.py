@@ -32,8 +32,8 @@ from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:  # imported where a scene needs them: defining their kernels takes time
     from collidecli.engine.contacts.reduction import Reduction
+    from collidecli.engine.geometry.signed_distance.build import FieldStore
     from collidecli.engine.geometry.signed_distance.grid import SdfGrid
-    from collidecli.engine.geometry.signed_distance.source import FieldStore
 
 ENUMERATED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
@@ -178,7 +178,7 @@ def _measure(surfaces: dict[str, Any], device_model: DeviceModel) -> None:
 
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
-    from collidecli.engine.geometry.signed_distance.source import field_of
+    from collidecli.engine.geometry.signed_distance.build import field_of
     from collidecli.engine.narrowphase.sdf.fields import upload_fields
 
     model, device = device_model.model, device_model.device

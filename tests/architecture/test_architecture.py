@@ -23,7 +23,6 @@ TEXT = (".py", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt",
 FOLDERS = ("collidecli", "tests", "samples", "docs", ".github")
 OUTGROWN = {
     "collidecli/engine/narrowphase/convex/epa.py: expand_polytope",
-    "collidecli/engine/narrowphase/convex/manifold.py: manifold_along",
     "collidecli/engine/narrowphase/triangles/convex_least_translation.py: settle_region",
     "collidecli/engine/narrowphase/triangles/convex_sweep.py: first_free",
 }

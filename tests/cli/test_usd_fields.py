@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli import main as cli
-from collidecli.engine.geometry.signed_distance import source
+from collidecli.engine.geometry.signed_distance import build as source
 from tests.support.field_scenes import RING
 from tests.support.usd_meshes import BODY_APIS, mesh
 from tests.support.usd_scenes import sphere, write_usda

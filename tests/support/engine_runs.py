@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.commands.python_api import Contacts, merged_contacts
 from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk
-from collidecli.engine.geometry.signed_distance.source import FieldStore
+from collidecli.engine.geometry.signed_distance.build import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_builder import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import warp as wp
 
-from collidecli.engine.broadphase.eight_wide_bounds import PairBlocks, entry_bits
-from collidecli.engine.broadphase.eight_wide_tests import RADIUS_SLACK
+from collidecli.engine.broadphase.eight_wide_bounds import RADIUS_SLACK, PairBlocks, entry_bits
 from collidecli.engine.broadphase.sweep_plan import Columns, SweepPlan
 from collidecli.engine.cells import (
     CENTER,

@@ -124,6 +124,18 @@ def perimeter_of(field: Field) -> int:
 
 
 @wp.func
+def walls_begin(field: Field) -> int:
+    """Number of the first triangle of a wall."""
+    return 2 * field.rows * field.cols
+
+
+@wp.func
+def base_begins(field: Field) -> int:
+    """Number of the first triangle of the base."""
+    return 2 * field.rows * field.cols + 2 * perimeter_of(field)
+
+
+@wp.func
 def border_vertex(field: Field, k: int) -> wp.vec2i:
     """Row and column of border vertex k, 0 to the perimeter."""
     along = field.cols - 1
@@ -239,8 +251,8 @@ def base_triangle(field: Field, number: int) -> TriangleShape:
 @wp.func
 def named_triangle(field: Field, number: int) -> TriangleShape:
     """Corners and features of triangle `number`."""
-    walls = 2 * field.rows * field.cols
-    base = walls + 2 * perimeter_of(field)
+    walls = walls_begin(field)
+    base = base_begins(field)
     shape = TriangleShape()
     if number < walls:
         shape = top_triangle(field, number)

@@ -13,10 +13,9 @@ MOST_STEPS = wp.constant(60)
 CONVERGED = wp.constant(Real(1e-8))
 """Relative change of s at which the iteration ends: the remaining error is its square, as convergence is quadratic."""
 CYLINDER_LOW_CAP = wp.constant(0)
-CYLINDER_HIGH_CAP = wp.constant(1)
 CYLINDER_SIDE = wp.constant(2)
 CYLINDER_LOW_RIM = wp.constant(3)
-CYLINDER_HIGH_RIM = wp.constant(4)
+"""Of the cap and the rim at -z; those at +z are one more."""
 CONE_BASE = wp.constant(0)
 CONE_SIDE = wp.constant(1)
 CONE_RIM = wp.constant(2)
@@ -69,17 +68,12 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
     the positive side for a coordinate of 0.
     """
     result = SurfacePoint()
-    clamped = Vec3(
-        wp.clamp(point[0], -half[0], half[0]),
-        wp.clamp(point[1], -half[1], half[1]),
-        wp.clamp(point[2], -half[2], half[2]),
-    )
-    outside = point - clamped
+    outside = point - wp.max(-half, wp.min(half, point))
     square = wp.dot(outside, outside)
     if square > Real(0.0):
         result.distance = wp.sqrt(square)
         result.outward = outside / result.distance
-        result.feature = box_feature(_side(outside[0]), _side(outside[1]), _side(outside[2]))
+        result.feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
         return result
     depth_x = half[0] - wp.abs(point[0])
     depth_y = half[1] - wp.abs(point[1])
@@ -103,7 +97,8 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
 
 
 @wp.func
-def _side(outside: Real) -> int:
+def side_of(outside: Real) -> int:
+    """-1, 0 or 1: the sign of a coordinate beyond a side."""
     if outside > Real(0.0):
         return 1
     if outside < Real(0.0):

@@ -9,7 +9,7 @@ interval of translations, and the triangles overlap in the intersection of all i
 import warp as wp
 
 from collidecli.engine.geometry.mesh_nearest import EDGE_PART, nearest_triangle_point
-from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.real import Real, Vec2, Vec3
 
 PARALLEL_SINE = wp.constant(Real(1.0e-3))
 """Sine of the angle between two planes below which the edge normals within the planes are also tested. Planes that are
@@ -46,6 +46,14 @@ class SweepInterval:
     axis: Vec3
 
 
+@wp.struct
+class Segment:
+    """Segment between two points in the pair's frame [m]."""
+
+    start: Vec3
+    end: Vec3
+
+
 @wp.func
 def _edge(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
     """Edge k, from corner k to the next."""
@@ -77,6 +85,23 @@ def axis_count(pair: TrianglePair) -> int:
     return wp.where(wp.length(wp.cross(pair.normal_pqr, pair.normal_abc)) < PARALLEL_SINE, PARALLEL_AXES, AXES)
 
 
+@wp.func
+def _projection(axis: Vec3, p: Vec3, q: Vec3, r: Vec3) -> Vec2:
+    """Least and greatest coordinate of a triangle along an axis."""
+    at = Vec3(wp.dot(axis, p), wp.dot(axis, q), wp.dot(axis, r))
+    return Vec2(wp.min(at[0], wp.min(at[1], at[2])), wp.max(at[0], wp.max(at[1], at[2])))
+
+
+@wp.func
+def _along(segment: Segment, direction: Vec3) -> Segment:
+    """The segment, or its reverse where it runs against a direction."""
+    result = segment
+    if wp.dot(direction, segment.end - segment.start) < Real(0.0):
+        result.start = segment.end
+        result.end = segment.start
+    return result
+
+
 @wp.func(inline=False)
 def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInterval:
     """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
@@ -92,20 +117,18 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real) -> SweepInt
         length = wp.length(axis)
         if length > Real(0.0):
             axis = axis / length
-            low = wp.min(wp.dot(axis, pair.p), wp.min(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
-            high = wp.max(wp.dot(axis, pair.p), wp.max(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
-            moving_low = wp.min(wp.dot(axis, pair.a), wp.min(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
-            moving_high = wp.max(wp.dot(axis, pair.a), wp.max(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
+            fixed = _projection(axis, pair.p, pair.q, pair.r)
+            moving = _projection(axis, pair.a, pair.b, pair.c)
             rate = wp.dot(axis, direction)
             if wp.abs(rate) <= NO_RATE:
-                if moving_low >= high or moving_high <= low:
+                if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
                     result.end = -Real(wp.inf)
             else:
-                start = (low - moving_high) / rate
-                end = (high - moving_low) / rate
+                start = (fixed[0] - moving[1]) / rate
+                end = (fixed[1] - moving[0]) / rate
                 if rate < Real(0.0):
-                    start = (high - moving_low) / rate
-                    end = (low - moving_high) / rate
+                    start = (fixed[1] - moving[0]) / rate
+                    end = (fixed[0] - moving[1]) / rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
                 if end < result.end:
@@ -129,22 +152,12 @@ def overlap_of_projections(pair: TrianglePair, least: Real) -> Real:
         length = wp.length(axis)
         if length > Real(0.0):
             axis = axis / length
-            low = wp.min(wp.dot(axis, pair.p), wp.min(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
-            high = wp.max(wp.dot(axis, pair.p), wp.max(wp.dot(axis, pair.q), wp.dot(axis, pair.r)))
-            moving_low = wp.min(wp.dot(axis, pair.a), wp.min(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
-            moving_high = wp.max(wp.dot(axis, pair.a), wp.max(wp.dot(axis, pair.b), wp.dot(axis, pair.c)))
-            result = wp.min(result, wp.min(high - moving_low, moving_high - low))
+            fixed = _projection(axis, pair.p, pair.q, pair.r)
+            moving = _projection(axis, pair.a, pair.b, pair.c)
+            result = wp.min(result, wp.min(fixed[1] - moving[0], moving[1] - fixed[0]))
             if result <= least:
                 return result
     return result
-
-
-@wp.struct
-class Segment:
-    """Segment between two points in the pair's frame [m]."""
-
-    start: Vec3
-    end: Vec3
 
 
 @wp.func
@@ -190,16 +203,8 @@ def crossing_segment(pair: TrianglePair) -> Segment:
         common.start = wp.max(wp.min(pair.p, wp.min(pair.q, pair.r)), wp.min(pair.a, wp.min(pair.b, pair.c)))
         common.end = wp.min(wp.max(pair.p, wp.max(pair.q, pair.r)), wp.max(pair.a, wp.max(pair.b, pair.c)))
         return common
-    fixed = _cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a)
-    moving = _cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p)
-    if wp.dot(along, fixed.end - fixed.start) < Real(0.0):
-        swap = fixed.start
-        fixed.start = fixed.end
-        fixed.end = swap
-    if wp.dot(along, moving.end - moving.start) < Real(0.0):
-        swap = moving.start
-        moving.start = moving.end
-        moving.end = swap
+    fixed = _along(_cut_by_plane(pair.p, pair.q, pair.r, pair.normal_abc, pair.a), along)
+    moving = _along(_cut_by_plane(pair.a, pair.b, pair.c, pair.normal_pqr, pair.p), along)
     if wp.dot(along, moving.start - fixed.start) > Real(0.0):
         fixed.start = moving.start
     if wp.dot(along, fixed.end - moving.end) > Real(0.0):

@@ -26,29 +26,34 @@ def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
     return x.separation < y.separation
 
 
-@wp.func
-def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
-    """Restores the max-heap property below one index."""
-    at = root
-    while 2 * at + 1 < count:
-        child = 2 * at + 1
-        if child + 1 < count and precedes(contact[first + child], contact[first + child + 1], swapped):
-            child += 1
-        if not precedes(contact[first + at], contact[first + child], swapped):
-            return
-        swap_contacts(contact, first + at, first + child)
-        at = child
+def heap_sort(before: Callable[..., Any], name: str) -> Any:
+    """Heap sort of `count` contacts from `first` on, as a pair may have thousands. before(x, y, swapped): the order."""
+
+    @wp.func(name=f"sift_down_{name}")
+    def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
+        at = root
+        while 2 * at + 1 < count:
+            child = 2 * at + 1
+            if child + 1 < count and before(contact[first + child], contact[first + child + 1], swapped):
+                child += 1
+            if not before(contact[first + at], contact[first + child], swapped):
+                return
+            swap_contacts(contact, first + at, first + child)
+            at = child
+
+    @wp.func(name=f"sort_{name}")
+    def sort(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
+        for i in range(count / 2):
+            sift_down(contact, first, count / 2 - 1 - i, count, swapped)
+        for i in range(count - 1):
+            last = count - 1 - i
+            swap_contacts(contact, first, first + last)
+            sift_down(contact, first, 0, last, swapped)
+
+    return sort
 
 
-@wp.func
-def sort_contacts(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool):
-    """Heap sort, as a pair may have thousands of contacts."""
-    for i in range(count / 2):
-        sift_down(contact, first, count / 2 - 1 - i, count, swapped)
-    for i in range(count - 1):
-        last = count - 1 - i
-        swap_contacts(contact, first, first + last)
-        sift_down(contact, first, 0, last, swapped)
+sort_contacts = heap_sort(precedes, "contacts")
 
 
 @wp.func(inline=False)
@@ -85,18 +90,12 @@ def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
 
 
 @wp.func
-def sift_down_along(contact: wp.array[ContactRecord], first: int, root: int, count: int):
-    """Restores the max-heap property of the coordinates along ACROSS below one index."""
-    at = root
-    while 2 * at + 1 < count:
-        child = 2 * at + 1
-        other = wp.min(child + 1, count - 1)
-        if wp.dot(contact[first + child].point, ACROSS) < wp.dot(contact[first + other].point, ACROSS):
-            child = other
-        if wp.dot(contact[first + at].point, ACROSS) >= wp.dot(contact[first + child].point, ACROSS):
-            return
-        swap_contacts(contact, first + at, first + child)
-        at = child
+def precedes_along(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
+    """Order by the coordinate along ACROSS."""
+    return wp.dot(x.point, ACROSS) < wp.dot(y.point, ACROSS)
+
+
+sort_along = heap_sort(precedes_along, "along")
 
 
 @wp.func(inline=False)
@@ -108,12 +107,7 @@ def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, n
     count = before
     along = count > FEW_CONTACTS
     if along:
-        for i in range(count / 2):
-            sift_down_along(contact, first, count / 2 - 1 - i, count)
-        for i in range(count - 1):
-            last = count - 1 - i
-            swap_contacts(contact, first, first + last)
-            sift_down_along(contact, first, 0, last)
+        sort_along(contact, first, count, swapped)
     kept = int(0)
     for i in range(count):
         here = contact[first + i]

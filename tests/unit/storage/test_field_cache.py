@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.engine.geometry.signed_distance import source
-from collidecli.engine.geometry.signed_distance.source import field_key
+from collidecli.engine.geometry.signed_distance import build as source
+from collidecli.engine.geometry.signed_distance.build import field_key
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder

@@ -17,7 +17,7 @@ search on the circles is complete: the depth is accepted only if a point in both
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.geometry.segment_box import segment_and_box
+from collidecli.engine.geometry.segments import segment_and_box
 from collidecli.engine.geometry.support import MinkowskiDifference, core_support
 from collidecli.engine.narrowphase.convex.polytope import NEVER, WITNESS_MISS
 

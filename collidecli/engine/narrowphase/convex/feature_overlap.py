@@ -10,6 +10,7 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.geometry.real import Pose, Real, Vec2, Vec3
+from collidecli.engine.geometry.segments import perpendicular
 from collidecli.engine.geometry.shape_codes import CAPSULE
 from collidecli.engine.narrowphase.convex.clip import (
     MAX_POLYGON_VERTICES,
@@ -95,7 +96,7 @@ def feature_contacts(
     contact_frame = ContactFrame()
     contact_frame.pose_b_to_a = pose_b_to_a
     contact_frame.normal = normal
-    contact_frame.u = _across(normal)
+    contact_frame.u = perpendicular(normal)
     contact_frame.v = wp.cross(normal, contact_frame.u)
     contact_frame.max_separation = max_separation
     contact_frame.level = rounding_level(shape_a, shape_b)
@@ -116,14 +117,6 @@ def feature_contacts(
     if a.kind == FACE:
         return _line_on_face(contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
     return _line_on_face(contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
-
-
-@wp.func
-def _across(n: Vec3) -> Vec3:
-    """Unit vector perpendicular to unit n."""
-    if wp.abs(n[0]) < Real(0.6):
-        return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
-    return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
 
 
 @wp.func

@@ -13,8 +13,8 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.support import Vertex, difference_support
+from collidecli.engine.narrowphase.convex.gjk import triangle_weights
 from collidecli.engine.narrowphase.convex.polytope import Depth
-from collidecli.engine.narrowphase.convex.simplex import triangle_weights
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 
 PORTAL_LIMIT = wp.constant(100)

@@ -215,10 +215,10 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
         if k < 8:
             on_b = rotation * wp.cw_mul(signs, size_b) + position
-            on_a = _clamped(on_b, size_a)
+            on_a = wp.max(-size_a, wp.min(size_a, on_b))
         else:
             on_a = wp.cw_mul(signs, size_a)
-            on_b = rotation * _clamped((on_a - position) * rotation, size_b) + position
+            on_b = rotation * wp.max(-size_b, wp.min(size_b, (on_a - position) * rotation)) + position
         square = wp.dot(on_b - on_a, on_b - on_a)
         if square < nearest.square:
             nearest.square = square
@@ -243,22 +243,17 @@ def _witness_of_vertices(
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
         if k < 8:
             on_a = rotation * wp.cw_mul(signs, size_b) + position - separation * normal
-            missed = on_a - _clamped(on_a, size_a)
+            missed = on_a - wp.max(-size_a, wp.min(size_a, on_a))
         else:
             on_a = wp.cw_mul(signs, size_a)
             on_b = (on_a + separation * normal - position) * rotation
-            missed = on_b - _clamped(on_b, size_b)
+            missed = on_b - wp.max(-size_b, wp.min(size_b, on_b))
         square = wp.dot(missed, missed)
         if square < best.square:
             best.square = square
             best.on_a = on_a
             best.on_b = on_a + separation * normal
     return best
-
-
-@wp.func
-def _clamped(p: Vec3, size: Vec3) -> Vec3:
-    return Vec3(wp.clamp(p[0], -size[0], size[0]), wp.clamp(p[1], -size[1], size[1]), wp.clamp(p[2], -size[2], size[2]))
 
 
 @wp.func

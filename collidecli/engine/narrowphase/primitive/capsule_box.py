@@ -3,10 +3,9 @@
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
-from collidecli.engine.geometry.nearest_on_primitive import box_feature, feature_step
+from collidecli.engine.geometry.nearest_on_primitive import box_feature, feature_step, side_of
 from collidecli.engine.geometry.real import Mat33, Pose, Real, Vec3
-from collidecli.engine.geometry.segment_box import SegmentBox, segment_and_box
-from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, segment_end
+from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE, SegmentBox, segment_and_box, segment_end
 
 FACE_COSINE = wp.constant(Real(0.9999))
 """Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along that face."""
@@ -129,7 +128,7 @@ def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
     touch.point = capsule.center + on_segment * capsule.axis - capsule.radius * outward
     touch.separation = capsule.nearest.distance - capsule.radius
     touch.feature_a = segment_end(on_segment, capsule.half_length)
-    touch.feature_b = box_feature(_side(outward[0]), _side(outward[1]), _side(outward[2]))
+    touch.feature_b = box_feature(side_of(outward[0]), side_of(outward[1]), side_of(outward[2]))
     return touch
 
 
@@ -147,7 +146,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     plane = wp.sign(outward[face]) * capsule.half[face]
     low = -capsule.half_length
     high = capsule.half_length
-    face_feature = box_feature(0, 0, 0) + feature_step(face, _side(outward[face]))
+    face_feature = box_feature(0, 0, 0) + feature_step(face, side_of(outward[face]))
     low_border = face_feature
     high_border = face_feature
     for j in range(3):
@@ -160,7 +159,7 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
             if wp.abs(rate) * capsule.half_length > SLACK * half:
                 t_in = (-half - start) / rate
                 t_out = (half - start) / rate
-                step = feature_step(j, _side(rate))
+                step = feature_step(j, side_of(rate))
                 if rate < Real(0.0):
                     t_in = (half - start) / rate
                     t_out = (-half - start) / rate
@@ -243,7 +242,7 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     touch.feature_a = SIDE
     touch.feature_b = edge_feature
     if wp.abs(at) >= capsule.half[edge]:
-        touch.feature_b = edge_feature + feature_step(edge, _side(at))
+        touch.feature_b = edge_feature + feature_step(edge, side_of(at))
     else:
         touch.feature_a = END_LOW
         if on_segment > Real(0.0):
@@ -269,12 +268,3 @@ def _square_off(axis: Vec3, along: int) -> Real:
         if j != along:
             square += axis[j] * axis[j]
     return square
-
-
-@wp.func
-def _side(x: Real) -> int:
-    if x > Real(0.0):
-        return 1
-    if x < Real(0.0):
-        return -1
-    return 0

@@ -5,6 +5,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
+from collidecli.engine.geometry.support import Vertex
 from collidecli.engine.narrowphase.convex.support_discontinuities import any_tangent
 from collidecli.engine.narrowphase.triangles.convex_sweep import FreeAt, Sweep, first_free
 from collidecli.engine.narrowphase.triangles.swept_surface import allowed_direction, begin_near, corners_of, next_near
@@ -194,7 +195,16 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 
 @wp.func(inline=False)
-def refine(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: Vec3) -> Least:
+def refine(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    start: Vec3,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Least:
     """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
@@ -202,7 +212,7 @@ def refine(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: 
     direction = start
     limit = best.t * NEARBY
     for _step in range(STEPS):
-        found = first_free(a, pair, surface, sweep, direction, limit)
+        found = first_free(a, pair, surface, sweep, direction, limit, recent, simplex)
         best = better(best, found, direction)
         limit = wp.min(limit, wp.max(found.t, best.t))
         if found.number < 0:
@@ -220,7 +230,17 @@ def refine(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: 
 
 
 @wp.func(inline=False)
-def pattern_search(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, start: Vec3, length: Real) -> Least:
+def pattern_search(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    start: Vec3,
+    length: Real,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> Least:
     """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
     best = before
     direction = start
@@ -236,7 +256,7 @@ def pattern_search(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least,
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             tried = allowed_in(surface, sweep, turned)
-            found = first_free(a, pair, surface, sweep, tried, least)
+            found = first_free(a, pair, surface, sweep, tried, least, recent, simplex)
             if found.t < least:
                 least = found.t
                 after = tried
@@ -253,7 +273,15 @@ def pattern_search(a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least,
 
 @wp.func(inline=False)
 def search(
-    a: Any, pair: Any, surface: Any, sweep: Sweep, before: Least, directions: wp.array[Vec3], given: int
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    before: Least,
+    directions: wp.array[Vec3],
+    given: int,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
 ) -> Least:
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
@@ -274,13 +302,13 @@ def search(
             count = add_direction(directions, count, allowed_in(surface, sweep, sweep.rotation * spread_direction(k)))
     length = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Real)
     for k in range(count):
-        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY)
+        found = first_free(a, pair, surface, sweep, directions[k], best.t * NEARBY, recent, simplex)
         length[k] = found.t
         best = better(best, found, directions[k])
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
-    best = refine(a, pair, surface, sweep, best, best.direction)
+    best = refine(a, pair, surface, sweep, best, best.direction, recent, simplex)
     while started < STARTS:
         least = limit
         chosen = int(-1)
@@ -295,6 +323,6 @@ def search(
             break
         starts[started] = directions[chosen]
         started += 1
-        best = refine(a, pair, surface, sweep, best, directions[chosen])
-        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen])
-    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t)
+        best = refine(a, pair, surface, sweep, best, directions[chosen], recent, simplex)
+        best = pattern_search(a, pair, surface, sweep, best, directions[chosen], length[chosen], recent, simplex)
+    return pattern_search(a, pair, surface, sweep, best, best.direction, best.t, recent, simplex)

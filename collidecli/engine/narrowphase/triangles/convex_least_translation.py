@@ -23,7 +23,6 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID
 from collidecli.engine.geometry.support import Primitive, Vertex
 from collidecli.engine.narrowphase.contact_merging import unique_by_feature
-from collidecli.engine.narrowphase.convex.epa import as_ints, as_vertices
 from collidecli.engine.narrowphase.convex.features import feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import WITNESS_GAP, minkowski_difference
@@ -100,7 +99,7 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
 
 
 @wp.func(inline=False)
-def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least) -> ContactRecord:
+def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least, simplex: wp.array[Vertex]) -> ContactRecord:
     """The contact of a translation: the point at which the shape, after it, touches the surface."""
     contact = ContactRecord()
     contact.normal = -best.direction
@@ -109,7 +108,7 @@ def contact_of(a: Any, pair: Any, surface: Any, sweep: Sweep, best: Least) -> Co
     triangle = named_of(surface, best.number)
     difference.b = corners_of(surface, best.number)
     difference.position = pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
-    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), sweep.simplex)
+    nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
     foot = wp.transpose(pair.rotation) * (contact.point + best.t * best.direction - pair.position)
     contact.feature_a = feature_at(a, contact.point, nearest.normal)
@@ -141,14 +140,8 @@ def region_of(regions: wp.array[Region], count: int, contact: ContactRecord) -> 
 
 @wp.struct
 class Written:
-    """A pair's contacts: rows `first` and up of `contact`, at most `capacity`. count: their number.
+    """The state of a pair's contacts. count: their number. changed: 1 where any is new. exact: as in `FreeAt`."""
 
-    changed: 1 where any is new. exact: as in `FreeAt`.
-    """
-
-    contact: wp.array[ContactRecord]
-    first: int
-    capacity: int
     count: int
     changed: int
     exact: int
@@ -163,15 +156,19 @@ def settle_region(
     regions: wp.array[Region],
     region_count: int,
     region: int,
+    contact: wp.array[ContactRecord],
+    first: int,
     before: Written,
+    capacity: int,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
 ) -> Written:
     """Replaces the deepest contact of a region by that of the least translation, and drops deeper contacts.
 
-    region: its index, of region_count; with at most one region every contact of the pair is in it.
+    region: its index, of region_count; with at most one region every contact of the pair is in it. capacity: rows of
+    the pair.
     """
     result = before
-    contact = before.contact
-    first = before.first
     near = sweep
     deepest = int(-1)
     bound = Real(0.0)
@@ -190,12 +187,14 @@ def settle_region(
             if contact[i].separation * WITHIN <= -depth:
                 bound = wp.max(bound, lower_bound(a, pair, surface, contact[i]))
         best.direction = allowed_in(surface, sweep, -contact[deepest].normal)
-        best = better(best, first_free(a, pair, surface, sweep, best.direction, Real(wp.inf)), best.direction)
+        best = better(
+            best, first_free(a, pair, surface, sweep, best.direction, Real(wp.inf), recent, simplex), best.direction
+        )
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             # Less than a lower bound: other parts of the surface must be exited too.
             near.in_region = 0
             best.t = Real(wp.inf)
-            free = first_free(a, pair, surface, near, best.direction, Real(wp.inf))
+            free = first_free(a, pair, surface, near, best.direction, Real(wp.inf), recent, simplex)
             best = better(best, free, best.direction)
         along = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
         if best.t <= bound * WITHIN and along and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
@@ -206,11 +205,11 @@ def settle_region(
         for i in range(first, first + before.count):
             if contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
                 given = add_direction(directions, given, allowed_in(surface, sweep, -contact[i].normal))
-        best = search(a, pair, surface, near, best, directions, given)
+        best = search(a, pair, surface, near, best, directions, given, recent, simplex)
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             near.in_region = 0
             best.t = Real(wp.inf)
-            best = search(a, pair, surface, near, best, directions, given)
+            best = search(a, pair, surface, near, best, directions, given, recent, simplex)
     if best.number < 0 or best.t == Real(wp.inf):
         result.exact = wp.min(result.exact, best.exact)
         return result
@@ -220,13 +219,13 @@ def settle_region(
         same = wp.dot(best.direction, contact[deepest].normal) < Real(-1.0 + 1.0e-12)
         if same and wp.abs(best.t - depth) <= EQUAL_DEPTH * sweep.size:
             return result
-    elif before.count < before.capacity:
+    elif before.count < capacity:
         deepest = first + before.count
         result.count += 1
     else:
         result.exact = 0
         return result
-    contact[deepest] = contact_of(a, pair, surface, sweep, best)
+    contact[deepest] = contact_of(a, pair, surface, sweep, best, simplex)
     result.changed = 1
     i = first
     while i < first + result.count:
@@ -244,10 +243,20 @@ def settle_region(
 
 
 @wp.func(inline=False)
-def settle_pair(a: Any, surface: Any, query: Query, size: Real, scale: Real, before: Written) -> Written:
+def settle_pair(
+    a: Any,
+    surface: Any,
+    query: Query,
+    size: Real,
+    scale: Real,
+    contact: wp.array[ContactRecord],
+    first: int,
+    count: int,
+    capacity: int,
+) -> Written:
     """Replaces the deepest contact of each region of a pair by that of the least translation.
 
-    size, scale: of the smaller and the larger of the two [m].
+    size, scale: of the smaller and the larger of the two [m]. contact: the pair's contacts are `count` from `first` on.
     """
     pair = minkowski_difference(a, TriangleShape(), query.pose_b_to_a)
     sweep = Sweep()
@@ -265,11 +274,9 @@ def settle_pair(a: Any, surface: Any, query: Query, size: Real, scale: Real, bef
     recent = wp.zeros(shape=wp.static(RECENT), dtype=int)
     for k in range(wp.static(RECENT)):
         recent[k] = -1
-    sweep.recent = as_ints(recent)
-    sweep.simplex = as_vertices(simplex)
-    result = before
-    contact = before.contact
-    first = before.first
+    result = Written()
+    result.count = count
+    result.exact = 1
     if is_one_sided(surface):
         # Its contacts exit through the front, each along the normal of its triangle.
         return result
@@ -278,21 +285,23 @@ def settle_pair(a: Any, surface: Any, query: Query, size: Real, scale: Real, bef
     # Where the middle of the shape is inside the solid, the overlap is taken as one region.
     is_inside = depth_inside(surface, sweep.middle) > Real(0.0)
     deepest = first
-    for i in range(first, first + before.count):
+    for i in range(first, first + count):
         if contact[i].separation < contact[deepest].separation:
             deepest = i
-    for i in range(first, first + before.count):
+    for i in range(first, first + count):
         is_alike = contact[i].separation >= Real(0.0) or wp.dot(contact[i].normal, contact[deepest].normal) >= ALIKE
         if not is_alike and not is_inside:
             region_count = 2
     if region_count == 2:
-        region_count = find_regions(a, pair, surface, sweep, regions)
+        region_count = find_regions(a, pair, surface, sweep, regions, simplex)
     if region_count < 2:
-        return settle_region(a, pair, surface, sweep, regions, 1, 0, result)
+        return settle_region(a, pair, surface, sweep, regions, 1, 0, contact, first, result, capacity, recent, simplex)
     sweep.in_region = 1
     for region in range(region_count):
         sweep.region = regions[region]
-        result = settle_region(a, pair, surface, sweep, regions, region_count, region, result)
+        result = settle_region(
+            a, pair, surface, sweep, regions, region_count, region, contact, first, result, capacity, recent, simplex
+        )
     return result
 
 
@@ -350,15 +359,12 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             begin = int(0)
             if thread > 0:
                 begin = sub_pair_end[thread * parts - 1]
-            before = Written()
-            before.contact = contact
-            before.first = first
-            before.count = count
-            before.capacity = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
-            before.exact = 1
+            capacity = (sub_pair_end[(thread + 1) * parts - 1] - begin) * most
             size_a = wp.length(rows.size[query.row_a])
             size_b = wp.length(rows.size[query.row_b])
-            written = settle_pair(a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), before)
+            written = settle_pair(
+                a, surface, query, wp.min(size_a, size_b), wp.max(size_a, size_b), contact, first, count, capacity
+            )
             if written.exact == 0:
                 wp.atomic_add(inexact, 0, 1)
             if written.changed == 1:

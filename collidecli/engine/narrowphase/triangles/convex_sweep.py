@@ -125,8 +125,7 @@ class Sweep:
 
     lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
     shape's own box, its own frame [m]. touch: TOUCH of the larger size; size: of the smaller of the two [m]. region:
-    where in_region is 1, overlaps outside this region do not count. recent: RECENT cached triangles that are tested
-    first, updated by `first_free`. simplex: of length 4, scratch of GJK.
+    where in_region is 1, overlaps outside this region do not count.
     """
 
     rotation: Mat33
@@ -139,8 +138,6 @@ class Sweep:
     size: Real
     region: Region
     in_region: int
-    recent: wp.array[int]
-    simplex: wp.array[Vertex]
 
 
 @wp.func
@@ -260,7 +257,7 @@ class Leaving:
 
 @wp.func(inline=False)
 def leave_triangle(
-    a: Any, difference: Any, sweep: Sweep, direction: Vec3, behind: Real, ahead: Real, t: Real
+    a: Any, difference: Any, direction: Vec3, behind: Real, ahead: Real, t: Real, touch: Real, simplex: wp.array[Vertex]
 ) -> Leaving:
     """The translation at which a shape moving along `direction` exits a triangle that it overlaps at translation t.
 
@@ -278,7 +275,7 @@ def leave_triangle(
     on_q = wp.dot(q, direction)
     on_r = wp.dot(r, direction)
     end = wp.max(on_p, wp.max(on_q, on_r)) - behind
-    if end <= t + sweep.touch or wp.min(on_p, wp.min(on_q, on_r)) - ahead >= t - sweep.touch:
+    if end <= t + touch or wp.min(on_p, wp.min(on_q, on_r)) - ahead >= t - touch:
         return result
     normal = direction
     face = difference.rotation * difference.b.normal
@@ -286,7 +283,7 @@ def leave_triangle(
     rate = wp.dot(direction, face)
     high = wp.dot(support_point(a, face), face) + t * rate - level
     low = wp.dot(support_point(a, -face), face) + t * rate - level
-    if low >= -sweep.touch or high <= sweep.touch:
+    if low >= -touch or high <= touch:
         return result
     if rate > Real(0.0) and -low < rate * (end - t):
         end = t - low / rate
@@ -297,14 +294,14 @@ def leave_triangle(
     moved = difference
     moved.position = difference.position - t * direction
     guess = wp.where(wp.abs(high) < wp.abs(low), face, -face)
-    nearest = nearest_of_difference(moved, guess, wp.max(radius - sweep.touch, Real(0.0)), sweep.simplex)
-    if nearest.state != OVERLAP and nearest.distance >= radius - sweep.touch:
+    nearest = nearest_of_difference(moved, guess, wp.max(radius - touch, Real(0.0)), simplex)
+    if nearest.state != OVERLAP and nearest.distance >= radius - touch:
         return result
     result.exact = 0
     for _step in range(ADVANCES):
         moved.position = difference.position - end * direction
-        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), sweep.simplex)
-        if nearest.state == OVERLAP or nearest.distance <= radius + sweep.touch:
+        nearest = nearest_of_difference(moved, -normal, Real(wp.inf), simplex)
+        if nearest.state == OVERLAP or nearest.distance <= radius + touch:
             result.exact = 1
             break
         height = wp.dot(difference_support(difference, nearest.normal).point, nearest.normal) + radius
@@ -314,16 +311,25 @@ def leave_triangle(
             break
         end = height / closing
         normal = -nearest.normal
-    if end > t + sweep.touch:
+    if end > t + touch:
         result.t = end
         result.normal = normal
     return result
 
 
 @wp.func(inline=False)
-def leave_region(a: Any, difference: Any, sweep: Sweep, direction: Vec3, behind: Real, ahead: Real, t: Real) -> Leaving:
+def leave_region(
+    a: Any,
+    difference: Any,
+    sweep: Sweep,
+    direction: Vec3,
+    behind: Real,
+    ahead: Real,
+    t: Real,
+    simplex: wp.array[Vertex],
+) -> Leaving:
     """As `leave_triangle`, for a triangle that counts only where the overlap is in the sweep's region."""
-    left = leave_triangle(a, difference, sweep, direction, behind, ahead, t)
+    left = leave_triangle(a, difference, direction, behind, ahead, t, sweep.touch, simplex)
     if sweep.in_region == 1 and left.t > t:
         p = difference.rotation * difference.b.p + difference.position
         q = difference.rotation * difference.b.q + difference.position
@@ -334,13 +340,23 @@ def leave_region(a: Any, difference: Any, sweep: Sweep, direction: Vec3, behind:
 
 
 @wp.func(inline=False)
-def first_free(a: Any, pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real) -> FreeAt:
+def first_free(
+    a: Any,
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    direction: Vec3,
+    limit: Real,
+    recent: wp.array[int],
+    simplex: wp.array[Vertex],
+) -> FreeAt:
     """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its solid.
 
     Args:
         pair: Minkowski difference of the cores of the shape and any triangle of the surface.
         direction: unit, the shape's frame.
         limit: the search ends once the translation is at least this [m].
+        recent: cached triangles that are tested first; updated.
     """
     result = FreeAt()
     result.number = -1
@@ -351,12 +367,12 @@ def first_free(a: Any, pair: Any, surface: Any, sweep: Sweep, direction: Vec3, l
     behind = wp.dot(support_point(a, -direction), direction)
     along = wp.transpose(sweep.rotation) * direction
     for k in range(wp.static(RECENT)):
-        if sweep.recent[k] >= 0:
-            difference.b = corners_of(surface, sweep.recent[k])
-            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t)
+        if recent[k] >= 0:
+            difference.b = corners_of(surface, recent[k])
+            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t, simplex)
             if left.t > result.t:
                 result.t = left.t
-                result.number = sweep.recent[k]
+                result.number = recent[k]
                 result.normal = left.normal
                 result.exact = wp.min(result.exact, left.exact)
     if result.t >= limit:
@@ -372,7 +388,7 @@ def first_free(a: Any, pair: Any, surface: Any, sweep: Sweep, direction: Vec3, l
         cursor = begin_near(surface, lower, upper)
         while cursor.number >= 0:
             difference.b = corners_of(surface, cursor.number)
-            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t)
+            left = leave_region(a, difference, sweep, direction, behind, ahead, result.t, simplex)
             if left.t > result.t:
                 changed = True
                 result.t = left.t
@@ -381,8 +397,8 @@ def first_free(a: Any, pair: Any, surface: Any, sweep: Sweep, direction: Vec3, l
                 result.exact = wp.min(result.exact, left.exact)
                 if result.t >= limit:
                     for k in range(wp.static(RECENT - 1)):
-                        sweep.recent[wp.static(RECENT - 1) - k] = sweep.recent[wp.static(RECENT - 2) - k]
-                    sweep.recent[0] = cursor.number
+                        recent[wp.static(RECENT - 1) - k] = recent[wp.static(RECENT - 2) - k]
+                    recent[0] = cursor.number
                     return result
                 lower = sweep.lower + result.t * along - grown
                 upper = sweep.upper + result.t * along + grown
@@ -405,7 +421,9 @@ def first_free(a: Any, pair: Any, surface: Any, sweep: Sweep, direction: Vec3, l
 
 
 @wp.func(inline=False)
-def find_regions(a: Any, pair: Any, surface: Any, sweep: Sweep, regions: wp.array[Region]) -> int:
+def find_regions(
+    a: Any, pair: Any, surface: Any, sweep: Sweep, regions: wp.array[Region], simplex: wp.array[Vertex]
+) -> int:
     """Finds the regions of overlap of a shape before it moves; returns their number, 0 where it crosses no triangle."""
     difference = pair
     count = int(0)
@@ -416,7 +434,7 @@ def find_regions(a: Any, pair: Any, surface: Any, sweep: Sweep, regions: wp.arra
     cursor = begin_near(surface, sweep.lower, sweep.upper)
     while cursor.number >= 0:
         difference.b = corners_of(surface, cursor.number)
-        left = leave_triangle(a, difference, sweep, direction, behind, ahead, Real(0.0))
+        left = leave_triangle(a, difference, direction, behind, ahead, Real(0.0), sweep.touch, simplex)
         if left.t > Real(0.0):
             p = difference.rotation * difference.b.p + difference.position
             q = difference.rotation * difference.b.q + difference.position

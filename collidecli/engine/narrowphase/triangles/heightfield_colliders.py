@@ -18,13 +18,12 @@ from collidecli.engine.geometry.heightfields import (
     FIRST,
     Field,
     Heightfields,
+    base_begins,
     border_vertex,
-    col_under,
     field_of,
     field_triangle,
     height_at,
-    perimeter_of,
-    row_under,
+    walls_begin,
     x_of,
     y_of,
 )
@@ -71,6 +70,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     is_under,
     range_of,
     skip_square,
+    wall_range,
 )
 from collidecli.engine.narrowphase.triangles.normal_cones import has_nearer, normal_cone_at
 from collidecli.engine.narrowphase.triangles.swept_surface import FieldSurface
@@ -193,49 +193,31 @@ def top_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList, start: in
 
 
 @wp.func
-def wall_sub_pairs(field: Field, bounds: ShapeBounds, first: int, end: int, out: SubPairList, start: int) -> int:
-    """Appends the triangles of the walls below border segments first .. end - 1 that the AABB intersects."""
-    found = start
-    walls = 2 * field.rows * field.cols
-    for k in range(first, end):
-        p = border_vertex(field, k)
-        q = border_vertex(field, k + 1)
-        if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
-            found = append_sub_pair(out, found, walls + 2 * k)
-            found = append_sub_pair(out, found, walls + 2 * k + 1)
-    return found
-
-
-@wp.func
 def border_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList, start: int) -> int:
     """Appends the triangles of the four walls near the shape; returns the number of sub-pairs."""
     found = start
-    along = field.cols - 1
-    up = field.rows - 1
     if bounds.upper[2] < field.bottom:
         return found
-    first_col = col_under(field, bounds.lower[0])
-    last_col = col_under(field, bounds.upper[0])
-    first_row = row_under(field, bounds.lower[1])
-    last_row = row_under(field, bounds.upper[1])
-    if bounds.lower[0] <= field.half_x and bounds.upper[0] >= -field.half_x:
-        if bounds.lower[1] <= -field.half_y and bounds.upper[1] >= -field.half_y:
-            found = wall_sub_pairs(field, bounds, first_col, last_col + 1, out, found)
-        if bounds.lower[1] <= field.half_y and bounds.upper[1] >= field.half_y:
-            behind = 2 * along + up
-            found = wall_sub_pairs(field, bounds, behind - 1 - last_col, behind - first_col, out, found)
-    if bounds.lower[1] <= field.half_y and bounds.upper[1] >= -field.half_y:
-        if bounds.lower[0] <= field.half_x and bounds.upper[0] >= field.half_x:
-            found = wall_sub_pairs(field, bounds, along + first_row, along + last_row + 1, out, found)
-        if bounds.lower[0] <= -field.half_x and bounds.upper[0] >= -field.half_x:
-            behind = 2 * along + 2 * up
-            found = wall_sub_pairs(field, bounds, behind - 1 - last_row, behind - first_row, out, found)
+    for turn in range(4):
+        # The walls at -y and +y come before those at +x and -x.
+        numbers = wall_range(field, wp.where(turn == 1 or turn == 2, 3 - turn, turn), bounds.lower, bounds.upper)
+        for k in range((numbers[0] - walls_begin(field)) / 2, (numbers[1] - walls_begin(field)) / 2):
+            p = border_vertex(field, k)
+            q = border_vertex(field, k + 1)
+            if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
+                found = append_sub_pair(out, found, walls_begin(field) + 2 * k)
+                found = append_sub_pair(out, found, walls_begin(field) + 2 * k + 1)
     return found
 
 
-@wp.func
-def find_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList) -> int:
-    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~ the closest one."""
+@wp.func(inline=True)
+def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList) -> int:
+    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~ the closest one.
+
+    `parts` is 1.
+    """
+    field = field_of(fields, rows.heightfield[query.row_b])
+    bounds = bounds_of_shape(rows, query, field)
     found = int(0)
     under_field = (
         bounds.beneath == 1 and wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
@@ -249,7 +231,7 @@ def find_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList) -> int:
             half = wp.where(axis == 0, field.half_x, field.half_y)
             reaches = reaches and bounds.lower[axis] <= half and bounds.upper[axis] >= -half
         if reaches:
-            base = 2 * field.rows * field.cols + 2 * perimeter_of(field)
+            base = base_begins(field)
             found = append_sub_pair(out, found, base)
             found = append_sub_pair(out, found, base + 1)
     elif is_inside(field, bounds.middle):
@@ -258,14 +240,6 @@ def find_sub_pairs(field: Field, bounds: ShapeBounds, out: SubPairList) -> int:
             number = nearest_part(field, bounds.middle).number
         found = append_sub_pair(out, found, ~number)
     return found
-
-
-@wp.func(inline=True)
-def triangles_near(rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList) -> int:
-    """Appends the sub-pairs of a pair, see `find_sub_pairs`; `parts` is 1."""
-    field = field_of(fields, rows.heightfield[query.row_b])
-    bounds = bounds_of_shape(rows, query, field)
-    return find_sub_pairs(field, bounds, out)
 
 
 HEIGHTFIELD = SubPairKernels(

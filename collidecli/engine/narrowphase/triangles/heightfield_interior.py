@@ -2,7 +2,7 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.heightfields import Field
+from collidecli.engine.geometry.heightfields import Field, base_begins, walls_begin
 from collidecli.engine.geometry.mesh_nearest import MeshPoint
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
@@ -14,14 +14,12 @@ from collidecli.engine.narrowphase.triangles.heightfield_nearest import (
     nearest_part,
     wall_under,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_near_segment, next_near_segment
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
-    base_begins,
     closest_point_on_face,
     face_corner,
     face_normal,
     is_face_crossed,
-    walls_begin,
 )
 
 AT_BASE = wp.constant(Real(1.0e-9))

@@ -20,7 +20,6 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import wall_range
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
@@ -28,6 +27,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     is_under,
     range_of,
     skip_square,
+    wall_range,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import bits_of_face
 from collidecli.engine.narrowphase.triangles.mesh_mesh import (

@@ -9,12 +9,14 @@ import warp as wp
 from collidecli.engine.geometry.elementary import arc_tangent
 from collidecli.engine.geometry.heightfields import (
     Field,
+    base_begins,
     border_vertex,
     named_triangle,
     perimeter_of,
     top_triangle,
     vertex_at,
     wall_normal,
+    walls_begin,
 )
 from collidecli.engine.geometry.mesh_nearest import (
     EDGE_PART,
@@ -28,9 +30,6 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.triangle_features import corner_of
 from collidecli.engine.narrowphase.triangles.normal_cones import (
     DOWN,
-    RISE,
-    normal_cone_of_edge,
-    normal_cone_of_vertex,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
@@ -39,18 +38,6 @@ from collidecli.engine.narrowphase.triangles.normal_cones import (
 FOLDED = wp.constant(Real(-0.9))
 """Cosine of two normals below which the edge between their triangles is salient for any sine, as for meshes."""
 HALF_TURN = wp.constant(Real(3.141592653589793))
-
-
-@wp.func
-def walls_begin(field: Field) -> int:
-    """Number of the first triangle of a wall."""
-    return 2 * field.rows * field.cols
-
-
-@wp.func
-def base_begins(field: Field) -> int:
-    """Number of the first triangle of the base."""
-    return 2 * field.rows * field.cols + 2 * perimeter_of(field)
 
 
 @wp.func
@@ -330,22 +317,6 @@ def outward_of_wall_edge(field: Field, segment: int, side: int) -> Vec3:
     if side == 5:
         return normal + wall_normal(field, (segment + count - 1) % count)
     return Real(2.0) * normal
-
-
-@wp.func
-def face_edge_cone_contains(field: Field, number: int, k: int, direction: Vec3) -> bool:
-    """Whether a unit direction is in the normal cone of side k; for sides that are owned or salient."""
-    if number >= base_begins(field):
-        return wp.length(wp.cross(DOWN, direction)) <= RISE
-    normal_cone = normal_cone_of_edge(field, named_triangle(field, number), k, direction)
-    return normal_cone.belongs == 1
-
-
-@wp.func
-def face_corner_cone_contains(field: Field, number: int, k: int, direction: Vec3) -> bool:
-    """Whether a unit direction is in the normal cone of corner k; for corners that are owned."""
-    normal_cone = normal_cone_of_vertex(field, named_triangle(field, number), k, direction)
-    return normal_cone.belongs == 1
 
 
 @wp.func

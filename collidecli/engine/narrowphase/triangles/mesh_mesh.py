@@ -29,7 +29,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     spare_rows,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import begin_near_segment, next_near_segment
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
 from collidecli.engine.narrowphase.triangles.mesh_features import (
     chord_contact,
     edge_on_edge,

@@ -43,6 +43,18 @@ class NormalCone:
 
 
 @wp.func
+def rises(direction: Vec3, along: Vec3) -> bool:
+    """Whether a vector rises along a unit direction."""
+    return wp.dot(direction, along) > RISE * wp.length(along)
+
+
+@wp.func
+def rises_across(direction: Vec3, along: Vec3, inward: Vec3) -> bool:
+    """Whether a face rises along a direction from its edge, which is parallel to unit vector `along`."""
+    return rises(direction, inward - wp.dot(inward, along) * along)
+
+
+@wp.func
 def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle."""
     start = mesh_corner(meshes, face, k)
@@ -52,9 +64,7 @@ def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3) 
     end = meshes.rim[edge + 1]
     contains = bool(True)
     while at < end:
-        inward = meshes.point[meshes.across[at]] - start
-        inward -= wp.dot(inward, along) * along
-        if wp.dot(direction, inward) > RISE * wp.length(inward):
+        if rises_across(direction, along, meshes.point[meshes.across[at]] - start):
             contains = False
         at += 1
     return contains
@@ -67,8 +77,7 @@ def mesh_vertex_cone_contains(meshes: Meshes, vertex: int, direction: Vec3) -> b
     end = meshes.ring[vertex + 1]
     contains = bool(True)
     while at < end:
-        along = meshes.point[meshes.around[at]] - meshes.point[vertex]
-        if wp.dot(direction, along) > RISE * wp.length(along):
+        if rises(direction, meshes.point[meshes.around[at]] - meshes.point[vertex]):
             contains = False
         at += 1
     return contains
@@ -91,18 +100,6 @@ def normal_cone_of_vertex(meshes: Meshes, shape: TriangleShape, k: int, directio
     normal_cone.outward = meshes.vertex_normal[vertex]
     normal_cone.belongs = wp.where(mesh_vertex_cone_contains(meshes, vertex, direction), 1, 0)
     return normal_cone
-
-
-@wp.func
-def rises(direction: Vec3, along: Vec3) -> bool:
-    """Whether a vector rises along a unit direction."""
-    return wp.dot(direction, along) > RISE * wp.length(along)
-
-
-@wp.func
-def rises_across(direction: Vec3, along: Vec3, inward: Vec3) -> bool:
-    """Whether a face rises along a direction from its edge, which is parallel to unit vector `along`."""
-    return rises(direction, inward - wp.dot(inward, along) * along)
 
 
 @wp.func

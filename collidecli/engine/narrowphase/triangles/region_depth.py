@@ -16,6 +16,7 @@ from collidecli.engine.contact_record import CROSSING_A, CROSSING_B, INNER_A, IN
 from collidecli.engine.geometry.mesh_nearest import FACE_PART
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.geometry.segments import perpendicular
 from collidecli.engine.geometry.triangle_pair import closest_points
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.sub_pairs import PairRows
@@ -82,14 +83,6 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
     return best
 
 
-@wp.func
-def across(n: Vec3) -> Vec3:
-    """A unit vector perpendicular to unit n."""
-    if wp.abs(n[0]) < Real(0.6):
-        return wp.normalize(Vec3(Real(0.0), n[2], -n[1]))
-    return wp.normalize(Vec3(-n[1], n[0], Real(0.0)))
-
-
 @wp.func(inline=False)
 def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
     """The search after a pattern search around its best direction, with halved angles where no turn shortens it."""
@@ -98,7 +91,7 @@ def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
     turns = int(0)
     while angle >= LAST_TURN and turns < MAX_TURNS:
         turns += 1
-        u = across(best.direction)
+        u = perpendicular(best.direction)
         v = wp.cross(best.direction, u)
         length = best.exit.translation
         for k in range(9):

@@ -6,18 +6,17 @@ argument.
 
 import warp as wp
 
-from collidecli.engine.geometry.heightfields import Field, field_triangle, named_triangle
+from collidecli.engine.geometry.heightfields import Field, base_begins, field_triangle, named_triangle, walls_begin
 from collidecli.engine.geometry.mesh_nearest import is_inside_mesh, nearest_mesh_point, square_to_box
 from collidecli.engine.geometry.meshes import Meshes, TriangleShape, triangle_shape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.shape_codes import MESH
 from collidecli.engine.narrowphase.triangles.heightfield_nearest import height_over, nearest_part
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import (
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,
     begin_near_segment,
     next_near_segment,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_triangles import base_begins, walls_begin
 from collidecli.engine.narrowphase.triangles.triangle_source import TreeCursor, begin_in_box, next_in_box
 
 # ruff: noqa: F811

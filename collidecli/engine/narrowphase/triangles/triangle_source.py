@@ -18,6 +18,7 @@ negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle
 
 import warp as wp
 
+from collidecli.engine.geometry.heightfields import base_begins, named_triangle
 from collidecli.engine.geometry.mesh_nearest import (
     MeshPoint,
     feature_of_mesh_point,
@@ -31,7 +32,7 @@ from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import FALLBACK
 from collidecli.engine.narrowphase.triangles.heightfield_interior import HeightfieldPair, is_exit
-from collidecli.engine.narrowphase.triangles.heightfield_segment_triangles import (
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,
     begin_near_segment,
     next_near_segment,
@@ -40,15 +41,20 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     bits_of_face,
     closest_point_on_face,
     face_corner,
-    face_corner_cone_contains,
-    face_edge_cone_contains,
     face_normal,
     feature_of_face,
     is_face_crossed,
     outward_of_face,
     owned_of_face,
 )
-from collidecli.engine.narrowphase.triangles.normal_cones import mesh_edge_cone_contains, mesh_vertex_cone_contains
+from collidecli.engine.narrowphase.triangles.normal_cones import (
+    DOWN,
+    RISE,
+    mesh_edge_cone_contains,
+    mesh_vertex_cone_contains,
+    normal_cone_of_edge,
+    normal_cone_of_vertex,
+)
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
 # ruff: noqa: F811, SIM102
@@ -182,7 +188,10 @@ def edge_cone_contains(meshes: Meshes, surface: int, face: int, k: int, directio
 def edge_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of side k, on the heightfield or the mesh."""
     if surface < 0:
-        return face_edge_cone_contains(heightfield_pair.field, face, k, direction)
+        field = heightfield_pair.field
+        if face >= base_begins(field):
+            return wp.length(wp.cross(DOWN, direction)) <= RISE
+        return normal_cone_of_edge(field, named_triangle(field, face), k, direction).belongs == 1
     return mesh_edge_cone_contains(heightfield_pair.meshes, face, k, direction)
 
 
@@ -196,7 +205,8 @@ def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direct
 def corner_cone_contains(heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3) -> bool:
     """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
     if surface < 0:
-        return face_corner_cone_contains(heightfield_pair.field, face, k, direction)
+        field = heightfield_pair.field
+        return normal_cone_of_vertex(field, named_triangle(field, face), k, direction).belongs == 1
     return mesh_vertex_cone_contains(heightfield_pair.meshes, heightfield_pair.meshes.corner[3 * face + k], direction)
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from collidecli.engine.geometry.signed_distance import exact
-from collidecli.engine.geometry.signed_distance.build import build_sdf
+from collidecli.engine.geometry.signed_distance.build import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.geometry.signed_distance.grid import SdfGrid
-from collidecli.engine.geometry.signed_distance.source import arrays_of, field_key, grid_of
 from collidecli.engine.pipeline_builder import find_device
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
