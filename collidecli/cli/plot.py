@@ -10,6 +10,7 @@ import click
 from collidecli.cli.option_types import Metres, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.repeated import repeated
+from collidecli.cli.report import requested, selection_options
 from collidecli.cli.settings import option
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
@@ -26,6 +27,7 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 @click.argument("file")
 @option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="Kind of chart.")
 @option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
+@selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
@@ -51,7 +53,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.commands.output_paths import check_ending, check_output, write_output
-    from collidecli.commands.report import PlotResult, ReportRequest, report
+    from collidecli.commands.report import PlotResult, report
     from collidecli.report.chart_kinds import KINDS, chart_file
     from collidecli.report.chart_style import require_matplotlib
     from collidecli.report.tables import plot_table
@@ -66,7 +68,7 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     check_output(output, force, (file, values["against"], values["profile"]))
     require_matplotlib()
     with streams.progress("reading") as progress:
-        result = report(ReportRequest(file, **{name: value for name, value in values.items() if value}), progress)
+        result = report(requested(file, values), progress)
     for warning in result.warnings:
         streams.warn(warning)
     record, chart = result.as_dict(), KINDS[kind]

@@ -9,14 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins
+from collidecli.analysis.path_patterns import kept_pairs, matching_paths
 from collidecli.analysis.touching import touches_of
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
+from collidecli.commands.merge_plan import demos_of
 from collidecli.commands.result import Result
 from collidecli.errors import InputError
+from collidecli.exporters.selection import SelectedContacts, chosen_worlds
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.rules import check_shape_rows
+from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile
 
@@ -44,7 +47,9 @@ Progress = Callable[[int, int], None] | None
 class ReportRequest:
     """Contact set, and optionally a baseline (against) with tolerances as in DiffRequest, and a profile.
 
-    profile: a file that `collide profile` wrote. "" is none.
+    profile: a file that `collide profile` wrote. "" is none. worlds: numbers; () is all. include, exclude: a pair must
+    have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body that matches; with
+    `include`, one shape matches both.
     """
 
     file: str
@@ -53,13 +58,19 @@ class ReportRequest:
     atol: Sequence[str] = ()
     rtol: Sequence[str] = ()
     ignore_shallow: float = -1.0
+    worlds: Sequence[int] = ()
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    bodies: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportResult(ContactSetSource):
     """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
 
-    touching_pairs: over all cells. penetrating: number of contacts with a negative distance. depths: histogram.
+    selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
+    demonstrations: of each world of the set; empty if it has no names of them. touching_pairs: over all cells.
+    penetrating: number of contacts with a negative distance. depths: histogram.
     worst: the pairs with the deepest contacts. profile: of `read_profile`. difference: a `DiffResult` as dictionary.
     output: path of the page.
     """
@@ -67,6 +78,8 @@ class ReportResult(ContactSetSource):
     SCHEMA: ClassVar[str] = "collide.report/1"
     OPTIONAL: ClassVar[tuple[str, ...]] = ("output",)
 
+    selection: dict[str, Any]
+    demonstrations: list[str]
     contacts: int
     touching_pairs: int
     penetrating: int
@@ -108,17 +121,21 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
 
     Reads the contacts twice, a block at a time. Raises InputError for files that cannot be used.
     """
+    if request.against and (request.worlds or request.bodies):
+        what = "a baseline is compared in all worlds, by paths of shapes"
+        raise InputError(what, "--against", "leave out --world and --body; --include and --exclude select shapes")
     profile = read_profile(request.profile) if request.profile else None
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
-        sums = _first_pass(contacts, progress)
+        selected = _selected(contacts, request)
+        sums = _first_pass(selected, progress)
         pairs = sums.pairs
-        source = contact_set_source(contacts)
+        source: dict[str, Any] = {**contact_set_source(contacts), "worlds": selected.world_count}
         series = _series(contacts, sums.frames)
-        over_time = _pairs(contacts, pairs, progress)
-        deepest = _closest_cell(contacts, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
-        worst = _worst(contacts, pairs)
-        contact_count = contacts.contact_count
+        over_time = _pairs(selected, pairs, progress)
+        deepest = _closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
+        worst = _worst(selected, pairs)
+        demonstrations = _demonstrations(contacts)
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
@@ -126,7 +143,9 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     return ReportResult(
         **source,
-        contacts=contact_count,
+        selection=_selection(request),
+        demonstrations=demonstrations,
+        contacts=int(pairs.contacts.sum()),
         touching_pairs=int(pairs.touches.sum()),
         penetrating=int(sums.frames.penetrating.sum()),
         deepest=deepest,
@@ -159,15 +178,33 @@ def _is_amount(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < np.inf
 
 
+def _selection(request: ReportRequest) -> dict[str, Any]:
+    given = {"worlds": request.worlds, "include": request.include, "exclude": request.exclude, "bodies": request.bodies}
+    return {name: list(value) for name, value in given.items() if len(value)}
+
+
+def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
+    kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
+    if request.bodies:
+        check_body_rows(contacts)
+        found = matching_paths(contacts.body_path, request.bodies, "--body", f"no body of {contacts.path}")
+        kept = np.ones((len(contacts.shapes), 2), bool) if kept is None else kept
+        kept[:, 0] &= np.append(found, False)[contacts.shapes.body]  # the last entry is for body -1
+    return SelectedContacts(contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept)
+
+
+def _demonstrations(contacts: ContactSet) -> list[str]:
+    names = demos_of(contacts)
+    return list(names) if len(names) == contacts.world_count else []
+
+
 def _difference(request: ReportRequest) -> dict[str, Any]:
-    return diff(
-        DiffRequest(
-            request.against, request.file, atol=request.atol, rtol=request.rtol, ignore_shallow=request.ignore_shallow
-        )
-    ).as_dict()
+    given = {name: getattr(request, name) for name in ("atol", "rtol", "ignore_shallow", "include", "exclude")}
+    return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
-def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
+def _first_pass(selected: SelectedContacts, progress: Progress) -> _Sums:
+    contacts = selected.contacts
     if not np.isfinite(contacts.time).all():
         frame = int(np.argmin(np.isfinite(contacts.time)))
         raise InputError(
@@ -175,44 +212,45 @@ def _first_pass(contacts: ContactSet, progress: Progress) -> _Sums:
         )
     none = np.zeros(0, np.int64)
     no_pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
-    sums = _Sums(FrameSums(contacts.frame_count, contacts.world_count), DepthHistogram(), no_pairs)
-    for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
-        _check_distances(contacts, block)
-        check_shape_rows(contacts, block)
+    sums = _Sums(FrameSums(selected.frame_count, selected.world_count), DepthHistogram(), no_pairs)
+    for block in selected.blocks(COLUMNS, BLOCK_ROWS):
+        _check_distances(selected, block)
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])
         sums.pairs = sums.pairs.joined(PairTotals.of(touches_of(block), len(contacts.shapes)))
-        _report_progress(progress, contacts, block, 0)
+        _report_progress(progress, selected, block, 0)
     return sums
 
 
-def _check_distances(contacts: ContactSet, block: ContactBlock) -> None:
+def _check_distances(selected: SelectedContacts, block: ContactBlock) -> None:
     """Raises InputError for a distance that is not finite."""
     finite = np.isfinite(block.columns["distance"])
     if not finite.all():
         cell = block.first_cell + int(np.searchsorted(np.cumsum(block.cell_counts), np.argmin(finite), side="right"))
-        frame, world = divmod(cell, contacts.world_count)
-        where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {world}"
+        frame, world = divmod(cell, selected.world_count)
+        path = selected.contacts.path
+        where = f"{path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
         raise InputError("is not a finite number", where, "make the contact set again")
 
 
-def _report_progress(progress: Progress, contacts: ContactSet, block: ContactBlock, done: int) -> None:
+def _report_progress(progress: Progress, selected: SelectedContacts, block: ContactBlock, done: int) -> None:
     """Reports progress; each pass counts half. done: 0 in the first pass, the frame count in the second."""
-    if progress is not None and contacts.world_count:
-        last = (block.first_cell + len(block.cell_counts)) // contacts.world_count
-        progress((done + last) // 2, contacts.frame_count)
+    if progress is not None and selected.world_count:
+        last = (block.first_cell + len(block.cell_counts)) // selected.world_count
+        progress((done + last) // 2, selected.frame_count)
 
 
-def _closest_cell(contacts: ContactSet, pairs: PairTotals, row: int) -> dict[str, Any]:
+def _closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
     """A pair, its least distance, and the frame and world of it."""
-    frame, world = divmod(int(pairs.at[row]), contacts.world_count)
+    contacts = selected.contacts
+    frame, world = divmod(int(pairs.at[row]), selected.world_count)
     shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
     return {
         "shape0": contacts.shapes.path[shape0],
         "shape1": contacts.shapes.path[shape1],
         "distance": float(pairs.least[row]),
         "frame": frame,
-        "world": world,
+        "world": int(selected.worlds[world]),
         "time": float(contacts.time[frame]),
     }
 
@@ -244,25 +282,26 @@ def _series(contacts: ContactSet, frames: FrameSums) -> dict[str, Any]:
     }
 
 
-def _pairs(contacts: ContactSet, pairs: PairTotals, progress: Progress) -> dict[str, Any]:
+def _pairs(selected: SelectedContacts, pairs: PairTotals, progress: Progress) -> dict[str, Any]:
     """The pairs with the most contacts over time, in the order of their first contacts."""
+    contacts = selected.contacts
     chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
     bin_of = time_bins(contacts.frame_count, MAX_BINS)
-    held = PairMap(pairs.key[chosen], bin_of, contacts.world_count, len(contacts.shapes))
+    held = PairMap(pairs.key[chosen], bin_of, selected.world_count, len(contacts.shapes))
     if len(chosen):
-        for block in contacts.blocks(BLOCK_ROWS, names=COLUMNS):
+        for block in selected.blocks(COLUMNS, BLOCK_ROWS):
             held.add(touches_of(block))
-            _report_progress(progress, contacts, block, contacts.frame_count)
+            _report_progress(progress, selected, block, contacts.frame_count)
     start = np.flatnonzero(np.diff(bin_of, prepend=-1))
     lengths = np.diff(start, append=contacts.frame_count)
     listed = []
     for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
         pair = int(chosen[row])
-        first, last = (int(cells[pair]) // contacts.world_count for cells in (pairs.first, pairs.last))
+        first, last = (int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last))
         least = held.least[row]
         listed.append(
             {
-                **_closest_cell(contacts, pairs, pair),
+                **_closest_cell(selected, pairs, pair),
                 "contacts": int(pairs.contacts[pair]),
                 "touches": int(pairs.touches[pair]),
                 "first_frame": first,
@@ -292,12 +331,12 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
     ]
 
 
-def _worst(contacts: ContactSet, pairs: PairTotals) -> list[dict[str, Any]]:
+def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
     """The pairs with the deepest penetrations, deepest first."""
     order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
     return [
         {
-            **_closest_cell(contacts, pairs, row),
+            **_closest_cell(selected, pairs, row),
             "contacts": int(pairs.contacts[row]),
             "touches": int(pairs.touches[row]),
         }

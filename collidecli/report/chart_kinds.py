@@ -125,10 +125,11 @@ def page_charts(result: ResultDict) -> dict[str, dict[str, str]]:
         for name, kind in KINDS.items():
             if kind.missing(result):
                 continue
-            found[name] = {
-                size: page_svg(kind.draw(result, Canvas(width, PAGE)), f"{name}-{size}", kind.words(result))
-                for size, width in (("wide", WIDE), ("narrow", NARROW))
-            }
+            found[name] = {}
+            for size, width in (("wide", WIDE), ("narrow", NARROW)):
+                canvas = Canvas(width, PAGE)
+                figure = kind.draw(result, canvas)
+                found[name][size] = page_svg(figure, f"{name}-{size}", kind.words(result), canvas.hovers)
     return found
 
 
@@ -136,5 +137,6 @@ def chart_file(result: ResultDict, name: str, form: str, theme: str, width: int 
     """A chart as a "png" or "svg" file. width: [px] of a page; a PNG has twice as many."""
     colours, result = THEMES[theme], printable_values(result)
     with drawing():
-        figure = KINDS[name].draw(result, Canvas(width, colours))
-        return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0)
+        canvas = Canvas(width, colours)
+        figure = KINDS[name].draw(result, canvas)
+        return file_bytes(figure, form, colours["paper"], FILE_SCALE if form == "png" else 1.0, canvas.hovers)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +36,32 @@ DPI = 72.0
 
 
 @dataclass(frozen=True)
+class Hover:
+    """A text for a rectangle of a chart. x: range in the data of the axes, None for the labels to their left."""
+
+    axes: Axes
+    x: tuple[float, float] | None
+    y: tuple[float, float]
+    text: str
+
+    def element(self, height: float) -> str:
+        """A transparent SVG element with the text as its title. height: of the figure [px]."""
+        left, right = self.x or (0.0, 0.0)
+        (x0, y0), (x1, y1) = self.axes.transData.transform([(left, self.y[0]), (right, self.y[1])]).tolist()
+        if self.x is None:
+            x0, x1 = 0.0, self.axes.bbox.x0
+        low, high = sorted((y0, y1))
+        path = f"M{x0:.1f} {height - high:.1f}h{x1 - x0:.1f}v{high - low:.1f}H{x0:.1f}z"
+        return f'<path d="{path}"><title>{escape(self.text)}</title></path>'
+
+
+@dataclass(frozen=True)
 class Canvas:
-    """Width [px] and colours by role of a chart."""
+    """Width [px] and colours by role of a chart. hovers: texts that an SVG shows on hover, added while it is drawn."""
 
     width: int
     colours: dict[str, str]
+    hovers: list[Hover] = field(default_factory=list)
 
     @property
     def narrow(self) -> bool:
@@ -102,6 +123,11 @@ class Canvas:
             borderpad=0.3,
         )
 
+    def hover(self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str) -> None:
+        """Adds a text for a rectangle; see `Hover`. A phone, which has no pointer, gets none."""
+        if not self.narrow:
+            self.hovers.append(Hover(axes, x, y, text))
+
     def title(self, axes: Axes, words: str) -> None:
         """Adds a small title above the axes at their left."""
         axes.set_title(words, loc="left", fontsize=self.font - 0.5, color=self.colours["muted"], pad=8)
@@ -135,29 +161,46 @@ def require_matplotlib() -> Any:
     return matplotlib
 
 
-def page_svg(figure: Figure, prefix: str, words: str) -> str:
+def page_svg(figure: Figure, prefix: str, words: str, hovers: Sequence[Hover] = ()) -> str:
     """An SVG element with the colours and width of the page. words: description for screen readers."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    for role, colour in PAGE.items():
-        text = text.replace(colour, f"var(--{role})")
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
-    text = re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", text)
+    # Tags only: a name of a shape may look like a colour or a reference.
+    text = re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], prefix), text)
     head = re.search(r'viewBox="([^"]*)"', text)
     assert head is not None
     opening = f'<svg viewBox="{head[1]}" role="img" aria-label="{escape(words)}" xmlns:xlink="{XLINK}">'
-    return re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip()
+    return _with_hovers(re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1).strip(), figure, hovers)
+
+
+def _page_tag(tag: str, prefix: str) -> str:
+    """A tag with CSS variables in place of the placeholders of PAGE, and with ids that are unique in the page."""
+    for role, colour in PAGE.items():
+        tag = tag.replace(colour, f"var(--{role})")
+    tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
+    return re.sub(r'(url\(|xlink:href="|href=")#', rf"\1#{prefix}-", tag)
+
+
+def _with_hovers(text: str, figure: Figure, hovers: Sequence[Hover]) -> str:
+    """An SVG of the drawn figure with the hovers in front."""
+    if not hovers:
+        return text
+    elements = "".join(one.element(figure.bbox.height) for one in hovers)
+    end = text.rindex("</svg>")
+    return f'{text[:end]}<g class="hover" fill="transparent">{elements}</g>{text[end:]}'
 
 
 XLINK = "http://www.w3.org/1999/xlink"
 
 
-def file_bytes(figure: Figure, kind: str, paper: str, scale: float) -> bytes:
-    """A figure as "png", with `scale` pixels per unit, or "svg"."""
+def file_bytes(figure: Figure, kind: str, paper: str, scale: float, hovers: Sequence[Hover] = ()) -> bytes:
+    """A figure as "png", with `scale` pixels per unit, or "svg", with hovers."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     figure.savefig(buffer, format=kind, dpi=DPI * scale, facecolor=paper, metadata=metadata)
+    if kind == "svg":
+        return _with_hovers(buffer.getvalue().decode(), figure, hovers).encode()
     return buffer.getvalue()

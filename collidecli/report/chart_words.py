@@ -1,32 +1,11 @@
-"""Labels of charts and their tables: shortened names of pairs, and the time axis."""
+"""The time axis of charts, and the texts that are shown on hover."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 from collidecli.report.words import ResultDict
-
-
-def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
-    """Labels of pairs with at most `most` characters; a path is replaced by its last part if that is unique."""
-    names = {name for pair in pairs for name in (pair["shape0"], pair["shape1"])}
-    ends = Counter(name.rstrip("/").rsplit("/", 1)[-1] for name in names)
-    short = {name: end if ends[end := name.rstrip("/").rsplit("/", 1)[-1]] == 1 else name for name in names}
-    return [_label(short[pair["shape0"]], short[pair["shape1"]], most - 3) for pair in pairs]
-
-
-def _label(one: str, other: str, most: int) -> str:
-    """A label of two names; if one name is short, the other may use more than half of the length."""
-    half = most // 2
-    widths = max(half, most - len(other)), max(half, most - len(one))
-    return f"{cut(one, widths[0])} · {cut(other, widths[1])}"
-
-
-def cut(text: str, most: int) -> str:
-    """The last `most` characters of a text, as the end of a path distinguishes it better than its start."""
-    return text if len(text) <= most else f"…{text[1 - most :]}"
 
 
 def time_axis(series: ResultDict) -> tuple[list[float], str]:
@@ -35,3 +14,20 @@ def time_axis(series: ResultDict) -> tuple[list[float], str]:
     if len(times) > 1 and all(a < b for a, b in pairwise(times)):
         return times, "time [s]"
     return [float(frame) for frame in series["frame"]], "frame"
+
+
+def edges_of(times: Sequence[float]) -> list[float]:
+    """The ends of the intervals around the points of a line, one more than points."""
+    if len(times) < 2:
+        return [time + side for time in times for side in (-0.5, 0.5)]
+    middle = [(a + b) / 2.0 for a, b in pairwise(times)]
+    return [times[0], *middle, times[-1]]
+
+
+def moment(series: ResultDict, first: int, last: int | None = None) -> str:
+    """Frames and time of the bins from `first` to `last` of a series, as text."""
+    last = first if last is None else last
+    frames, per_bin = series["frame"], series["frames_per_bin"]
+    low, high = frames[first], frames[last] + per_bin - 1
+    text = f"frame {low}" if low == high else f"frames {low} to {high}"
+    return f"{text}, {series['time'][first]:.4g} s"

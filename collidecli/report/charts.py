@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.report.chart_style import MAP_COLOUR, Canvas
-from collidecli.report.chart_words import pair_labels, time_axis
-from collidecli.report.words import ResultDict
+from collidecli.report.chart_words import edges_of, moment, time_axis
+from collidecli.report.short_names import pair_labels
+from collidecli.report.words import ResultDict, length
+from collidecli.scene.text_format import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +37,9 @@ def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
     _along_time(axes, times, label, canvas)
     axes.set_ylim(bottom=0)
     canvas.legend(axes, 2)
+    for n, x in enumerate(pairwise(edges_of(times))):
+        counts = f"{series['contacts'][n]:.4g} contacts, {series['penetrating'][n]:.4g} penetrate"
+        canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, n)}: {counts}")
     return figure
 
 
@@ -47,6 +53,8 @@ def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
     axes.plot(times, depth * factor, color=canvas.colours["warm"], linewidth=1.6)
     _along_time(axes, times, label, canvas)
     axes.set_ylim(bottom=0)
+    for n, x in enumerate(pairwise(edges_of(times))):
+        canvas.hover(axes, x, axes.get_ylim(), f"{moment(result['series'], n)}: {length(depth[n])}")
     canvas.title(axes, f"[{unit}]" if canvas.in_page else f"deepest penetration [{unit}]")
     return figure
 
@@ -83,12 +91,30 @@ def _map(result: ResultDict, canvas: Canvas, field: str, words: str, factor: flo
         axes.imshow(image, aspect="auto", interpolation="none", extent=(first, last, len(listed) - 0.5, -0.5))
     for edge in range(1, len(listed)):
         axes.axhline(edge - 0.5, color=canvas.colours["paper"], linewidth=1.5)
-    axes.set_yticks(range(len(listed)), pair_labels(listed, 26 if canvas.narrow else 44))
+    labels = pair_labels(listed, 26 if canvas.narrow else 44)
+    axes.set_yticks(range(len(listed)), labels)
     axes.tick_params(axis="y", labelsize=canvas.font - (2.5 if canvas.narrow else 1.5))
     axes.set_xlim(first, last)
     axes.set_xlabel(label, fontsize=canvas.font - 1.0)
     _scale(axes, canvas, most, words)
+    for row, pair in enumerate(listed):
+        y = (row - 0.5, row + 0.5)
+        canvas.hover(axes, None, y, f"{pair['shape0']} and {pair['shape1']}")
+        texts = [f"{count:.3g} contacts" for count in pair["contacts_per_frame"]]
+        if field == "depth":
+            texts = [length(depth) if depth > 0.0 else "within the gap" for depth in pair["depth"]]
+        for first, last in _runs(texts, touching[row]):
+            x = (times[first], times[last + 1] if last + 1 < len(times) else times[-1] + step)
+            canvas.hover(axes, x, y, f"{labels[row]}, {moment(pairs, first, last)}: {texts[first]}")
     return figure
+
+
+def _runs(texts: Sequence[str], shown: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First and last index of each run of equal texts that are shown."""
+    for (_, kept), group in groupby(range(len(texts)), lambda n: (texts[n], bool(shown[n]))):
+        held = list(group)
+        if kept:
+            yield held[0], held[-1]
 
 
 def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
@@ -123,6 +149,9 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
         axes.set_xlim(left[0] - width, left[-1] + 2 * width)
         inside = [d for d in decades if left[0] - width <= d <= left[-1] + 2 * width]
         axes.set_xticks(inside, [short_length(10.0**d) for d in inside])
+        for start, one in zip(left.tolist(), bins, strict=True):
+            words = f"{length(one['from'])} to {length(one['to'])}: {count(one['contacts'])} contacts"
+            canvas.hover(axes, (start, start + width), axes.get_ylim(), words)
     axes.locator_params("y", nbins=5, integer=True)
     _counts(axes)
     canvas.title(axes, "contacts" if canvas.in_page else "contacts, by depth")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.report.chart_style import MAP_COLOUR, Canvas
-from collidecli.report.chart_words import pair_labels
 from collidecli.report.charts import LEAST_OPACITY, short_length, short_number
+from collidecli.report.short_names import pair_labels
 from collidecli.report.words import ResultDict, seconds
+from collidecli.scene.text_format import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,16 +25,22 @@ MAX_PAIRS = 12
 
 
 def stages_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """Time of each stage [s]; stages before the run are pale."""
+    """Time of each stage of the run [s], and, with a scale of their own, of those before the run."""
     stages = [one for one in result["timing"].get("stages", []) if one["seconds"] > 0.0]
-    figure, axes = canvas.axes(max(2, len(stages)) * 26 + 20)
-    names = [one["stage"].replace("_", " ") for one in stages]
-    values = [one["seconds"] for one in stages]
-    colours = [canvas.colours["muted" if one["stage"] in BEFORE else "accent"] for one in stages]
-    bars = axes.barh(range(len(stages)), values, 0.62, color=colours, linewidth=0)
-    for bar, one in zip(bars, stages, strict=True):
-        bar.set_alpha(0.45 if one["stage"] in BEFORE else 0.9)
-    _rows(axes, canvas, names, values, [seconds(value) for value in values])
+    during = [one for one in stages if one["stage"] not in BEFORE]
+    before = [one for one in stages if one["stage"] in BEFORE]
+    shown = [(part, role, words) for part, role, words in (
+        (during, "accent", "of the run"), (before, "muted", "before the run: scene and kernels")) if part]  # fmt: skip
+    heights = [len(part) * 26 + 30 for part, _, _ in shown]
+    figure = canvas.figure(sum(heights) + 10)
+    grid = figure.subplots(len(shown), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
+    for axes, (part, role, words) in zip(grid.ravel(), shown, strict=True):
+        canvas.plain(axes)
+        values = [one["seconds"] for one in part]
+        axes.barh(range(len(part)), values, 0.62, color=canvas.colours[role], linewidth=0, alpha=0.9)
+        names = [one["stage"].replace("_", " ") for one in part]
+        _rows(axes, canvas, names, values, [seconds(value) for value in values])
+        canvas.title(axes, words)
     return figure
 
 
@@ -57,6 +64,9 @@ def phases_chart(result: ResultDict, canvas: Canvas) -> Figure:
     _rows(axes, canvas, [one["name"] for one in phases], [v for _, v in labels], [short_number(v) for _, v in labels],
           [at for at, _ in labels])  # fmt: skip
     canvas.legend(axes, 3)
+    for row, one in enumerate(phases):
+        counts = ", ".join(f"{count(one[name])} {name.replace('_', ' ')}" for name in PHASE_COUNTS)
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{one['name']}: {counts}")
     if timed:
         axes = found.ravel()[1]
         canvas.plain(axes, grid="")
@@ -95,6 +105,11 @@ def differences_chart(result: ResultDict, canvas: Canvas) -> Figure:
         left += values
     names = pair_labels(pairs, 26 if canvas.narrow else 44)
     _rows(axes, canvas, names, left.tolist(), [short_number(value) for value in left])
+    for row, pair in enumerate(pairs):
+        counts = ", ".join(f"{count(pair[kind])} {kind}" for kind in KINDS)
+        text = f"{pair['shape0']} and {pair['shape1']}: {counts}"
+        for x in (None, axes.get_xlim()):
+            canvas.hover(axes, x, (row - 0.5, row + 0.5), text)
     canvas.legend(axes, 3)
     return figure
 
@@ -118,6 +133,8 @@ def deviations_chart(result: ResultDict, canvas: Canvas) -> Figure:
             axes.text(
                 column, row, words, ha="center", va="center", color=canvas.colours["ink"], fontsize=canvas.font - 2
             )
+            cell = (column - 0.5, column + 0.5), (row - 0.5, row + 0.5)
+            canvas.hover(axes, *cell, f"{fields[row]['name']}: {count(int(value))} contacts")
     units = {one["unit"] for one in fields}
     words = ["<1e-9" if edge == 0.0 else short_length(edge) if units == {"m"} else f"{edge:.0e}" for edge in edges]
     axes.set_xticks(range(len(edges)), [word.replace("e-0", "e-").replace("e+00", "") for word in words])
@@ -148,3 +165,6 @@ def _rows(
         axes.text(
             end + most * 0.012, position, word, va="center", color=canvas.colours["muted"], fontsize=canvas.font - 1.5
         )
+    for row, name in enumerate(names):
+        here = [word for at, word in zip(positions or range(len(ends)), words, strict=True) if round(at) == row]
+        canvas.hover(axes, axes.get_xlim(), (row - 0.5, row + 0.5), f"{name}: {', '.join(here)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collidecli.report.chart_words import time_axis
-from collidecli.report.cost_charts import phases_of
+from collidecli.report.cost_charts import BEFORE, phases_of
 from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, model_line, verdict
 from collidecli.report.words import ResultDict, length, percent, rate, seconds
 from collidecli.scene.run_options import changed_options
@@ -34,9 +34,9 @@ def part(**given: Any) -> dict[str, Any]:
     return {"heading": "", "lead": "", "chart": "", "lines": [], "table": None, "properties": [], **given}
 
 
-def section(name: str, title: str, *parts: dict[str, Any], lead: str = "", verdict: str = "") -> dict[str, Any]:
-    """A section of the page. verdict: "", "equal" or "different"."""
-    return {"id": name, "title": title, "lead": lead, "parts": list(parts), "verdict": verdict}
+def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:
+    """A section of the page."""
+    return {"id": name, "title": title, "lead": lead, "parts": list(parts)}
 
 
 def figures(result: ResultDict) -> list[dict[str, str]]:
@@ -62,11 +62,44 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         deep = deepest["distance"] < 0.0
         name = "deepest" if deep else "nearest"
         where = f"{deepest['shape0']} and {deepest['shape1']}, frame {deepest['frame']}"
+        where += f", {_world(result, deepest['world'])}" if _names_worlds(result) else ""
         found.append((name, length(abs(deepest["distance"])), where))
     if timing.get("wall_seconds"):
         wall = timing["wall_seconds"]
-        found.append(("run", seconds(wall), f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"))
+        before = [f"{one['stage']} {seconds(one['seconds'])}" for one in timing["stages"] if one["stage"] in BEFORE]
+        more = f"; before it {', '.join(before)}" if before else ""
+        found.append(("run", seconds(wall), f"{rate(frames / wall)} frames/s on {timing.get('device', '')}{more}"))
     return [{"name": name, "value": value, "more": more} for name, value, more in found]
+
+
+def headline(result: ResultDict) -> dict[str, str] | None:
+    """Verdict about the baseline, for the top of the page; kind: "equal" or "different". None without a baseline."""
+    found = result["difference"]
+    if found is None:
+        return None
+    words = verdict(found)
+    return {"kind": "equal" if found["equal"] else "different", "words": f"{words[0].upper()}{words[1:]}."}
+
+
+def selection_line(result: ResultDict) -> str:
+    """The selected worlds and shapes, as text; "" if all are."""
+    held = dict(result["selection"])
+    worlds = [_world(result, world) for world in held.pop("worlds", ())]
+    parts = [f"only {', '.join(worlds)}"] if worlds else []
+    words = {"include": "pairs with", "exclude": "no pairs with", "bodies": "pairs with the body"}
+    parts += [f"{words[name]} {' or '.join(patterns)}" for name, patterns in held.items()]
+    return "; ".join(parts)
+
+
+def _names_worlds(result: ResultDict) -> bool:
+    """Whether a contact's world is worth naming: there are others, or it is a demonstration."""
+    return result["worlds"] > 1 or bool(result["demonstrations"] or result["selection"].get("worlds"))
+
+
+def _world(result: ResultDict, world: int) -> str:
+    """A world, or the demonstration in it."""
+    names = result["demonstrations"]
+    return names[world] if names else f"world {world}"
 
 
 def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -123,20 +156,24 @@ def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst(result: ResultDict) -> dict[str, Any]:
-    worlds = result["worlds"] > 1
+    worlds, named = _names_worlds(result), bool(result["demonstrations"])
     rows = [
         (
             _pair(one),
             length(-one["distance"]),
             str(one["frame"]),
             f"{one['time']:.4g} s",
-            *([str(one["world"])] if worlds else []),
+            *([_world(result, one["world"]) if named else str(one["world"])] if worlds else []),
             count(one["contacts"]),
         )
         for one in result["worst"]
     ]
     return table(
-        "Worst penetrations", "pair,depth>,frame>,time>" + (",world>" if worlds else "") + ",contacts in all>", rows
+        "Worst penetrations",
+        "pair,depth>,frame>,time>"
+        + (",demonstration>" if named else ",world>" if worlds else "")
+        + ",contacts in all>",
+        rows,
     )
 
 
@@ -176,20 +213,16 @@ def _difference(found: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
         )
         parts += [part(heading="By field", chart="deviations" if "deviations" in charts else ""), part(table=of_fields)]
     parts.append(part(lines=found["notes"]))
-    words = verdict(found)
-    return section(
-        "difference",
-        "Compared with the baseline",
-        *parts,
-        lead=words[0].upper() + words[1:] + ".",
-        verdict="equal" if found["equal"] else "different",
-    )
+    return section("difference", "Compared with the baseline", *parts)
 
 
 def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     if "stages" in charts:
-        lead = "Stages of the engine are summed over its threads. Pale stages are before the run and not part of it."
+        lead = (
+            "Stages of the engine are summed over its threads. Loading the scene and compiling kernels are before the "
+            "run, not part of its time, and have a scale of their own."
+        )
         found.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
     if "phases" in charts:
         phases = phases_of(result)

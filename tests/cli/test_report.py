@@ -15,7 +15,7 @@ import pytest
 
 from collidecli.commands.report import ReportRequest, report
 from collidecli.report.chart_kinds import KINDS
-from collidecli.report.chart_style import PAGE, THEMES
+from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing
 from collidecli.report.report_page import report_page
 from collidecli.scene.option_choices import CHART_KINDS, CHART_THEMES
 from collidecli.storage.profile_files import write_json, write_profile_h5
@@ -106,6 +106,72 @@ def test_the_facts(here):
     worst = [one["distance"] for one in result["worst"]]
     assert worst == sorted(worst)
     assert all(value < 0.0 for value in worst)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"worlds": (1,)}, lambda a, one, other, world: world == 1),
+        ({"include": ("s?here*",)}, lambda a, one, other, world: "sphere" in (a.path[one] + a.path[other])),
+        ({"exclude": ("*sphere*",)}, lambda a, one, other, world: "sphere" not in (a.path[one] + a.path[other])),
+        ({"bodies": ("body1",)}, lambda a, one, other, world: 1 in (a.body[one], a.body[other])),
+        (
+            {"bodies": ("body1",), "worlds": (0, 2)},
+            lambda a, one, other, world: world != 1 and 1 in (a.body[one], a.body[other]),
+        ),
+    ],
+)
+def test_selected_contacts(here, options, wanted, no_charts):
+    a = made_up(frames=9, worlds=3)
+    a.path = [f"{kind}{n}" for n, kind in enumerate(a.type)]
+    result = report(ReportRequest(a.write(here / "a.h5"), **options)).as_dict()
+    cells = zip(a.columns["shape0"], a.columns["shape1"], a.cell % 3, strict=True)
+    rows = np.array([wanted(a, one, other, world) for one, other, world in cells])
+    assert 0 < rows.sum() < len(rows)
+    distance, frame = a.columns["distance"][rows], a.cell[rows] // 3
+    assert (result["contacts"], result["penetrating"]) == (int(rows.sum()), int((distance < 0).sum()))
+    np.testing.assert_allclose(
+        result["series"]["contacts"], np.bincount(frame, minlength=9) * 1.0, err_msg="over the selected worlds"
+    )
+    row = int(np.argmin(distance))
+    assert (result["deepest"]["frame"], result["deepest"]["world"]) == divmod(int(a.cell[rows][row]), 3)
+    assert result["selection"] == {name: list(value) for name, value in options.items()}
+    page = Page(report_page(result))
+    assert any(words.startswith("Selected: ") for words in page.words)
+
+
+def test_worlds_are_named_after_their_demonstrations(here, no_charts):
+    path = made_up(frames=9, worlds=2).write(here / "a.h5")
+    with h5py.File(path, "r+") as file:
+        file.attrs["config"] = json.dumps({"demos": ["demo_3", "demo_8"]})
+    result = report(ReportRequest(path, worlds=(1,))).as_dict()
+    text = report_page(result)
+    assert "Selected: only demo_8" in text
+    assert result["deepest"]["world"] == 1
+    assert "demo_8" in text.split("Worst penetrations")[-1]
+    assert "demo_3" not in text.split("Worst penetrations")[-1].split("Source")[0]
+
+
+def test_stages_before_the_run_have_a_scale_of_their_own(no_charts):
+    result = report(ReportRequest(str(SAMPLE))).as_dict()
+    result["timing"]["stages"] = [
+        {"stage": "load", "seconds": 100.0, "calls": 1},
+        {"stage": "compile", "seconds": 50.0, "calls": 1},
+        {"stage": "read", "seconds": 0.5, "calls": 1},
+        {"stage": "write", "seconds": 0.25, "calls": 1},
+    ]
+    with drawing():
+        during, before = KINDS["stages"].draw(result, Canvas(920, PAGE)).axes
+    assert [bar.get_width() for bar in during.patches] == [0.5, 0.25]
+    assert [bar.get_width() for bar in before.patches] == [100.0, 50.0]
+    assert during.get_xlim()[1] < 1.0
+    assert "before it load 100 s, compile 50 s" in report_page(result)
+
+
+def test_the_verdict_is_on_top(moved, no_charts):
+    a, b = moved
+    text = report_page(report(ReportRequest(b, a)).as_dict())
+    assert text.index("Different: 1 contact missing") < text.index('id="summary"') < text.index('id="difference"')
 
 
 def test_the_page(moved, here, collide):
@@ -212,6 +278,10 @@ def test_the_kinds_are_those_of_the_option():
         (["plot", "a.h5", "--width", "9"], "9 is not from 240 to 4000"),
         (["plot", "a.h5", "--kind", "stages"], "it has no timing of stages"),
         (["report", "a.h5", "--atol", "1"], "need --against"),
+        (["report", "a.h5", "--world", "7"], "world 7 is not there"),
+        (["plot", "a.h5", "--include", "none*"], "'none*' matches no shape of a.h5"),
+        (["plot", "a.h5", "--body", "none*"], "'none*' matches no body of a.h5"),
+        (["report", "a.h5", "--against", "b.h5", "--world", "0"], "leave out --world and --body"),
         (["report", "scene.xml"], "scene.xml"),
         (["report", "a.h5", "--profile", "scene.xml"], "scene.xml: is neither JSON nor HDF5"),
         (["report", "a.h5", "--profile", "a.h5"], "a.h5: is no profile"),

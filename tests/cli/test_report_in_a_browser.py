@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -117,6 +118,35 @@ def test_a_screen_reader_has_words_for_every_chart(opened):
     before = visible(page, "details table")
     page.click("#time summary >> nth=0")
     assert (before, visible(page, "details table")) == (0, 1)
+
+
+TITLE = """([selector, x, y]) => {
+  const box = document.querySelector(selector).getBoundingClientRect();
+  const found = document.elementFromPoint(box.left + x * box.width, box.top + y * box.height);
+  return found?.querySelector("title")?.textContent ?? "";
+}"""
+
+
+@pytest.mark.parametrize(
+    ("section", "chart", "x", "y", "pattern"),
+    [
+        ("time", 0, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ contacts, [\d.]+ penetrate"),
+        ("time", 1, 0.5, 0.6, r"frame \d+, [\d.]+ s: [\d.]+ [mµun]*m"),
+        ("pairs", 0, 0.9, 0.3, r".+ · .+, frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ contacts"),
+        ("pairs", 0, 0.02, 0.3, r".+ and .+"),
+        ("pairs", 1, 0.9, 0.3, r".+ · .+: ([\d.]+ [mµun]*m|within the gap)"),
+        ("depths", 0, 0.5, 0.6, r"[\d.]+ [mun]*m to [\d.]+ [mun]*m: [\d ]+ contacts"),
+        ("timing", 0, 0.5, 0.2, r"[a-z ]+: [\d.]+ [mun]*s"),
+        ("phases", 0, 0.5, 0.6, r"[a-z]+: [\d ]+ candidates, [\d ]+ touching pairs, [\d ]+ contacts"),
+    ],
+)
+def test_values_are_shown_on_hover(opened, section, chart, x, y, pattern):
+    page = opened(1200)
+    page.eval_on_selector(f"#{section}", "one => one.scrollIntoView()")
+    selector = f"#{section} figure:nth-of-type({chart + 1}) .wide svg"
+    page.eval_on_selector(selector, "one => one.scrollIntoView()")
+    title = page.evaluate(TITLE, [selector, x, y])
+    assert re.fullmatch(pattern, title), title
 
 
 def test_dark_and_light(opened):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.pair_keys import PairKeys
 from collidecli.analysis.touch_intervals import Intervals
+from collidecli.report.short_names import short_names
 from collidecli.report.words import length
 
 MAX_LISTED = 500
@@ -77,23 +77,6 @@ class TouchList:
 
     def __iter__(self) -> Iterator[TouchingPair]:
         return (pair for world in sorted(self._of_world) for pair in self._of_world[world])
-
-
-def short_names(paths: Sequence[str]) -> list[str]:
-    """The shortest unique ends of paths; a path that occurs twice gets its row as a suffix."""
-    parts = [path.strip("/").split("/") for path in paths]
-    names: dict[int, str] = {}
-    size = 1
-    while len(names) < len(paths):
-        tried = {row: "/".join(parts[row][-size:]) for row in range(len(paths)) if row not in names}
-        counts = Counter(tried.values())
-        for row, name in tried.items():
-            if counts[name] == 1:
-                names[row] = name
-            elif size >= len(parts[row]):
-                names[row] = f"{name} #{row}"
-        size += 1
-    return [names[row] for row in range(len(paths))]
 
 
 def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
