@@ -1,8 +1,8 @@
 """One content hash on every processor: under other kernels of OpenBLAS, variants of libm and instructions of NumPy.
 
-Each environment is a process of its own, which runs every case of `processor_cases`. `make test` compares the machine with the
-environment furthest from it, `make test-slow` all of them, and emulated processors, for which Warp compiles every
-kernel again.
+Each environment is a process of its own, which runs every case of `processor_cases`. `make test` compares the machine
+with the environment furthest from it, `make test-slow` all of them, and emulated processors, for which Warp compiles
+every kernel again.
 """
 
 from __future__ import annotations
