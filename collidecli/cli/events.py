@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from collidecli.cli.event_types import Pause, Threshold, WorldNumbers
-from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.option_types import Pause, Threshold, WholeNumber, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.repeated import repeated
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import EVENT_ORDERS, EVENT_THINGS
 
 TOUCH, SELECTED, OUTPUT = "Definition of a touch", "Selection", "Output"

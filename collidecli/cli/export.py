@@ -8,8 +8,7 @@ import click
 
 from collidecli.cli.option_types import Metres, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.repeated import repeated
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import EXPORT_FORMATS
 
 SELECTED, OUTPUT = "Selection", "Output"

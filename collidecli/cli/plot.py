@@ -9,9 +9,8 @@ import click
 
 from collidecli.cli.option_types import Metres, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.repeated import repeated
 from collidecli.cli.report import requested, selection_options
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated
 from collidecli.errors import InputError
 from collidecli.scene.option_choices import CHART_FORMATS, CHART_KINDS, CHART_THEMES
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from collidecli.cli.event_types import WorldNumbers
-from collidecli.cli.option_types import Metres
+from collidecli.cli.option_types import Metres, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
-from collidecli.cli.repeated import repeated
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated
 
 SELECTED, AGAINST, OUTPUT = "Selection", "Compared with a baseline", "Output"
 FIELDS = {"world": "worlds", "body": "bodies"}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
+from collidecli.cli.option_types import NameList
 from collidecli.errors import InputError
 
 CONFIG_FILE = "collide.toml"
@@ -151,3 +152,20 @@ def variables_of(verb: click.Command, words: str) -> list[str]:
     options = [option for option in verb.params if isinstance(option, click.Option) and option.name]
     own = [f"{PREFIX}{words.replace(' ', '_').upper()}_{str(option.name).upper()}" for option in options]
     return own + [option.envvar for option in options if isinstance(option.envvar, str)]
+
+
+class _Names(NameList):
+    def split_envvar_value(self, rv: str) -> Sequence[str]:
+        return [rv]
+
+
+class _Repeated(VerbOption):
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        found = super().type_cast_value(ctx, (value,) if isinstance(value, str) else value)
+        return tuple(name for names in found or () for name in names)
+
+
+def repeated(*names: str, metavar: str, section: str, help: str) -> Callable:
+    """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""
+    attributes: dict[str, Any] = {"type": _Names(), "multiple": True, "metavar": metavar, "help": help}
+    return click.option(*names, cls=_Repeated, section=section, **attributes)

@@ -16,8 +16,7 @@ from collidecli.cli.options import (
     streams_of,
     world_options,
 )
-from collidecli.cli.repeated import repeated
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.event_types import WorldNumbers
-from collidecli.cli.option_types import WholeNumber
+from collidecli.cli.option_types import WholeNumber, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option
 

@@ -1,7 +1,8 @@
-"""Collision of a model in motion: the part that `run`, `profile` and the Python API share."""
+"""Collision of a model in motion within a memory limit: the part that `run`, `profile` and the Python API share."""
 
 from __future__ import annotations
 
+import ctypes
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +11,88 @@ import numpy as np
 import warp as wp
 
 from collidecli.analysis.contact_tracking import ContactTracker
-from collidecli.commands.memory import keep_to_limits, shared_out
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
+from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.engine.scheduler import Workers, batch_size, worker_count
+from collidecli.errors import InputError
 from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import ContactOptions, EngineOptions
+from collidecli.scene.text_format import memory
 from collidecli.storage import native_array_loops as native_loops
 from collidecli.storage.field_cache import FieldCache
+from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.storage.process_activity import reading
+
+HELD_BATCHES = 3
+"""Number of chunks of poses in memory: one is read, one waits, one is computed."""
+POSE_BYTES = 7 * 8
+LEAST_CHUNK_ROWS = 4096
+HELD_CHUNKS = 2
+"""Number of chunks of every column in memory: one is filled, one is compressed and not yet written."""
+WRITING_BYTES = 2 << 20
+"""Memory of the HDF5 filters and caches [bytes]."""
+_MMAP_THRESHOLD, _MMAP_BYTES = -3, 256 << 10
+
+
+@dataclass(frozen=True)
+class MemoryShares:
+    """chunk_cells: of a chunk of poses. chunk_rows: of a chunk of a column. engine_bytes: for scratch and blocks."""
+
+    chunk_cells: int
+    chunk_rows: int
+    engine_bytes: int
+
+
+def shared_out(
+    limit: int, model: Model, motion: Motion, chunk_cells: int, columns: Sequence[Column] = RIGID_COLUMNS
+) -> MemoryShares:
+    """Shares of `limit` bytes, at least half for the engine; chunks of poses and of columns are reduced to fit.
+
+    Raises InputError if one frame of all worlds and the smallest chunks of columns need more than half.
+    """
+    worlds = model.world_count
+    frame_bytes = POSE_BYTES * motion.world_count * max(1, len(model.bodies.path))
+    row_bytes = sum(column.width * column.dtype_for(np.dtype(motion.float_type)).itemsize for column in columns)
+    frames = max(1, min(-(-chunk_cells // worlds), limit // 8 // (HELD_BATCHES * frame_bytes)))
+    reading = HELD_BATCHES * frames * frame_bytes
+    rows = CHUNK_ROWS
+    while rows > LEAST_CHUNK_ROWS and 2 * (reading + _writing_bytes(rows, row_bytes)) > limit:
+        rows //= 2
+    writing = _writing_bytes(rows, row_bytes)
+    if 2 * (reading + writing) > limit:
+        raise InputError(
+            f"reading and writing take {memory(reading + writing)} at least (a frame has "
+            f"{memory(frame_bytes)} of poses), more than half of {memory(limit)}",
+            "--memory-limit",
+            f"raise it to {-(-2 * (reading + writing) // 2**20)}MiB or more",
+        )
+    return MemoryShares(min(chunk_cells, frames * worlds), rows, limit - reading - writing)
+
+
+def _writing_bytes(rows: int, row_bytes: int) -> int:
+    return HELD_CHUNKS * rows * row_bytes + WRITING_BYTES
+
+
+def keep_to_limits() -> None:
+    """Makes glibc return large freed arrays to the system immediately, in a process of the command line.
+
+    No effect with another C library. By default glibc keeps up to some tens of MiB of them per thread, which no share
+    accounts for.
+    """
+    if not is_owned():
+        return
+    try:
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _MMAP_BYTES)
+    except (AttributeError, OSError, TypeError):
+        return
+
 
 SAMPLE_FRAMES = 8
 """Number of frames, evenly spaced, from which the sweep axis is chosen."""

@@ -1,19 +1,16 @@
-"""The Python API of contact set files: cells, blocks, pairs, events, data frames."""
+"""The Python API of contact set files: cells, blocks, pairs, events, named columns, data frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.pair_keys import PairKeys
-from collidecli.analysis.touch_intervals import Intervals, MergeGap, touches
-from collidecli.commands.event_columns import interval_columns
-from collidecli.commands.event_stream import EventOptions, EventStream
+from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, touches
+from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
 from collidecli.commands.motions import parse_frames
-from collidecli.commands.named_columns import NamedColumns
 from collidecli.errors import InputError, missing_extra
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage.contact_sets import reader
@@ -22,6 +19,39 @@ from collidecli.storage.contact_sets.rules import check_shape_rows
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+
+class NamedColumns(Mapping[str, np.ndarray]):
+    """A mapping of names to arrays [row_count]; texts are arrays of objects of type str."""
+
+    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
+        self._columns = dict(columns)
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self._columns.values()), ()))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.row_count} rows: {', '.join(self._columns)})"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame of the columns. Raises InputError without pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise missing_extra("pandas", "tables", "to_pandas") from error
+        return pandas.DataFrame(self._columns)
+
 
 AXES = ("x", "y", "z")
 

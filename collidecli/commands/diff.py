@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
 from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally, Tolerances
-from collidecli.analysis.frame_alignment import FrameAlignment
+from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.commands.diff_comparison import Comparison, DiffRequest, Progress, compare, limits
 from collidecli.commands.result import Result
 from collidecli.scene.text_format import count, plural

@@ -11,11 +11,10 @@ import numpy as np
 
 from collidecli.analysis.contact_differences import SLACK, pairs_alone
 from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_of
-from collidecli.analysis.frame_alignment import FrameAlignment
+from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.scene.contacts import ContactBlock
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
+from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead
 from collidecli.storage.contact_sets.rules import check_shape_rows, pair_values
-from collidecli.storage.read_ahead import read_ahead
 
 CELL_WINDOW = 65536
 MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")

@@ -12,8 +12,15 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
-from collidecli.commands.event_columns import interval_columns, interval_rows, interval_seconds, interval_table
-from collidecli.commands.event_stream import EventOptions, EventStream, Progress
+from collidecli.commands.event_stream import (
+    EventOptions,
+    EventStream,
+    Progress,
+    interval_columns,
+    interval_rows,
+    interval_seconds,
+    interval_table,
+)
 from collidecli.commands.result import Result
 from collidecli.scene.option_choices import EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput

@@ -14,8 +14,7 @@ import numpy as np
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, load_scene
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs
-from collidecli.scene.filter_explanation import explain
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import STATIC_BODY, Model

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from collidecli.commands.collision import prepare_collision
-from collidecli.commands.motions import check_worlds
-from collidecli.commands.pose_array import PoseArray
+from collidecli.commands.motions import PoseArray, check_worlds
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.pipeline_builder import find_device

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins
+from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
 from collidecli.analysis.path_patterns import kept_pairs, matching_paths
-from collidecli.analysis.touching import touches_of
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
-from collidecli.commands.merge_plan import demos_of
+from collidecli.commands.merge import demos_of
 from collidecli.commands.result import Result
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds

@@ -16,10 +16,16 @@ from typing import ClassVar
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import DeepestContact, PairContacts, Tally, top_pairs
 from collidecli.commands.output_paths import check_output
-from collidecli.commands.processor_description import processor_description
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
-from collidecli.commands.timing import StageTime, TimingReport, peak_memory, processor_name, versions
+from collidecli.commands.timing import (
+    StageTime,
+    TimingReport,
+    peak_memory,
+    processor_description,
+    processor_name,
+    versions,
+)
 from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in

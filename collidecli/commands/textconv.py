@@ -12,7 +12,7 @@ from typing import ClassVar
 import h5py
 import numpy as np
 
-from collidecli.analysis.touching import Touches, touches_of
+from collidecli.analysis.contact_summary import Touches, touches_of
 from collidecli.commands.check import file_format
 from collidecli.commands.result import Result
 from collidecli.escaping import printable_line

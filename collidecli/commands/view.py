@@ -13,8 +13,7 @@ from collidecli.analysis.touch_intervals import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.output_paths import write_output
 from collidecli.commands.result import Result
-from collidecli.commands.view_frames import ViewFrames
-from collidecli.commands.view_sources import Sources, find_sources
+from collidecli.commands.view_sources import Sources, ViewFrames, find_sources
 from collidecli.errors import InputError
 from collidecli.report.view.page import view_page
 from collidecli.report.view.server import Served, serve

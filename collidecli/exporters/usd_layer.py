@@ -1,7 +1,5 @@
 """A USD layer over the scene: contact points and normals of each world, one time sample for each frame."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import os

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.mesh_bodies import bodies_of, boxes_of, containment, volumes_of
 from collidecli.scene.mesh_crossings import crossed_triangles
 from collidecli.scene.mesh_edges import edges_of, in_order, is_balanced
-from collidecli.scene.mesh_repair import RepairedMesh, has_area
+from collidecli.scene.mesh_repair import RepairedMesh, bodies_of, boxes_of, containment, has_area, volumes_of
 from collidecli.scene.sorting import distinct, numbered
 
 MERGED = 1e-12

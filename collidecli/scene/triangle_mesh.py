@@ -10,10 +10,9 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.matrices import dot, norm
 from collidecli.scene.arguments import float_array
-from collidecli.scene.mesh_bodies import boxes_of
 from collidecli.scene.mesh_crossings import crossed_triangles, hidden_triangles
 from collidecli.scene.mesh_edges import Edges, edges_of, is_balanced, joined_faces
-from collidecli.scene.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
+from collidecli.scene.mesh_repair import NO_REPAIRS, MeshRepairs, boxes_of, repaired
 from collidecli.scene.mesh_union import united
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.sorting import distinct, numbered

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.scene.facets import facets
 from collidecli.scene.model import Model
+from collidecli.scene.signed_distance import facets
 from tests.support.deepest_places import deepest_of_pair
 from tests.support.field_scenes import found, least, pair_model, random_poses
 from tests.support.oracle import rotation_of

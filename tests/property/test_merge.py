@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collidecli.commands import merge_plan
+from collidecli.commands import merge as merging
 from collidecli.commands.check import check
 from collidecli.commands.merge import MergeRequest, merge
 from collidecli.scene.contacts import ContactBlock
@@ -75,7 +75,7 @@ def test_frames_parted_in_any_way(folder, whole, owner, rows):
     if len(names) < 2:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge_plan.merged_blocks, "__defaults__", (rows,))
+        patch.setattr(merging.merged_blocks, "__defaults__", (rows,))
         result = merge(MergeRequest(names, str(folder / "out.h5"), force=True)).as_dict()
     assert result["content_sha256"] == whole
     assert (result["frames"], result["worlds"]) == (FRAMES, WORLDS)
@@ -89,7 +89,7 @@ def test_worlds_parted_in_any_way(folder, whole, cut, rows):
         names.append(str(folder / f"w{k}.h5"))
         write_part(Path(names[-1]), list(range(FRAMES)), worlds.tolist(), recording=f"r{k}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merge_plan.merged_blocks, "__defaults__", (rows,))
+        patch.setattr(merging.merged_blocks, "__defaults__", (rows,))
         result = merge(MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True)).as_dict()
     assert result["content_sha256"] == whole
 

@@ -7,10 +7,9 @@ import shlex
 from pathlib import Path
 
 import collidecli
-from collidecli.analysis.pair_keys import PairKeys
-from collidecli.analysis.touch_intervals import Frames, Intervals
+from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
-from collidecli.commands.event_columns import interval_columns
+from collidecli.commands.event_stream import interval_columns
 from tests.support.doc_examples import check_output
 from tests.unit.test_docs import blocks, page, table
 

@@ -1,8 +1,5 @@
 """Convex hull with a limited number of vertices, chosen as by MuJoCo or by Newton (Qhull)."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from dataclasses import dataclass

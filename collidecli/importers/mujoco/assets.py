@@ -1,8 +1,5 @@
 """Files of an MJCF or URDF scene: relocation of assets, and the files that its hash covers."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import html

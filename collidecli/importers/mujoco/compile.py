@@ -1,8 +1,5 @@
 """Compiles MJCF and URDF scenes with MuJoCo's parser and compiler."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import os

@@ -1,30 +1,221 @@
-"""Adds the geoms of a compiled MuJoCo model to a builder; meshes as the convex hulls that MuJoCo uses for collision.
+"""Adds the geoms, materials and pairs of a compiled MuJoCo model to a builder.
 
-MuJoCo moves a mesh to its inertial frame when it compiles it, and compensates in the geom's compiled pose: compiled
-vertices in the compiled frame of the geom have the positions of the file.
+Meshes become the convex hulls that MuJoCo uses for collision. MuJoCo moves a mesh to its inertial frame when it
+compiles it, and compensates in the geom's compiled pose: compiled vertices in the compiled frame of the geom have the
+positions of the file.
 """
-
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.materials import geom_material
-from collidecli.importers.mujoco.pairs import collision_disabled
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.heightfield import Heightfield, heightfield
+from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+
+
+def geom_material(mj_model: mujoco.MjModel, geom: int) -> Material:
+    """The surface of a geom; with the flag `override`, that of the option's o_friction, o_solref and o_solimp.
+
+    Static and sliding friction are equal: MuJoCo has a single coefficient.
+    """
+    friction = mj_model.geom_friction[geom]
+    solref, solimp, solmix = mj_model.geom_solref[geom], mj_model.geom_solimp[geom], mj_model.geom_solmix[geom]
+    if _is_overridden(mj_model):
+        friction = mj_model.opt.o_friction[[0, 2, 3]]
+        # Equal in every geom, so that any mixture equals the option; different weights would round.
+        solref, solimp, solmix = mj_model.opt.o_solref, mj_model.opt.o_solimp, 1.0
+    return Material(
+        friction=float(friction[0]),
+        torsional_friction=float(friction[1]),
+        rolling_friction=float(friction[2]),
+        condim=int(mj_model.geom_condim[geom]),
+        priority=int(mj_model.geom_priority[geom]),
+        solmix=float(solmix),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
+    )
+
+
+def pair_material(mj_model: mujoco.MjModel, pair: int) -> PairMaterial:
+    """The parameters of a `<pair>`, which replace those of its two geoms; the compiler has set all of them."""
+    friction, solref, solimp = (
+        mj_model.pair_friction[pair], mj_model.pair_solref[pair], mj_model.pair_solimp[pair],
+    )  # fmt: skip
+    if _is_overridden(mj_model):
+        friction, solref, solimp = mj_model.opt.o_friction, mj_model.opt.o_solref, mj_model.opt.o_solimp
+    return PairMaterial(
+        condim=int(mj_model.pair_dim[pair]),
+        friction=_floats(friction),
+        solref=_floats(solref),
+        solimp=_floats(solimp),
+    )
+
+
+def material_warnings(mj_model: mujoco.MjModel) -> list[str]:
+    """Warnings about contact parameters of the scene that a contact set cannot store."""
+    o_friction = mj_model.opt.o_friction
+    warnings = []
+    if _is_overridden(mj_model) and (o_friction[0] != o_friction[1] or o_friction[3] != o_friction[4]):
+        shown = " ".join(f"{value:g}" for value in o_friction)
+        warnings.append(f"o_friction is {shown}: outside <pair> the first of two directions is used for both")
+    for pair in range(mj_model.npair):
+        if mj_model.pair_solreffriction[pair].any():
+            geoms = (mj_model.geom(int(g)).name for g in (mj_model.pair_geom1[pair], mj_model.pair_geom2[pair]))
+            shown = " and ".join(f"'{name}'" for name in geoms)
+            warnings.append(f"solreffriction of the <pair> of {shown} is not stored in a contact set")
+    return warnings
+
+
+def _is_overridden(mj_model: mujoco.MjModel) -> bool:
+    return bool(mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+
+
+def _floats(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+_PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
+
+
+def collision_disabled(mj_model: mujoco.MjModel) -> str | None:
+    """The flag that disables all contacts of the scene, or None."""
+    bits = mujoco.mjtDisableBit
+    for bit, name in ((bits.mjDSBL_CONSTRAINT, "constraint"), (bits.mjDSBL_CONTACT, "contact")):
+        if mj_model.opt.disableflags & bit:
+            return f'<flag {name}="disable"/>'
+    return None
+
+
+def add_pair_rules(
+    builder: ModelBuilder,
+    mj_model: mujoco.MjModel,
+    shape_row: np.ndarray,
+    disabled: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> list[str]:
+    """Filters and forces pairs of shapes as MuJoCo does; returns warnings.
+
+    The builder applies its own rules for masks, shapes of one body and the static world: a pair that is filtered by
+    masks is not listed.
+
+    shape_row: int32[ngeom], -1 for a geom left out.
+    disabled: pairs of shapes, lower row first, that are filtered even where the scene forces them, with their rules.
+    """
+    warnings = _option_warnings(mj_model)
+    if collision_disabled(mj_model) is None:
+        warnings += _force_pairs(builder, mj_model, shape_row, disabled)
+    for pair, rule in disabled.items():
+        builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    seen: set[tuple[int, int]] = set()
+    for first, second, rule in _ruled_groups(mj_model):
+        for pair in _mask_compatible(mj_model, shape_row, first, second):
+            if pair not in seen:
+                seen.add(pair)
+                builder.add_shape_collision_filter_pair(*pair, rule=rule)
+    return warnings
+
+
+def _option_warnings(mj_model: mujoco.MjModel) -> list[str]:
+    warnings = []
+    flag = collision_disabled(mj_model)
+    if flag is not None:
+        warnings.append(f"the scene disables every contact with {flag}")
+    for bit, name in ((mujoco.mjtEnableBit.mjENBL_SPECULATIVE, "speculative"), (mujoco.mjtEnableBit.mjENBL_IPC, "ipc")):
+        if mj_model.opt.enableflags & bit:
+            warnings.append(f'<flag {name}="enable"/> has no effect: contacts depend on margin and gap')
+    return warnings
+
+
+def _ruled_groups(mj_model: mujoco.MjModel) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
+    """Two groups of geoms that do not collide, and the rule: excludes, welds, parents, bodies without freedom."""
+    name = [mj_model.body(b).name or f"body#{b}" for b in range(mj_model.nbody)]
+    of_body = _groups(mj_model.geom_bodyid, mj_model.nbody)
+    for row, signature in enumerate(mj_model.exclude_signature):
+        a, b = int(signature) >> 16, int(signature) & 0xFFFF
+        title = mj_model.exclude(row).name
+        yield of_body[a], of_body[b], f"<exclude{f' {title}' if title else ''}> of '{name[a]}' and '{name[b]}'"
+
+    weld_of_geom = mj_model.body_weldid[mj_model.geom_bodyid]
+    of_weld = _groups(weld_of_geom, mj_model.nbody)
+    filter_parent = not mj_model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
+    for weld in np.unique(weld_of_geom[weld_of_geom > 0]):
+        members = of_weld[weld]
+        bodies = np.unique(mj_model.geom_bodyid[members])
+        for k, body in enumerate(bodies[:-1]):
+            others = members[np.isin(mj_model.geom_bodyid[members], bodies[k + 1 :])]
+            yield of_body[body], others, f"welded into one body, '{name[weld]}'"
+        parent = int(mj_model.body_weldid[mj_model.body_parentid[weld]])
+        if filter_parent and parent > 0:
+            yield members, of_weld[parent], f"'{name[weld]}' is the child of '{name[parent]}' (filterparent)"
+
+    # Mocap bodies and bodies welded to them have no degree of freedom, nor has the static world.
+    still = np.unique(weld_of_geom[mj_model.body_treeid[mj_model.geom_bodyid] < 0])
+    for k, weld in enumerate(still):
+        others = [of_weld[other] for other in still[k + 1 :]]
+        if others:
+            yield of_weld[weld], np.concatenate(others), "neither body has a degree of freedom"
+
+
+def _groups(key: np.ndarray, count: int) -> list[np.ndarray]:
+    """Ascending indices of each value 0 .. count - 1 in `key`."""
+    order = np.argsort(key, kind="stable")
+    return np.split(order, np.searchsorted(key[order], np.arange(1, count)))
+
+
+def _mask_compatible(
+    mj_model: mujoco.MjModel, shape_row: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> Iterator[tuple[int, int]]:
+    """Pairs of shape rows, lower first, across two groups of geoms whose masks permit a contact."""
+    second = second[shape_row[second] >= 0]
+    for geom in first[shape_row[first] >= 0]:
+        permitted = mj_model.geom_contype[geom] & mj_model.geom_conaffinity[second]
+        permitted |= mj_model.geom_contype[second] & mj_model.geom_conaffinity[geom]
+        a = int(shape_row[geom])
+        for b in shape_row[second[permitted != 0]].tolist():
+            if a != b:
+                yield (a, b) if a < b else (b, a)
+
+
+def _force_pairs(
+    builder: ModelBuilder, mj_model: mujoco.MjModel, shape_row: np.ndarray, disabled: Container[tuple[int, int]]
+) -> list[str]:
+    """Forces the shapes of every <pair>; of several for two geoms, the one with the largest margin + gap."""
+    if mj_model.npair and mj_model.nbody < 2:
+        return ["every <pair> is ignored: without a body MuJoCo finds no contact"]
+    extent: dict[tuple[int, int], tuple[float, float, int]] = {}
+    warnings = []
+    override = mj_model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE
+    for row in range(mj_model.npair):
+        geoms = int(mj_model.pair_geom1[row]), int(mj_model.pair_geom2[row])
+        shown = " and ".join(f"'{mj_model.geom(g).name}'" for g in geoms)
+        if all(mj_model.geom_type[g] == _PLANE for g in geoms):
+            warnings.append(f"<pair> of {shown} is ignored: two planes make no contact")
+            continue
+        margin = float(mj_model.opt.o_margin if override else mj_model.pair_margin[row])
+        gap = float(mj_model.pair_gap[row])
+        a, b = sorted(int(shape_row[g]) for g in geoms)
+        if (a, b) in disabled:
+            continue
+        if (a, b) in extent:
+            warnings.append(f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used")
+            if sum(extent[a, b][:2]) >= margin + gap:
+                continue
+        extent[a, b] = margin, gap, row
+    for (a, b), (margin, gap, row) in extent.items():
+        builder.add_shape_forced_pair(a, b, gap=gap, margin=margin, material=pair_material(mj_model, row))
+    return warnings
+
 
 LEFT_OUT = -1
 SCANNED_BY_MUJOCO = 10

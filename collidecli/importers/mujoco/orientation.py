@@ -6,9 +6,6 @@ cosine and arc tangent of the C library, whose last bit depends on the processor
 bits on every processor. The axes x and y (`xyaxes`) need no function except the square root and stay unchanged.
 """
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -5,9 +5,6 @@ processor. They are computed again from the text with `numerics.elementary`; eac
 quaternion that equals it up to rounding.
 """
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -13,9 +13,6 @@ Meaning of MuJoCo's attributes in the model (MuJoCo 4.0, each compared with `mj_
 - Mesh geoms are convex hulls: see `geoms`.
 """
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import os
@@ -28,12 +25,16 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.mujoco.articulations import MujocoArticulations
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
-from collidecli.importers.mujoco.geoms import LEFT_OUT, add_geoms, body_name, urdf_shape_names
-from collidecli.importers.mujoco.kinematics import MujocoKinematics
-from collidecli.importers.mujoco.materials import material_warnings
-from collidecli.importers.mujoco.pairs import add_pair_rules
+from collidecli.importers.mujoco.geoms import (
+    LEFT_OUT,
+    add_geoms,
+    add_pair_rules,
+    body_name,
+    material_warnings,
+    urdf_shape_names,
+)
+from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder

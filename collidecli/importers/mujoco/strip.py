@@ -1,8 +1,5 @@
 """Removal of elements that affect no contact, for scenes that MuJoCo does not compile completely."""
 
-# MuJoCo's names come from compiled modules, which pyright cannot see.
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.arrays import ArrayHeader, read_npz
-from collidecli.importers.recordings.content import NPZ, Content
+from collidecli.importers.recordings.content import NPZ, ArrayHeader, Content, read_npz
 from collidecli.storage.h5_input import text_of
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))

@@ -19,9 +19,8 @@ from collidecli.importers.recordings.articulation_motion import (
 )
 from collidecli.importers.recordings.content import Content, h5_damage
 from collidecli.importers.recordings.coordinates import check_world_count
-from collidecli.importers.recordings.demos import chosen_demos, in_order, shared_length
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
-from collidecli.importers.recordings.times import rate_time
+from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,

@@ -15,7 +15,6 @@ from collidecli.importers.recordings.coordinates import (
     check_world_count,
     mujoco_scene,
 )
-from collidecli.importers.recordings.demos import chosen_demos, in_order, shared_length
 from collidecli.importers.recordings.recording import (
     EmbeddedScene,
     EmbeddedScenes,
@@ -23,7 +22,7 @@ from collidecli.importers.recordings.recording import (
     RecordingDescription,
     Target,
 )
-from collidecli.importers.recordings.times import rate_time, shared_time
+from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length, shared_time
 from collidecli.scene.run_options import RecordingOptions
 from collidecli.storage.process_activity import structure, structure_step
 

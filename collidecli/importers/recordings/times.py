@@ -1,12 +1,16 @@
-"""The times of a recording's frames: as recorded, or from a given frame rate."""
+"""The times of a recording's frames, recorded or from a frame rate; its demonstrations and their common length."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.run_options import RecordingOptions
 
 SAME_TIME = 1e-6
 """Tolerance of equal times, relative, absolute [s] below one second; float32 resolves times to 1e-7."""
@@ -68,3 +72,53 @@ def _first_difference(time: np.ndarray, other: np.ndarray) -> int | None:
     """The first frame at which `time` and `other` differ, or None; `other` is at least as long."""
     differs = np.abs(time - other[: len(time)]) > SAME_TIME * np.maximum(1.0, np.abs(time))
     return int(np.argmax(differs)) if differs.any() else None
+
+
+_NAMED = 5
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names with their numbers in numeric order: demo_2 before demo_10."""
+    return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
+
+
+def chosen_demos(stored: Sequence[str], options: RecordingOptions, where: str) -> list[str]:
+    """The demonstrations of --demos, in its order; without it all stored ones in numeric order.
+
+    Raises InputError: one that is not stored, or that is given twice, or a file that has none.
+    """
+    if not stored:
+        raise InputError("the recording has no demonstrations", where, "record at least one")
+    if not options.demos:
+        return in_order(stored)
+    for name, count in Counter(options.demos).items():
+        if name not in stored:
+            close = get_close_matches(name, stored, n=_NAMED) or in_order(stored)[:_NAMED]
+            more = f", of {len(stored)}" if len(stored) > len(close) else ""
+            raise InputError(f"there is no demonstration '{name}'", where, f"--demos takes {', '.join(close)}{more}")
+        if count > 1:
+            raise InputError(f"demonstration '{name}' is given twice", "--demos", "give each once")
+    return list(options.demos)
+
+
+def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
+    """Number of frames of a motion in which each demonstration is a world.
+
+    Raises InputError: one without frames, or lengths that differ where --uneven-demos is not given.
+    """
+    empty = [name for name, length in lengths.items() if length == 0]
+    if empty:
+        raise InputError("the demonstration has no frames", f"{where}/{empty[0]}", "exclude it with --demos")
+    least, most = min(lengths.values()), max(lengths.values())
+    if least == most or options.uneven_demos == "hold":
+        return most
+    if options.uneven_demos == "cut":
+        return least
+    shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:_NAMED])
+    more = f" and {len(lengths) - _NAMED} more" if len(lengths) > _NAMED else ""
+    raise InputError(
+        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers",
+        where,
+        "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold (each "
+        "keeps its last pose until the longest ends)",
+    )

@@ -6,8 +6,6 @@ rules of composition. The first of each class is composed completely; classes wh
 merged. For every environment, only one prim is thus composed and its own specs are read.
 """
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import re
@@ -20,8 +18,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.environment_keys import Texts, index_key, scale_keys, text_key
-from collidecli.importers.usd.environment_links import Links
+from collidecli.importers.usd.environment_links import Links, Texts, index_key, scale_keys, text_key
 from collidecli.importers.usd.environments import (
     DEFAULT_PATTERN,
     NO_ENVIRONMENTS,

@@ -1,7 +1,5 @@
 """Shape, sizes and world pose [m] of a collider prim, from its attributes and its world transform."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import math
@@ -12,10 +10,9 @@ import numpy as np
 from pxr import Usd
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.prim_transforms import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.importers.usd.stage import REST_TIME, SHAPES_TO_USE, Physics
 from collidecli.importers.usd.transform import MOVE_RIGIDLY, ROUNDING, TransformError
-from collidecli.importers.usd.world_transforms import AXIS_ORDER, WorldTransforms
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import ShapeType, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh

@@ -1,7 +1,5 @@
 """Collision groups and physics scenes of a USD stage, and the pairs of groups that do not collide."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ An instance inherits its prototype, so that its colliders, bodies, joints and ar
 prim; targets in the prototype are resolved in the instance, targets outside are unchanged.
 """
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,9 +13,8 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.instances import Instances
-from collidecli.importers.usd.session import editable
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.motion_layer import editable
+from collidecli.importers.usd.stage import REST_TIME, Instances, Physics
 from collidecli.numerics.matrices import norm
 
 NESTING_LIMIT = 16

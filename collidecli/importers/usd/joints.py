@@ -3,8 +3,6 @@
 Frames are computed in float64 from the prims' matrices at the resting time: pxr's descriptors are float32.
 """
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator

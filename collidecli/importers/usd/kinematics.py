@@ -6,8 +6,6 @@ Several revolute and prismatic joints between two bodies, as converters from MJC
 stage's order, each in body1's frame after the motions of the joints before it, as MuJoCo's joints of one body do.
 """
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterable

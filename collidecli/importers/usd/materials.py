@@ -1,7 +1,5 @@
 """Physics materials that are bound to USD colliders, as surface parameters."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import math

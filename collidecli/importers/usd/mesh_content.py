@@ -1,7 +1,5 @@
 """Checked points and faces of a UsdGeomMesh prim, in the prim's frame and in stage units."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from dataclasses import dataclass

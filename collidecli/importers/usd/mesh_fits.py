@@ -12,8 +12,7 @@ from collidecli.importers.meshes.limited_hull import limited_hull
 from collidecli.importers.meshes.simplify import simplified
 from collidecli.importers.usd.mesh_content import MeshContent
 from collidecli.numerics.matrices import cross, dot, length, matvec, norm
-from collidecli.scene.convex_hull import ConvexHull, convex_hull
-from collidecli.scene.hull_points import hull_points
+from collidecli.scene.convex_hull import ConvexHull, convex_hull, hull_points
 from collidecli.scene.shape_types import ShapeType, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 

@@ -1,7 +1,5 @@
 """Motion of a USD stage: time samples of the transforms of its bodies."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ import numpy as np
 from pxr import Usd, UsdGeom
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.prim_transforms import PrimTransforms
+from collidecli.importers.usd.prim_transforms import PrimTransforms, WorldTransforms
 from collidecli.importers.usd.stage import EXPORT_AGAIN, diagnostics
 from collidecli.importers.usd.transform import (
     MOVE_RIGIDLY,
@@ -23,7 +21,6 @@ from collidecli.importers.usd.transform import (
     rotation_of,
     scales_of,
 )
-from collidecli.importers.usd.world_transforms import WorldTransforms
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import POSITION_LIMIT
 

@@ -1,19 +1,150 @@
 """World matrices of prims from the values of their transform operations. They equal those of UsdGeom.XformCache, are
 bit-identical on every processor (`xform_ops`), and are computed for many prims and times at once."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, Vt
 
-from collidecli.importers.usd.xform_ops import XformOp, op_matrices, parsed_order, slerp
-from collidecli.numerics.matrices import matmul
+from collidecli.importers.usd.transform import TransformError, check_columns, columns_of, rotation_of, scales_of
+from collidecli.numerics import elementary
+from collidecli.numerics.matrices import dot, matmul, norm
+
+RESET = "!resetXformStack!"
+INVERSE = "!invert!"
+_PREFIX = "xformOp:"
+_SHORTEST = 1e-10
+"""GF_MIN_VECTOR_LENGTH: length of a quaternion's imaginary part below which pxr uses the identity."""
+_UNIT = 1e-10
+"""Deviation of an axis' squared length from 1 above which pxr normalizes it."""
+_NEARLY_EQUAL = 1e-5
+"""1 - cosine of the angle between two quaternions below which pxr interpolates them linearly."""
+
+
+@dataclass(frozen=True)
+class XformOp:
+    """One operation of a prim. name: of its attribute. kind: for example `translate` or `rotateXYZ`."""
+
+    name: str
+    kind: str
+    inverse: bool
+
+
+@cache
+def parsed_order(order: tuple[str, ...]) -> tuple[bool, tuple[XformOp, ...]]:
+    """Whether xformOpOrder resets the transform stack, and its operations, the outermost first.
+
+    As in pxr, operations before a reset have no effect, and an operation next to its inverse cancels it.
+    """
+    reset = RESET in order
+    found: list[XformOp] = []
+    for token in order[len(order) - order[::-1].index(RESET) :] if reset else order:
+        name = token.removeprefix(INVERSE)
+        op = XformOp(name, name.removeprefix(_PREFIX).split(":")[0], token.startswith(INVERSE))
+        if found and found[-1].name == op.name and found[-1].inverse != op.inverse:
+            found.pop()
+        else:
+            found.append(op)
+    return reset, tuple(found)
+
+
+def op_matrices(op: XformOp, value: np.ndarray) -> np.ndarray | None:
+    """float64[n, 4, 4] of an operation's values [n], [n, 3], [n, 4] xyzw or [n, 4, 4]; None for a kind not handled.
+
+    The kinds that are not handled use no function of the C library: pxr's matrix has equal bits on every processor.
+    """
+    value = np.asarray(value, np.float64)
+    if op.kind == "orient":
+        return _matrices4(_of_axis(*_axis_and_angle(value), op.inverse))
+    if op.kind.startswith("rotate"):
+        letters = op.kind.removeprefix("rotate")
+        if len(letters) == 1:
+            axis = np.eye(3)["XYZ".index(letters)]
+            return _matrices4(_of_axis(axis, value, op.inverse))
+        rotations = {letter: _of_axis(np.eye(3)[k], value[:, k], False) for k, letter in enumerate("XYZ")}
+        product = matmul(matmul(rotations[letters[0]], rotations[letters[1]]), rotations[letters[2]])
+        return _matrices4(np.swapaxes(product, -1, -2) if op.inverse else product)
+    if op.kind == "translate":
+        found = _identities(len(value))
+        found[:, 3, :3] = -value if op.inverse else value
+        return found
+    if op.kind == "transform" and not op.inverse:
+        return value
+    if op.kind == "scale" and not op.inverse:
+        found = _identities(len(value))
+        found[:, (0, 1, 2), (0, 1, 2)] = value
+        return found
+    return None
+
+
+def slerp(t: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """float64[n, 4]: quaternions [n, 4] interpolated on the shorter arc at parameters t [n], with pxr's formula.
+
+    In float64; pxr rounds each step of the interpolation of float32 quaternions to float32.
+    """
+    cosine = dot(first, second)
+    sign = np.where(cosine < 0.0, -1.0, 1.0)
+    angle = elementary.acos(np.minimum(np.abs(cosine), 1.0))
+    nearly = 1.0 - np.abs(cosine) <= _NEARLY_EQUAL
+    sine = np.where(nearly, 1.0, elementary.sin(angle))
+    left = np.where(nearly, 1.0 - t, elementary.sin((1.0 - t) * angle) / sine)
+    right = np.where(nearly, t, elementary.sin(t * angle) / sine)
+    return left[:, None] * first + (sign * right)[:, None] * second
+
+
+def _axis_and_angle(quaternion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Axis, float64[n, 3], and angle [degree] of quaternions xyzw, which need not be of unit length: pxr's GfRotation.
+
+    The angle is computed from the real part only: pxr does not normalize.
+    """
+    imaginary = quaternion[:, :3]
+    length = norm(imaginary)
+    rotates = length > _SHORTEST
+    with np.errstate(all="ignore"):
+        angle = np.where(rotates, 2.0 * _degrees(elementary.acos(np.clip(quaternion[:, 3], -1.0, 1.0))), 0.0)
+        axis = np.where(rotates[:, None], imaginary * (1.0 / length)[:, None], np.array([1.0, 0.0, 0.0]))
+        size = norm(axis)
+        off = np.abs(size * size - 1.0) >= _UNIT
+        return np.where(off[:, None], axis * (1.0 / size)[:, None], axis), angle
+
+
+def _of_axis(axis: np.ndarray, angle: np.ndarray, inverse: bool) -> np.ndarray:
+    """float64[n, 3, 3]: rotations about an axis by angles [degree]."""
+    sine, cosine = elementary.sincos(_radians(-angle if inverse else angle) / 2.0)
+    x, y, z = np.moveaxis(axis * sine[:, None], -1, 0)
+    length = np.sqrt(cosine * cosine + ((x * x + y * y) + z * z))
+    factor = 1.0 / length
+    x, y, z, w = x * factor, y * factor, z * factor, cosine * factor
+    found = np.empty((len(sine), 3, 3))
+    found[:, 0] = np.stack([1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (z * x - y * w)], axis=-1)
+    found[:, 1] = np.stack([2.0 * (x * y - z * w), 1.0 - 2.0 * (z * z + x * x), 2.0 * (y * z + x * w)], axis=-1)
+    found[:, 2] = np.stack([2.0 * (z * x + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (y * y + x * x)], axis=-1)
+    return found
+
+
+def _matrices4(rotation: np.ndarray) -> np.ndarray:
+    found = _identities(len(rotation))
+    found[:, :3, :3] = rotation
+    return found
+
+
+def _identities(count: int) -> np.ndarray:
+    return np.broadcast_to(np.eye(4), (count, 4, 4)).copy()
+
+
+def _radians(degrees: np.ndarray) -> np.ndarray:
+    return degrees * (np.pi / 180.0)
+
+
+def _degrees(radians: np.ndarray) -> np.ndarray:
+    return radians * (180.0 / np.pi)
+
 
 _ARRAY_OF = {
     Gf.Vec3d: Vt.Vec3dArray,
@@ -235,3 +366,57 @@ def _interpolate(
         kind = _ARRAY_OF[type(first[0])]
         ends = np.array(kind(list(first)), np.float64), np.array(kind(list(second)), np.float64)
         numbers[list(chosen)] = slerp(np.array(t), *ends)
+
+
+AXIS_ORDER = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
+"""Prim axes of the shape's x, y, z, for each axis of symmetry; a cyclic order, which adds no reflection."""
+
+
+@dataclass(frozen=True)
+class ReorderedAxes:
+    """The prims with permuted axes: scale, as rows of positive floats, and rotation float64[N, 3, 3].
+
+    A reflection is applied across the middle axis, which does not change shapes that are symmetric about the last axis.
+    """
+
+    scale: list[list[float]]
+    rotation: np.ndarray
+
+
+class WorldTransforms:
+    """Transforms of prims in the world, at the time of `transforms`.
+
+    position: float64[N, 3], in stage units. columns: float64[N, 3, 3], images of the axes. The rotations of
+    transforms that `check` refuses are undefined.
+    """
+
+    def __init__(self, transforms: PrimTransforms, prims: Mapping[str, Usd.Prim]) -> None:
+        self._row = {path: row for row, path in enumerate(prims)}
+        matrix = transforms.matrices(list(prims.values()))
+        self.position, self.columns = matrix[:, 3, :3], columns_of(matrix)
+        self._reordered: dict[str, ReorderedAxes] = {}
+        try:
+            check_columns(self.columns)
+            self._all_valid = True
+        except TransformError:
+            self._all_valid = False
+
+    def row(self, path: str) -> int:
+        return self._row[path]
+
+    def check(self, path: str) -> None:
+        """Raises TransformError for a prim with a shear, a zero scale or a value that is not finite."""
+        if not self._all_valid:
+            check_columns(self.columns[self._row[path]])
+
+    def reordered(self, axis: str) -> ReorderedAxes:
+        """All prims with axes permuted so that `axis` (X, Y or Z) is last."""
+        if axis not in self._reordered:
+            columns = self.columns[:, :, AXIS_ORDER[axis]]
+            with np.errstate(all="ignore"):
+                signed = scales_of(columns)
+                mirrored = np.where(signed[:, :1] < 0.0, -1.0, 1.0)
+                proper = columns.copy()
+                proper[:, :, 1] *= mirrored
+                self._reordered[axis] = ReorderedAxes(np.abs(signed).tolist(), rotation_of(proper))
+        return self._reordered[axis]

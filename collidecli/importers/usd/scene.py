@@ -4,8 +4,6 @@ Sizes and transforms are read from the prims in float64. The UsdPhysics parser o
 bodies, materials and groups, the joints and the articulations.
 """
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import os

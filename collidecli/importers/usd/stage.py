@@ -1,7 +1,5 @@
 """Opens a USD stage and parses its physics with pxr, whose diagnostics become errors and warnings."""
 
-# pxr ships no type stubs.
-# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import math
@@ -15,10 +13,84 @@ from typing import Any
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.environments import Environments
-from collidecli.importers.usd.instances import Instances, PrototypeGroups
-from collidecli.importers.usd.motion_layer import lay_over
-from collidecli.importers.usd.session import select_variants
+from collidecli.importers.usd.environments import Environments, upwards
+from collidecli.importers.usd.motion_layer import lay_over, select_variants
+
+
+@dataclass
+class Instances:
+    """Instances of point instancers as prims of their own.
+
+    prototype_of: path of an instance's root to that of its prototype. In nested instancers, the prototype of an inner
+    instance is in an instance of the outer one.
+    """
+
+    prototype_of: dict[str, str] = field(default_factory=dict)
+    _copies_of: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, instance: str, prototype: str) -> None:
+        self.prototype_of[instance] = prototype
+        self._copies_of.setdefault(prototype, []).append(instance)
+
+    def sources(self, path: str) -> Iterator[str]:
+        """The prototype's prim of an instance's prim, then that prim's own prototype, and so on; none elsewhere."""
+        for root in upwards(path):
+            if root in self.prototype_of:
+                source = self.prototype_of[root] + path[len(root) :]
+                yield source
+                yield from self.sources(source)
+                return
+
+    def copies(self, path: str) -> list[str]:
+        """The instances of a prim in a prototype, including nested instancers; none elsewhere."""
+        found = []
+        for root in upwards(path):
+            for instance in self._copies_of.get(root, ()):
+                copy = instance + path[len(root) :]
+                found += [copy, *self.copies(copy)]
+        return found
+
+
+class PrototypeGroups:
+    """Membership of instances in collision groups: that of the prototype's prim.
+
+    Where the prototype is not below the instancer, the members of a group with the instancer include its instances.
+    """
+
+    def __init__(self, stage: Usd.Stage, instances: Instances) -> None:
+        self._stage, self._instances = stage, instances
+        self._members: dict[str, Usd.UsdCollectionMembershipQuery] | None = None
+
+    def of(self, path: str, groups: set[str]) -> set[str]:
+        """The groups of a collider. groups: those whose collections contain its own path."""
+        sources = list(self._instances.sources(path)) if self._instances.prototype_of else []
+        if not sources:
+            return groups
+        if self._members is None:
+            self._members = dict(_collections(self._stage))
+        for source in sources:
+            for group, members in self._members.items():
+                if members.IsPathIncluded(source):
+                    groups.add(group)
+                elif _is_excluded(members, source):
+                    groups.discard(group)
+        return groups
+
+
+def _collections(stage: Usd.Stage) -> Iterator[tuple[str, Usd.UsdCollectionMembershipQuery]]:
+    for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):
+        if prim.IsA(UsdPhysics.CollisionGroup):
+            yield str(prim.GetPath()), Usd.CollectionAPI(prim, "colliders").ComputeMembershipQuery()
+
+
+def _is_excluded(members: Usd.UsdCollectionMembershipQuery, path: str) -> bool:
+    """Whether the nearest rule of a prim or its ancestors excludes it."""
+    rules = {str(known): rule for known, rule in members.GetAsPathExpansionRuleMap().items()}
+    for above in upwards(path):
+        if above in rules:
+            return rules[above] == "exclude"
+    return False
+
 
 REST_TIME = Usd.TimeCode.EarliestTime()
 """The resting pose is that of the first time sample; without samples, the default values."""

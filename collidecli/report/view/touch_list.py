@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from collidecli.analysis.pair_keys import PairKeys
-from collidecli.analysis.touch_intervals import Intervals
+from collidecli.analysis.touch_intervals import Intervals, PairKeys
 from collidecli.report.short_names import short_names
 from collidecli.report.words import length
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
@@ -372,3 +373,18 @@ def read_error(path: str, dataset: h5py.Dataset, rows: slice, error: OSError) ->
         what = f"cannot be read: {text.splitlines()[0]}"
     stop = dataset.shape[0] if rows.stop is None else rows.stop
     return InputError(what, f"{path}: {dataset.name}, rows {rows.start or 0} to {stop}", "make the file again")
+
+
+Block = TypeVar("Block")
+
+
+def read_ahead(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Iterates over `blocks`; a second thread takes the next block while the caller processes the current one.
+
+    Two blocks at a time are in memory. Exceptions of `blocks` are raised at the position of their block.
+    """
+    with ThreadPoolExecutor(1, "collide-read") as thread:
+        following = thread.submit(next, blocks, None)
+        while (block := following.result()) is not None:
+            following = thread.submit(next, blocks, None)
+            yield block

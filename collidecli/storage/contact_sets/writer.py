@@ -20,9 +20,8 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
 from collidecli.storage.contact_sets.materials import material_values
-from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns
+from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, NewObjects
 from collidecli.storage.h5_input import DAMAGE
-from collidecli.storage.h5_objects import NewObjects
 
 SHORT_CHUNK_ROWS, LEAST_CHUNKS = 8192, 8
 """A column has at least LEAST_CHUNKS chunks, unless they are shorter than this: a chunk costs some 60 us besides its

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins
-from collidecli.analysis.touching import touches_of
+from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
 from tests.support.contact_sets import made_up_block, small_model, split
 
 FRAMES, WORLDS = 11, 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidecli.commands.memory import (
+from collidecli.commands.collision import (
     HELD_BATCHES,
     HELD_CHUNKS,
     LEAST_CHUNK_ROWS,

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.exporters.arrays import Array, Layout, held
+from collidecli.exporters.arrays import Array, Layout, held, write_npz
 from collidecli.exporters.layouts import columns, dart, genesis, mujoco, newton, raisim
-from collidecli.exporters.npz import write_npz
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet

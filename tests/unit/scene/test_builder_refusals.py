@@ -6,8 +6,8 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.scene import filter_lowering as lower_filter
+from collidecli.scene.allowed_pairs import explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filter_explanation import explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from collidecli.errors import InputError
-from collidecli.scene import hull_points as module
-from collidecli.scene.hull_points import FEW, hull_points
+from collidecli.scene import convex_hull as module
+from collidecli.scene.convex_hull import FEW, hull_points
 
 RNG = np.random.default_rng(5)
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collidecli.scene import filter_lowering as lower_filter
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filter_explanation import explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 

@@ -19,10 +19,9 @@ from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.geometry.shape_codes import CONVEX_MESH, ELLIPSOID
 from collidecli.engine.geometry.signed_distance.exact import surface_point
 from collidecli.engine.geometry.signed_distance.grid import FieldSample, SdfGrid, SdfGrids, sample_grid, upload_grids
-from collidecli.scene.facets import facets
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import box_of
+from collidecli.scene.signed_distance import box_of, facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 LEVEL = wp.constant(Real(1.0e-6))

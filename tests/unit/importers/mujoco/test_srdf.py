@@ -5,8 +5,7 @@ import pytest
 from collidecli.commands.scenes import load_scene
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.srdf import read_srdf
-from collidecli.scene.allowed_pairs import allowed_pairs
-from collidecli.scene.filter_explanation import explain
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.run_options import SceneOptions
 
 MJCF = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>

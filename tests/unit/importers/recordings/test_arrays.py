@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.arrays import npy_header, npz_headers, read_npy, read_npz
+from collidecli.importers.recordings.content import npy_header, npz_headers, read_npy, read_npz
 
 
 def header(shape: str, descr: str = "'<f8'", version: bytes = b"\x01\x00") -> bytes:

@@ -9,10 +9,10 @@ import pytest
 from collidecli.cli import main as cli
 from collidecli.commands.python_api import collide
 from collidecli.errors import InputError
-from collidecli.importers.usd.attributes import IGNORED, KEPT, TABLE
+from collidecli.importers.usd.colliders import IGNORED, KEPT, TABLE
 from collidecli.importers.usd.scene import add_usd
+from collidecli.scene.allowed_pairs import explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filter_explanation import explain
 from tests.support.newton_pairs import newton_assets, newton_facts
 from tests.support.usd_scenes import BODY, COLLIDER, load, sphere, write_usda
 

@@ -11,9 +11,8 @@ from collidecli.cli import main as cli
 from collidecli.errors import InputError
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.allowed_pairs import allowed_pairs, explain
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.filter_explanation import explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.surface_distance import surface_distance, winding_number
 from tests.support.meshes import point_distances, torus, winding

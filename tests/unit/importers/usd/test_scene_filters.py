@@ -10,7 +10,7 @@ from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.groups import filtered_groups
-from collidecli.scene.filter_explanation import explain
+from collidecli.scene.allowed_pairs import explain
 from tests.support.filter_scenes import ABC, BODY_ROOT, OFF, ON, ROOT, SCENES, group, joint, links, spheres, xform
 from tests.support.usd_scenes import BODY, COLLIDER, load, pairs, sphere, touching
 

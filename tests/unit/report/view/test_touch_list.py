@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.analysis.pair_keys import PairKeys
-from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, touches
+from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.report.view.player import seconds_between
 from collidecli.report.view.touch_list import TouchList, short_names, touch_label
 

@@ -10,8 +10,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.storage import array_loops as loops
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, PendingPlanes
-from collidecli.storage.h5_objects import NewObjects
+from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects, PendingPlanes
 
 
 def packed(pending: PendingPlanes, chunk: np.ndarray) -> bytes:

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.storage.trajectories import rows
+from collidecli.storage.trajectories import motion
 from collidecli.storage.trajectories.bodies import bad_poses, normalize
-from collidecli.storage.trajectories.rows import FrameRows
+from collidecli.storage.trajectories.motion import FrameRows
 
 FRAMES, ROW = 103, (2, 5, 7)
 
@@ -94,7 +94,7 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
         pieces = list(FrameRows(file, data).pieces(range(50, 5000)))
         assert pieces[0] == range(50, 400)
-        assert {len(piece) * data[:1].nbytes <= rows.PIECE_BYTES for piece in pieces} == {True}
+        assert {len(piece) * data[:1].nbytes <= motion.PIECE_BYTES for piece in pieces} == {True}
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])

@@ -1,0 +1,4 @@
+# The names of pxr come from compiled modules without type stubs: pyright accepts any.
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...
