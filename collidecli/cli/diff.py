@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import Metres, Share, WholeNumber
+from collidecli.cli.option_types import METRES, SHARE, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import FRAME_MATCHES
@@ -43,27 +43,20 @@ Exit codes: 0 no difference beyond the allowed ones; 1 a difference; 2 an input 
 @repeated("--atol", metavar="[FIELD=]X,...", section=ALLOWED, help="Absolute deviation in m or rad, or normal=0.1deg.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=ALLOWED, help="Deviation relative to the value.")
 @option(
-    "--ignore-shallow", type=Metres(), section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."
+    "--ignore-shallow", type=METRES, section=ALLOWED, help="Ignore missing and extra contacts this close to the gap."
 )
-@option("--max-missing", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Missing contacts.")
-@option("--max-extra", type=WholeNumber(0), default=0, metavar="N", section=ALLOWED, help="Extra contacts.")
+@option("--max-missing", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Missing contacts.")
+@option("--max-extra", type=WholeNumber(0), default=0, show_default=False, section=ALLOWED, help="Extra contacts.")
 @option(
     "--allow-fraction",
-    type=Share(),
+    type=SHARE,
     default=0.0,
+    show_default=False,
     metavar="F",
     section=ALLOWED,
     help="Fraction of missing, extra and changed contacts.",
 )
-@option(
-    "--first",
-    type=WholeNumber(0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    section=OUTPUT,
-    help="Number of pairs to list.",
-)
+@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @option("--junit-xml", metavar="FILE", section=OUTPUT, help="Write a report as JUnit XML.")
 @option("--markdown", metavar="FILE", section=OUTPUT, help="Write a report as Markdown, for a step summary.")
 @option("--github", is_flag=True, section=OUTPUT, help="Print annotations for GitHub Actions to stderr.")

@@ -28,7 +28,6 @@ collide events out.h5 --graph --dot touches.dot
     "--threshold",
     type=Threshold(),
     default="0",
-    show_default=True,
     metavar="X",
     section=TOUCH,
     help="Largest distance of a touch [m], or 'any'.",
@@ -37,7 +36,6 @@ collide events out.h5 --graph --dot touches.dot
     "--merge-gap",
     type=Pause(),
     default="0",
-    show_default=True,
     metavar="N",
     section=TOUCH,
     help="Merge touches with pauses up to N frames, or up to a time such as 20ms.",
@@ -46,7 +44,6 @@ collide events out.h5 --graph --dot touches.dot
     "--by",
     type=click.Choice(EVENT_THINGS),
     default=EVENT_THINGS[0],
-    show_default=True,
     section=TOUCH,
     help="Pairs of shapes or of bodies.",
 )
@@ -59,23 +56,8 @@ collide events out.h5 --graph --dot touches.dot
 )
 @option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="[default: all]")
 @option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
-@option(
-    "--sort",
-    type=click.Choice(EVENT_ORDERS),
-    default=EVENT_ORDERS[0],
-    show_default=True,
-    section=OUTPUT,
-    help="Order of the list.",
-)
-@option(
-    "--first",
-    type=WholeNumber(0),
-    default=20,
-    show_default=True,
-    metavar="N",
-    section=OUTPUT,
-    help="Number of intervals to list.",
-)
+@option("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], section=OUTPUT, help="Order of the list.")
+@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of intervals to list.")
 @option("--graph", is_flag=True, section=OUTPUT, help="List the pairs with their total durations.")
 @option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
 @option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import Metres, WholeNumber
+from collidecli.cli.option_types import METRES, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import EXPORT_FORMATS
@@ -22,20 +22,13 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @click.command("export", cls=Verb, epilog=EPILOG)
 @click.argument("contacts", metavar="OUT")
 @option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
-@option("--world", "worlds", type=WholeNumber(0), multiple=True, metavar="N", section=SELECTED, help="Only this world.")
+@option("--world", "worlds", type=WholeNumber(0), multiple=True, section=SELECTED, help="Only this world.")
 @repeated("--include", metavar="GLOB,...", section=SELECTED, help="Only pairs with a shape whose path matches.")
 @repeated("--exclude", metavar="GLOB,...", section=SELECTED, help="No pairs with a shape whose path matches.")
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's extension]")
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
-@option(
-    "--normal-length",
-    type=Metres(),
-    default=0.05,
-    show_default=True,
-    section=OUTPUT,
-    help="Length of the normals in a USD layer [m].",
-)
+@option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help="Length of the normals in a USD layer [m].")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, contacts: str, **values: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -16,7 +17,7 @@ _UNITS |= {f"{letter}{end}": 1024**power for power, letter in enumerate("KMGT", 
 class WholeNumber(click.ParamType):
     """A whole number, at least `least`."""
 
-    name = "number"
+    name = "n"
 
     def __init__(self, least: int = 1) -> None:
         self._least = least
@@ -31,49 +32,27 @@ class WholeNumber(click.ParamType):
         return number
 
 
-class Metres(click.ParamType):
-    """A length, finite and not negative [m]."""
+class Number(click.ParamType):
+    """A number of a range. name: its metavar. noun, rule: for messages. fits: whether a number is in the range."""
 
-    name = "metres"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            length = float(value)
-        except ValueError:
-            self.fail(f"'{value}' is not a number of metres", param, ctx)
-        if not (math.isfinite(length) and length >= 0.0):
-            self.fail(f"{value} is not a length: it must be finite and at least 0", param, ctx)
-        return length
-
-
-class Rate(click.ParamType):
-    """A frame rate, finite and greater than zero [frames per second]."""
-
-    name = "rate"
+    def __init__(self, name: str, noun: str, rule: str, fits: Callable[[float], bool]) -> None:
+        self.name, self._noun, self._rule, self._fits = name, noun, rule, fits
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            rate = float(value)
+            number = float(value)
         except ValueError:
-            self.fail(f"'{value}' is not a number of frames per second", param, ctx)
-        if not (math.isfinite(rate) and rate > 0.0):
-            self.fail(f"{value} is not a rate: it must be finite and above zero", param, ctx)
-        return rate
+            self.fail(f"'{value}' is not a {self._noun}", param, ctx)
+        if not self._fits(number):
+            self.fail(f"{value} is not a {self._rule}", param, ctx)
+        return number
 
 
-class Share(click.ParamType):
-    """A number from 0 to 1."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            share = float(value)
-        except ValueError:
-            self.fail(f"'{value}' is not a number", param, ctx)
-        if not 0.0 <= share <= 1.0:
-            self.fail(f"{value} is not a fraction: it must be from 0 to 1", param, ctx)
-        return share
+METRES = Number("metres", "number of metres", "length: it must be finite and at least 0", lambda x: 0.0 <= x < math.inf)
+RATE = Number(
+    "rate", "number of frames per second", "rate: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+)
+SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 
 class NameList(click.ParamType):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from collidecli.cli.option_types import MemorySize, Metres, NameList, NumberList, Rate, WholeNumber
+from collidecli.cli.option_types import METRES, RATE, MemorySize, NameList, NumberList, WholeNumber
 from collidecli.cli.settings import (
     CONFIG_FILE,
     PREFIX,
@@ -94,7 +94,7 @@ def world_options(command: Callable) -> Callable:
     add = partial(setting, section="Motion")
     return _decorated(
         command,
-        add("--worlds", type=WholeNumber(), metavar="N", help="Copies of the scene. [default: as recorded, else 1]"),
+        add("--worlds", type=WholeNumber(), help="Copies of the scene. [default: as recorded, else 1]"),
         add("--frames", default="", metavar="A:B:S", help="A slice as in Python, or one number. [default: all]"),
     )
 
@@ -124,7 +124,7 @@ def recording_options(command: Callable) -> Callable:
         add("--body-names", type=NameList(), metavar="NAME,...", help="Body names of the recorded poses, in order."),
         add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
         add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),
-        add("--fps", type=Rate(), metavar="RATE", help="Frame rate, in frames per second."),
+        add("--fps", type=RATE, metavar="RATE", help="Frame rate, in frames per second."),
     )
 
 
@@ -157,27 +157,20 @@ def contact_options(command: Callable) -> Callable:
     add = partial(setting, section="Contacts")
     return _decorated(
         command,
-        add(
-            "--gap", type=Metres(), help="Report contacts up to this distance, for every shape. [default: as authored]"
-        ),
-        add("--margin", type=Metres(), help="Inflate every shape by this length. [default: as authored]"),
+        add("--gap", type=METRES, help="Report contacts up to this distance, for every shape. [default: as authored]"),
+        add("--margin", type=METRES, help="Inflate every shape by this length. [default: as authored]"),
         add(
             "--gap-rule",
             type=click.Choice(GAP_RULES),
             help="How the two gaps of a pair combine. [default: the scene format's]",
         ),
         add("--static-pairs", is_flag=True, help="Find contacts between two static shapes too."),
-        add(
-            "--max-contacts-per-pair",
-            type=WholeNumber(),
-            metavar="N",
-            help="Keep the N deepest contacts. [default: all]",
-        ),
+        add("--max-contacts-per-pair", type=WholeNumber(), help="Keep the N deepest contacts. [default: all]"),
         add(
             "--reduce-contacts/--no-reduce-contacts",
             help="Reduce the contacts of each mesh or hull pair to the relevant ones.",
         ),
-        add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", show_default=True, help=REDUCED),
+        add("--reduce-pairs", type=click.Choice(REDUCE_PAIRS), default="meshes", help=REDUCED),
         add(
             "--betas", type=NumberList(), metavar="B,...", help=f"Weights of depth against position. [default: {BETAS}]"
         ),
@@ -188,15 +181,12 @@ def contact_options(command: Callable) -> Callable:
         ),
         add("--moment-matching", is_flag=True, help="Add an anchor contact, and a column friction_scale."),
         add("--anchor-contact", is_flag=True, help="Add a contact that represents all contacts of a pair."),
-        add(
-            "--sticky-contacts", type=Metres(), help="Keep the previous position of contacts that moved less than this."
-        ),
+        add("--sticky-contacts", type=METRES, help="Keep the previous position of contacts that moved less than this."),
         add("--contact-ids", is_flag=True, help="Add a column of ids that persist from frame to frame."),
         add(
             "--narrow-phase",
             type=click.Choice(NARROW_PHASES),
             default="gjk",
-            show_default=True,
             help="Method for convex pairs without a closed form.",
         ),
     )
@@ -208,12 +198,11 @@ def algorithm_options(command: Callable) -> Callable:
     broad_phase = "Algorithm of the broad phase."
     return _decorated(
         command,
-        add("--broad-phase", type=click.Choice(BROAD_PHASES), default="auto", show_default=True, help=broad_phase),
+        add("--broad-phase", type=click.Choice(BROAD_PHASES), default="auto", help=broad_phase),
         add(
             "--pipeline",
             type=click.Choice(PIPELINES),
             default="unified",
-            show_default=True,
             help="'standard' uses --broad-phase explicit.",
         ),
     )
@@ -225,14 +214,14 @@ def device_options(command: Callable) -> Callable:
     return _decorated(
         command,
         add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
-        add("--threads", type=WholeNumber(), metavar="N", help="Number of CPU workers. [default: one per core]"),
+        add("--threads", type=WholeNumber(), help="Number of CPU workers. [default: one per core]"),
         add(
             "--memory-limit",
             type=MemorySize(),
             metavar="SIZE",
             help="Memory limit, such as 4GiB. [default: half of the free memory]",
         ),
-        add("--chunk-cells", type=WholeNumber(), metavar="N", help="Cells per chunk. [default: automatic]"),
+        add("--chunk-cells", type=WholeNumber(), help="Cells per chunk. [default: automatic]"),
     )
 
 
@@ -249,7 +238,7 @@ def cache_options(command: Callable) -> Callable:
 
 def compression_option(command: Callable) -> Callable:
     """Adds the option for the compression of the output file."""
-    add = partial(setting, section="Output", default="gzip", show_default=True)
+    add = partial(setting, section="Output", default="gzip")
     return add("--compression", type=click.Choice(COMPRESSIONS), help="Compression of the file.")(command)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import Metres, WholeNumber
+from collidecli.cli.option_types import METRES, WholeNumber
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.report import requested, selection_options
 from collidecli.cli.settings import option, repeated
@@ -24,26 +24,18 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 
 @click.command("plot", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", show_default=True, help="Kind of chart.")
+@option("--kind", type=click.Choice(CHART_KINDS), default="contacts", help="Kind of chart.")
 @option("--profile", metavar="FILE", help="A file of collide profile, for --kind phases.")
 @selection_options
 @option("--against", metavar="BASELINE", section=AGAINST, help="For --kind differences and deviations.")
 @repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
 @option(
-    "--ignore-shallow", type=Metres(), section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
+    "--ignore-shallow", type=METRES, section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
 )
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=".png or .svg. [default: <file>.<kind>.png]")
-@option("--theme", type=click.Choice(CHART_THEMES), default="light", show_default=True, section=OUTPUT, help="Colours.")
-@option(
-    "--width",
-    type=WholeNumber(),
-    default=920,
-    show_default=True,
-    metavar="PX",
-    section=OUTPUT,
-    help="Width of the chart.",
-)
+@option("--theme", type=click.Choice(CHART_THEMES), default="light", section=OUTPUT, help="Colours.")
+@option("--width", type=WholeNumber(), default=920, metavar="PX", section=OUTPUT, help="Width of the chart.")
 @force_option
 @click.pass_context
 def verb(ctx: click.Context, file: str, **values: Any) -> int:

@@ -46,15 +46,7 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
     help="The results as JSON. [default: path of the HDF5 file with .json]",
 )
 @force_option
-@option(
-    "--repeats",
-    type=WholeNumber(),
-    default=5,
-    show_default=True,
-    metavar="N",
-    section=SPEED,
-    help="Number of measurements of each.",
-)
+@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Number of measurements of each.")
 @device_options
 @cache_options
 @click.pass_context

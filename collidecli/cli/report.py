@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from collidecli.cli.option_types import Metres, WorldNumbers
+from collidecli.cli.option_types import METRES, WorldNumbers
 from collidecli.cli.options import Verb, force_option, streams_of
 from collidecli.cli.settings import option, repeated
 
@@ -50,7 +50,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
 @repeated("--atol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed absolute deviation, as for diff.")
 @repeated("--rtol", metavar="[FIELD=]X,...", section=AGAINST, help="Allowed relative deviation, as for diff.")
 @option(
-    "--ignore-shallow", type=Metres(), section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
+    "--ignore-shallow", type=METRES, section=AGAINST, help="Ignore missing and extra contacts this close to the gap."
 )
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help="The page. [default: <file>.html in this folder]")
 @force_option

@@ -21,10 +21,11 @@ PREFIX = "COLLIDE_"
 class VerbOption(click.Option):
     """An option of one verb: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
 
-    section: its heading in `--help`.
+    section: its heading in `--help`, which shows a default that is not empty.
     """
 
     def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+        attributes.setdefault("show_default", attributes.get("default") not in (None, ""))
         super().__init__(*args, **attributes)
         self.section = section
 

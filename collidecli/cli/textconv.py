@@ -19,14 +19,7 @@ MAX_DECIMALS = 17
 
 @click.command("textconv", cls=Verb, epilog=EPILOG)
 @click.argument("file")
-@option(
-    "--decimals",
-    type=WholeNumber(0),
-    default=6,
-    show_default=True,
-    metavar="N",
-    help="Number of decimals of lengths and normals.",
-)
+@option("--decimals", type=WholeNumber(0), default=6, help="Number of decimals of lengths and normals.")
 @option("--summary", is_flag=True, help="Print one line per pair, and none per frame.")
 @click.pass_context
 def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:

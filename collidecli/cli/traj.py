@@ -57,7 +57,6 @@ def verb(ctx: click.Context) -> int:
     "--compression",
     type=click.Choice(("none", "gzip")),
     default="none",
-    show_default=True,
     section="Output",
     help="Compression of the file.",
 )

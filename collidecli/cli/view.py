@@ -27,8 +27,10 @@ collide view out.h5 --export page.html
 @option("--frames", default="", metavar="A:B:S", section=DRAWN, help="A slice as in Python, or one number.")
 @option("--allow-mismatch", is_flag=True, section=DRAWN, help="Draw a scene or motion that differs from the run's.")
 @option("--points-only", is_flag=True, section=DRAWN, help="Draw only the contacts.")
-@option("--host", default="localhost", show_default=True, section=SERVER, help="Address of the server.")
-@option("--port", type=WholeNumber(0), section=SERVER, help="[default: the first free one from 8080 on]")
+@option("--host", default="localhost", section=SERVER, help="Address of the server.")
+@option(
+    "--port", type=WholeNumber(0), metavar="NUMBER", section=SERVER, help="[default: the first free one from 8080 on]"
+)
 @option("--no-browser", is_flag=True, section=SERVER, help="Do not open a browser.")
 @option(
     "--export",
