@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.output_paths import check_output
 from collidecli.commands.result import Result
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene
+from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError, OutputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
@@ -35,25 +35,10 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
         raise InputError(
             f"the contact set was made of several scenes: {contacts.scene}", contacts.path, "run this one by itself"
         )
-    scene = load_scene((path,), None, options=_options(contacts.config, contacts.path))
+    scene = load_scene((path,), None, options=recorded_options(contacts.config, SceneOptions, contacts.path))
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE)
     return scene
-
-
-def _options(config: dict[str, Any], where: str) -> SceneOptions:
-    """Scene options of the run, without its motion layer."""
-    found: dict[str, Any] = {}
-    for each in fields(SceneOptions):
-        if isinstance(each.default, bool):  # affects no contact and is not recorded
-            continue
-        value = config.get(each.name, each.default)
-        value = tuple(value) if isinstance(value, list) else value
-        texts = value if isinstance(each.default, tuple) else (value,)
-        if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
-        found[each.name] = value
-    return SceneOptions(**{**found, "motion_layer": ""})
 
 
 def compiled_geoms(scene: LoadedScene) -> CompiledGeoms:

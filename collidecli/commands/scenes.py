@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collidecli.commands.motions import SlicedMotion, check_worlds, merged_motion, parse_frames
 from collidecli.errors import InputError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
+
+Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +98,7 @@ class LoadedScene:
 
 def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
     """The scene and the selected frames of its motion, with a checked world count."""
-    scene = load_scene(
-        request.scenes,
-        request.worlds,
-        request.contact.static_pairs,
-        request.trajectory,
-        request.scene_options,
-        request.recording,
-    )
+    scene = _loaded(request)
     motion = scene.motion(request.recording)
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
@@ -126,92 +121,89 @@ def load_scene(
 
     Raises InputError for a file that is missing, has an unknown ending, or has content that its ending does not match.
     """
-    options, recording_options = options or SceneOptions(), recording_options or RecordingOptions()
-    recording = _open_recording(trajectory)
+    return _loaded(
+        SceneRequest(
+            scenes=[os.fspath(path) for path in paths],
+            trajectory=None if trajectory is None else os.fspath(trajectory),
+            worlds=worlds,
+            contact=ContactOptions(static_pairs=static_pairs),
+            scene_options=options or SceneOptions(),
+            recording=recording_options or RecordingOptions(),
+        )
+    )
+
+
+def _loaded(request: SceneRequest) -> LoadedScene:
+    recording = None
+    if request.trajectory is not None:
+        from collidecli.importers.recordings.kinds import open_recording
+
+        with reading("recording", request.trajectory):
+            recording = open_recording(request.trajectory)
     try:
-        if not paths:
-            return _embedded_scene(recording, worlds, static_pairs, options, recording_options)
-        return _scene_of_files(paths, worlds, static_pairs, recording, options, recording_options)
+        if request.scenes:
+            return _scene_of_files(request, recording)
+        if recording is None:
+            what = "give a scene file, or with -t a recording that contains its scene"
+            raise InputError("there is no scene", fix=what)
+        with reading("recording", recording.content.path):
+            return _embedded_scene(request, recording)
     except BaseException:
         if recording is not None:
             recording.close()
         raise
 
 
-def _scene_of_files(
-    paths: Sequence[str | os.PathLike[str]],
-    worlds: int | None,
-    static_pairs: bool,
-    recording: Recording | None,
-    options: SceneOptions,
-    recording_options: RecordingOptions,
-) -> LoadedScene:
+def _scene_of_files(request: SceneRequest, recording: Recording | None) -> LoadedScene:
+    options = request.scene_options
     if recording is not None and recording.NAME == "usd-layer":
         # The layer is composed with the stage when the stage is opened.
         options = replace(options, motion_layer=recording.content.path)
     builders, imports = [], []
-    for path in paths:
+    for path in request.scenes:
         builder = ModelBuilder()
         with reading("scene", path):
             imports.append(add_scene(builder, path, options))
         builders.append(builder)
     if len(builders) == 1:
-        model = _one_scene(builders[0], worlds, static_pairs, recording, recording_options)
+        model = _one_scene(request, builders[0], recording)
+        world_import = (0,) * model.world_count
     else:
-        model = _several_scenes(builders, paths, worlds, static_pairs)
-    return LoadedScene(
-        model=model,
-        name=" ".join(model.source),
-        sha256=scene_hash(imports, options),
-        imports=tuple(imports),
-        warnings=tuple(w for scene in imports for w in scene.warnings),
-        world_import=tuple(range(len(imports))) if len(imports) > 1 else (0,) * model.world_count,
-        recording=recording,
-    )
+        model = _several_scenes(request, builders)
+        world_import = tuple(range(len(imports)))
+    warnings = tuple(w for scene in imports for w in scene.warnings)
+    name, sha256 = " ".join(model.source), scene_hash(imports, options)
+    return LoadedScene(model, name, sha256, tuple(imports), warnings, world_import, recording)
 
 
-def _open_recording(trajectory: str | os.PathLike[str] | None) -> Recording | None:
-    if trajectory is None:
-        return None
-    from collidecli.importers.recordings.kinds import open_recording
-
-    with reading("recording", trajectory):
-        return open_recording(trajectory)
-
-
-def _one_scene(
-    builder: ModelBuilder,
-    worlds: int | None,
-    static_pairs: bool,
-    recording: Recording | None,
-    recording_options: RecordingOptions,
-) -> Model:
+def _one_scene(request: SceneRequest, builder: ModelBuilder, recording: Recording | None) -> Model:
+    worlds = request.worlds
     if worlds is None and recording is not None:
         with reading("recording", recording.content.path):
-            worlds = recording.world_count(recording_options)
+            worlds = recording.world_count(request.recording)
         if worlds == 1:
             worlds = None  # one recorded world moves every world of the scene
         _check_environments(builder, worlds, "worlds of the recording", recording.content.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
-    return builder.finalize(world_count=worlds, static_pairs=static_pairs)
+    return builder.finalize(world_count=worlds, static_pairs=request.contact.static_pairs)
 
 
-def _several_scenes(
-    builders: Sequence[ModelBuilder],
-    paths: Sequence[str | os.PathLike[str]],
-    worlds: int | None,
-    static_pairs: bool,
-) -> Model:
-    if worlds not in (None, len(builders)):
-        raise InputError(
-            f"--worlds {worlds} with {len(builders)} scenes", fix="each scene is one world: remove --worlds"
-        )
+def _several_scenes(request: SceneRequest, builders: Sequence[ModelBuilder]) -> Model:
+    if request.worlds not in (None, len(builders)):
+        what = f"--worlds {request.worlds} with {len(builders)} scenes"
+        raise InputError(what, fix="each scene is one world: remove --worlds")
+    for builder, path in zip(builders, request.scenes, strict=True):
+        _check_environments(builder, len(builders), "scenes", path)
+        _check_same_rules(builder, builders[0], path, request.scenes[0])
+    return _worlds_of(builders, request.contact.static_pairs)
+
+
+def _worlds_of(builders: Sequence[ModelBuilder], static_pairs: bool) -> Model:
+    """The model whose world k has the scene of builder k; all have the rules of the first."""
     first, joined = builders[0], ModelBuilder()
     joined.gap_rule, joined.material_rule, joined.up_axis = first.gap_rule, first.material_rule, first.up_axis
-    for builder, path in zip(builders, paths, strict=True):
-        _check_environments(builder, len(builders), "scenes", os.fspath(path))
-        _check_same_rules(builder, first, path, paths[0])
+    for builder in builders:
         joined.add_world(builder)
     return joined.finalize(static_pairs=static_pairs)
 
@@ -235,71 +227,61 @@ def _check_environments(builder: ModelBuilder, worlds: int | None, what: str, wh
         )
 
 
-def _embedded_scene(
-    recording: Recording | None,
-    worlds: int | None,
-    static_pairs: bool,
-    options: SceneOptions,
-    recording_options: RecordingOptions,
-) -> LoadedScene:
-    if recording is None:
-        raise InputError("there is no scene", fix="give a scene file, or with -t a recording that contains its scene")
-    with reading("recording", recording.content.path):
-        return _load_embedded_scene(recording, worlds, static_pairs, options, recording_options)
-
-
-def _load_embedded_scene(
-    recording: Recording,
-    worlds: int | None,
-    static_pairs: bool,
-    options: SceneOptions,
-    recording_options: RecordingOptions,
-) -> LoadedScene:
+def _embedded_scene(request: SceneRequest, recording: Recording) -> LoadedScene:
     """The scenes in a recording as one model: a world for each demonstration, a template for each different scene.
 
-    worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
+    request.worlds: None is the number of recorded worlds; another number is possible for one distinct scene.
     Raises InputError: a recording without a scene, or with one that MuJoCo cannot compile.
     """
-    path = recording.content.path
-    embedded = recording.embedded_scenes(recording_options)
+    path, worlds, options = recording.content.path, request.worlds, request.scene_options
+    static_pairs = request.contact.static_pairs
+    embedded = recording.embedded_scenes(request.recording)
     if embedded is None:
         raise InputError(
             f"this is {recording.LABEL}: it contains no scene",
             path,
             "give the scene in which it was recorded (for collide traj convert with --scene)",
         )
+    name = os.path.basename(path)
     builders, imports = [], []
     for scene in embedded.scenes:
         builder = ModelBuilder()
-        builder.source.append(os.path.basename(path))
+        builder.source.append(name)
         imports.append(_add_embedded_scene(builder, scene, options))
         builders.append(builder)
     world_import = embedded.world_scene
     if len(builders) == 1:
         model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
         world_import = (0,) * model.world_count
+    elif worlds not in (None, len(world_import)):
+        raise InputError(
+            f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
+            path,
+            "each demonstration is one world: remove --worlds, or select some with --demos",
+        )
     else:
-        if worlds not in (None, len(world_import)):
-            raise InputError(
-                f"--worlds {worlds} with {len(world_import)} demonstrations of different scenes",
-                path,
-                "each demonstration is one world: remove --worlds, or select some with --demos",
-            )
-        joined = ModelBuilder()
-        joined.gap_rule, joined.up_axis = builders[0].gap_rule, builders[0].up_axis
-        joined.material_rule = builders[0].material_rule
-        for index in world_import:
-            joined.add_world(builders[index])
-        model = joined.finalize(static_pairs=static_pairs)
-    return LoadedScene(
-        model=model,
-        name=os.path.basename(path),
-        sha256=scene_hash(imports, options),
-        imports=tuple(imports),
-        warnings=tuple(dict.fromkeys(w for scene in imports for w in scene.warnings)),
-        world_import=world_import,
-        recording=recording,
-    )
+        model = _worlds_of([builders[index] for index in world_import], static_pairs)
+    warnings = tuple(dict.fromkeys(w for scene in imports for w in scene.warnings))
+    return LoadedScene(model, name, scene_hash(imports, options), tuple(imports), warnings, world_import, recording)
+
+
+def recorded_options(config: Mapping[str, object], kind: type[Options], where: str) -> Options:
+    """The scene's or recording's options of a run, from its contact set's configuration, without a motion layer.
+
+    Raises InputError, with the file `where`, for a value of another type.
+    """
+    found: dict[str, Any] = {}
+    for each in fields(kind):
+        if isinstance(each.default, bool):  # affects no contact and is not recorded
+            continue
+        value = config.get(each.name, each.default)
+        value = tuple(value) if isinstance(value, list) else value
+        texts = value if isinstance(each.default, tuple) else (value,)
+        fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
+            raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
+        found[each.name] = "" if each.name == "motion_layer" else value
+    return kind(**found)
 
 
 def _add_embedded_scene(builder: ModelBuilder, scene: EmbeddedScene, options: SceneOptions) -> SceneImport:

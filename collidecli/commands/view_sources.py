@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
 from collidecli.commands.motions import parse_frames
-from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene
+from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
 from collidecli.errors import InputError
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion
@@ -28,8 +27,6 @@ MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"
 POINTS = "or draw only the contacts with --points-only"
-
-Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
 
 @dataclass(frozen=True)
@@ -147,8 +144,8 @@ def _loaded(
         worlds if isinstance(worlds, int) and len(files) < 2 else None,
         bool(config.get("static_pairs", False)),
         motion_file or None,
-        _options(contacts, SceneOptions),
-        _options(contacts, RecordingOptions),
+        recorded_options(config, SceneOptions, contacts.path),
+        recorded_options(config, RecordingOptions, contacts.path),
     )
     model, where = scene.model, " ".join(files) or motion_file
     notes = []
@@ -166,29 +163,10 @@ def _loaded(
     return scene, notes
 
 
-def _options(contacts: ContactSet, kind: type[Options]) -> Options:
-    """Options of one kind from the contact set's record of the run, without a motion layer."""
-    found: dict[str, Any] = {}
-    for each in fields(kind):
-        if isinstance(each.default, bool):  # affects no contact and is not recorded
-            continue
-        value = contacts.config.get(each.name, each.default)
-        value = tuple(value) if isinstance(value, list) else value
-        texts = value if isinstance(each.default, tuple) else (value,)
-        fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
-        if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
-            what = f"the option {each.name} is {value!r}"
-            raise InputError(what, f"{contacts.path}: config", "make the contact set again")
-        found[each.name] = value
-    if "motion_layer" in found:
-        found["motion_layer"] = ""
-    return kind(**found)
-
-
 def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    motion = scene.motion(_options(contacts, RecordingOptions))
+    motion = scene.motion(recorded_options(contacts.config, RecordingOptions, contacts.path))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(motion.warnings)
