@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from collidecli.escaping import one_line
 
 
@@ -40,6 +43,14 @@ class Interrupted(CollideError):
     """A signal stopped the run; no partial output remains."""
 
     exit_code = 130
+
+
+def extra_module(package: str, extra: str, wanted_for: str, module: str = "") -> Any:
+    """A module of a package of an extra, by default its main one; InputError if the package is not installed."""
+    try:
+        return import_module(module or package)
+    except ImportError as error:
+        raise missing_extra(package, extra, wanted_for) from error
 
 
 def missing_extra(package: str, extra: str, wanted_for: str) -> InputError:

@@ -11,8 +11,8 @@ from collidecli.analysis.touch_intervals import Intervals, MergeGap, PairKeys, t
 from collidecli.commands.event_stream import EventOptions, EventStream, interval_columns
 from collidecli.commands.events import leading
 from collidecli.commands.motions import parse_frames
-from collidecli.errors import InputError, missing_extra
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.errors import InputError, extra_module
+from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
@@ -46,10 +46,7 @@ class NamedColumns(Mapping[str, np.ndarray]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame of the columns. Raises InputError without pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise missing_extra("pandas", "tables", "to_pandas") from error
+        pandas = extra_module("pandas", "tables", "to_pandas")
         return pandas.DataFrame(self._columns)
 
 
@@ -140,10 +137,7 @@ class ContactSet(reader.ContactSet):
 
         frames: A:B:S; "" is all. Everything is read into memory. Raises InputError without pandas.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise missing_extra("pandas", "tables", "to_pandas") from error
+        pandas = extra_module("pandas", "tables", "to_pandas")
         held = self._whole(frames)
         names = list(dict.fromkeys(self.shapes.path))
         number = {path: n for n, path in enumerate(names)}
@@ -151,7 +145,7 @@ class ContactSet(reader.ContactSet):
         data: dict[str, Any] = {name: held[name] for name in ("frame", "world", "time")}
         for side in "01":
             data[f"path{side}"] = pandas.Categorical.from_codes(codes[held[f"shape{side}"]], names)
-        for column in self._columns():
+        for column in self.columns:
             values = held[column.name]
             if column.width == 1:
                 data[column.name] = values
@@ -166,13 +160,10 @@ class ContactSet(reader.ContactSet):
         Vectors have the dimension `axis` (x, y, z). Units are attributes. frames: A:B:S; "" is all. Everything is read
         into memory. Raises InputError without xarray.
         """
-        try:
-            import xarray
-        except ImportError as error:
-            raise missing_extra("xarray", "tables", "to_xarray") from error
+        xarray = extra_module("xarray", "tables", "to_xarray")
         held = self._whole(frames)
         variables: dict[str, Any] = {}
-        for column in self._columns():
+        for column in self.columns:
             more = {1: [], 3: ["axis"]}.get(column.width, [f"{column.name}_part"])
             about = {"long_name": column.meaning} | ({"units": column.unit} if column.unit else {})
             variables[column.name] = (["contact", *more], held[column.name], about)
@@ -185,14 +176,10 @@ class ContactSet(reader.ContactSet):
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)
 
-    def _columns(self) -> list[Column]:
-        optional = [column for column in OPTIONAL_COLUMNS if column.name in self.optional_columns]
-        return [*RIGID_COLUMNS, *optional]
-
     def _whole(self, frames: str) -> dict[str, np.ndarray]:
         """Every column, and frame, world and time of each contact."""
-        picked = parse_frames(frames, self.frame_count) if frames else range(self.frame_count)
-        names = [column.name for column in self._columns()]
+        picked = parse_frames(frames, self.frame_count)
+        names = [column.name for column in self.columns]
         none = {name: self.column(name, slice(0, 0)) for name in names}
         parts = [none | {name: np.zeros(0, np.int64) for name in ("frame", "world")}]
         worlds = self.world_count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from collidecli.commands.output_paths import check_output
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names
@@ -23,9 +22,6 @@ from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 _BLOCK_BYTES = 8 << 20
 """Size of the motion that is buffered before it is written."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of frames done and the number of all frames."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ def convert(
     *,
     compression: str = "none",
     force: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> ConvertResult:
     """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64.
 

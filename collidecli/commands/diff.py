@@ -11,8 +11,8 @@ import numpy as np
 from collidecli.analysis.contact_differences import CHANGED, EXTRA, MISSING, ContactDifferences, PairTally
 from collidecli.analysis.field_comparison import BINS, LEAST_DECADE, FieldTally, Tolerances
 from collidecli.analysis.shape_alignment import FrameAlignment
-from collidecli.commands.diff_comparison import Comparison, DiffRequest, Progress, compare, limits
-from collidecli.commands.result import Result
+from collidecli.commands.diff_comparison import Comparison, DiffRequest, compare, limits
+from collidecli.commands.result import Progress, Result
 from collidecli.scene.text_format import count, plural
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from collidecli.analysis.shape_alignment import (
     align_shapes,
 )
 from collidecli.commands.diff_blocks import Side, side_by_side
+from collidecli.commands.result import Progress
 from collidecli.errors import InputError
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.material import PENALTY_PARAMETERS, RULE_FIELDS
@@ -187,8 +188,6 @@ MAX_WORLDS_TRIED = 64
 MATCH_COLUMNS = ("shape0", "shape1", "feature0", "feature1", "point0", "point1", "normal")
 """Columns by which contacts are matched."""
 _SHAPE_FIELDS = ("margin", "gap", "contact_ke", "contact_kd", "contact_kf", "contact_ka", "solmix")
-
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.analysis.path_patterns import matching_paths
 from collidecli.analysis.touch_intervals import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
 from collidecli.commands.motions import parse_frames
+from collidecli.commands.result import Progress
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.option_choices import EVENT_THINGS
@@ -79,9 +80,6 @@ def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str,
     }
 
 
-Progress = Callable[[int, int], None] | None
-
-
 @dataclass(frozen=True)
 class EventOptions:
     """Definition of a touch and selection of pairs; by default every pair is selected.
@@ -122,8 +120,7 @@ class EventStream:
             raise InputError("the threshold is no number", "--threshold")
         check_body_rows(contacts)
         self._contacts, self._options = contacts, options
-        self._picked = parse_frames(options.frames, contacts.frame_count) if options.frames else None
-        picked = self._picked or range(contacts.frame_count)
+        picked = parse_frames(options.frames, contacts.frame_count)
         self._start, self._step = picked.start, picked.step
         number = np.arange(picked.start, picked.stop, picked.step)
         self.frames = Frames(number, contacts.time[number])

@@ -15,13 +15,12 @@ from collidecli.analysis.touch_intervals import Frames, Intervals
 from collidecli.commands.event_stream import (
     EventOptions,
     EventStream,
-    Progress,
     interval_columns,
     interval_rows,
     interval_seconds,
     interval_table,
 )
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.scene.option_choices import EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet

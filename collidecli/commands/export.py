@@ -170,7 +170,7 @@ def _output(request: ExportRequest) -> str:
 
 
 def _selected(contacts: ContactSet, request: ExportRequest) -> SelectedContacts:
-    frames = parse_frames(request.frames, contacts.frame_count) if request.frames else range(contacts.frame_count)
+    frames = parse_frames(request.frames, contacts.frame_count)
     kept = kept_pairs(contacts.shapes.path, request.include, request.exclude, f"no shape of {contacts.path}")
     return SelectedContacts(contacts, frames, chosen_worlds(request.worlds, contacts), kept)
 

@@ -78,18 +78,10 @@ def inspect_recording(path: str) -> RecordingResult:
     with closing(open_recording(path)) as recording:
         found = recording.describe()
     return RecordingResult(
-        file=path,
-        kind=recording.NAME,
-        label=recording.LABEL,
-        frames=found.frames,
-        worlds=found.worlds,
-        start=found.start,
-        end=found.end,
-        bodies=tuple(found.bodies),
-        coordinates=found.coordinates,
-        quaternion_order=found.quaternion_order or None,
-        needs=tuple(found.needs),
-        details=dict(found.details),
+        path,
+        recording.NAME,
+        recording.LABEL,
+        **{**vars(found), "quaternion_order": found.quaternion_order or None, "details": dict(found.details)},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,9 +13,9 @@ import h5py
 import numpy as np
 
 from collidecli.commands.output_paths import check_output
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
-from collidecli.scene.contacts import CONTACT_ID, OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contacts import CONTACT_ID, ContactBlock
 from collidecli.scene.run_options import recorded_option
 from collidecli.storage.contact_sets.merged_writer import (
     MergedHeader,
@@ -250,8 +250,6 @@ DIFFER_BY_FRAMES, DIFFER_BY_WORLDS = ("frames",), ("worlds", "demos", "frames")
 """Options in which the runs of the merged sets may differ."""
 SAME_RUN = "make the sets again, of one scene with the same options"
 
-Progress = Callable[[int, int], None] | None
-
 
 @dataclass(frozen=True)
 class MergeRequest:
@@ -383,12 +381,8 @@ def _header(sets: Sequence[ContactSet], plan: MergePlan, worlds: bool) -> Merged
         "trajectory_sha256": _recording(sets),
         "config": json.dumps(_config(sets, worlds), sort_keys=True),
     }
-    columns = [(column, column.dtype_for(first.float_type)) for column in _columns(first)]
+    columns = [(column, column.dtype_for(first.float_type)) for column in first.columns]
     return MergedHeader(first.version, attributes, held, model_attributes(first), columns, merged_timing(sets))
-
-
-def _columns(contacts: ContactSet) -> list[Column]:
-    return [*RIGID_COLUMNS, *(column for column in OPTIONAL_COLUMNS if column.name in contacts.optional_columns)]
 
 
 def _recording(sets: Sequence[ContactSet]) -> str:

@@ -56,7 +56,9 @@ class PoseArray:
 
 
 def parse_frames(text: str, frame_count: int) -> range:
-    """Frames of the slice `A:B:S` of `frame_count` frames, as in Python. Raises InputError for no frames."""
+    """Frames of the slice `A:B:S` of `frame_count` frames, as in Python; "" is all. Raises InputError for no frames."""
+    if not text:
+        return range(frame_count)
     parts = text.split(":")
     try:
         numbers = [int(part) if part else None for part in parts]

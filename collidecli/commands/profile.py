@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.commands.collision import pose_batches, sample_poses
-from collidecli.commands.result import Result
-from collidecli.commands.run import Progress
+from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions
 from collidecli.engine.chunking import default_memory_limit
@@ -141,7 +140,7 @@ class ProfileResult(Result):
     json_output: str | None = None
 
 
-def profile(request: ProfileRequest, progress: Progress | None = None) -> ProfileResult:
+def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
     """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
 
     Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
@@ -240,7 +239,7 @@ def _measure(
     threads: int,
     cells: int,
     motion: Motion,
-    progress: Progress | None,
+    progress: Progress,
 ) -> None:
     """Fills in passes and hashes. Repeats are interleaved, so that a slow period of the machine affects all equally."""
     running = [m for m in measured if not m.skipped]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from collidecli.analysis.path_patterns import kept_pairs, matching_paths
 from collidecli.commands.diff import DiffRequest, diff
 from collidecli.commands.inspect import ContactSetSource, contact_set_source, read_timing
 from collidecli.commands.merge import demos_of
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
 from collidecli.scene.contacts import ContactBlock
@@ -38,8 +38,6 @@ NUMBERS = (
     "inexact_pair_count",
     "peak_memory_bytes",
 )
-
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+
+Progress = Callable[[int, int], None] | None
+"""Called with the number of frames done and the number of all frames."""
 
 
 @dataclass(frozen=True)

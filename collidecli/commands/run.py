@@ -8,7 +8,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
@@ -16,7 +16,7 @@ from typing import ClassVar
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import DeepestContact, PairContacts, Tally, top_pairs
 from collidecli.commands.output_paths import check_output
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import (
     StageTime,
@@ -90,11 +90,7 @@ class RunResult(Result):
     warnings: tuple[str, ...]
 
 
-Progress = Callable[[int, int], None]
-"""Called with the number of frames done and the number of all frames."""
-
-
-def run(request: RunRequest, progress: Progress | None = None) -> RunResult:
+def run(request: RunRequest, progress: Progress = None) -> RunResult:
     """Computes and writes the contact set. Raises CollideError; then no output file is created or changed."""
     timing = TimingReport()
     request.engine.checked()
@@ -119,7 +115,7 @@ def _run(
     motion: Motion,
     device,
     timing: TimingReport,
-    progress: Progress | None,
+    progress: Progress,
 ) -> RunResult:
     model = scene.model
     optional = OptionalColumns.of(request.contact.apply(model), request.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import ClassVar
 from collidecli.analysis.touch_intervals import Intervals
 from collidecli.commands.event_stream import EventOptions, EventStream
 from collidecli.commands.output_paths import write_output
-from collidecli.commands.result import Result
+from collidecli.commands.result import Progress, Result
 from collidecli.commands.view_sources import Sources, ViewFrames, find_sources
 from collidecli.errors import InputError
 from collidecli.report.view.page import view_page
@@ -22,8 +22,6 @@ from collidecli.report.view.touch_list import TouchList
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
-
-Progress = Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class ViewFrames:
     """
 
     def __init__(self, contacts: ContactSet, sources: Sources, frames: str = "") -> None:
-        picked = parse_frames(frames, contacts.frame_count) if frames else range(contacts.frame_count)
+        picked = parse_frames(frames, contacts.frame_count)
         self.number = np.arange(picked.start, picked.stop, picked.step)
         self.time = contacts.time[self.number]
         self.model: Model | None = sources.scene.model if sources.scene else None

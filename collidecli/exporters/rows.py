@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.exporters.layouts.columns import exported_columns
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.contact_sets.rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn
@@ -21,7 +20,7 @@ class ContactRows:
 
     def __init__(self, selected: SelectedContacts) -> None:
         self._selected = selected
-        self._stored = exported_columns(selected)
+        self._stored = selected.contacts.columns
         shapes, contacts = selected.contacts.shapes, selected.contacts
         whole = np.dtype(np.int64)
         bodies = ("", *contacts.body_path)

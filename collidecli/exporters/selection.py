@@ -13,9 +13,6 @@ from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
-CELL_WINDOW = 65536
-"""Most cells of a block, relevant if most cells have no contact."""
-
 
 class SelectedContacts:
     """The contacts of some frames and worlds of a set, read in blocks; cells and frames are numbered in the selection.
@@ -72,16 +69,10 @@ class SelectedContacts:
 
     def _pieces(self, names: tuple[str, ...], max_rows: int) -> Iterator[ContactBlock]:
         for cell, count in self._spans():
-            done = 0
-            while done < count:
-                window = min(CELL_WINDOW, count - done)
-                start = self.contacts.cell_start(slice(cell + done, cell + done + window + 1))
-                fitting = max(1, int(np.searchsorted(start, start[0] + max_rows, side="right")) - 1)
-                block = self.contacts.cells(cell + done, cell + done + fitting, names)
+            for block in self.contacts.blocks(max_rows, names, cell, cell + count):
                 if {"shape0", "shape1"} <= block.columns.keys():
                     check_shape_rows(self.contacts, block)
                 yield block
-                done += fitting
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """(first cell in the set, count) of contiguous cells of the file."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.errors import missing_extra
+from collidecli.errors import extra_module
 from collidecli.escaping import csv_text
 from collidecli.storage.atomic_output import AtomicOutput
 
@@ -80,11 +80,8 @@ def _formatted(values: np.ndarray, nan_is_none: bool) -> list[str]:
 
 def require_pyarrow(wanted_for: str) -> Any:
     """The package pyarrow. Raises InputError if it is not installed. wanted_for: the option that requires it."""
-    try:
-        import_module("pyarrow.parquet")
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise missing_extra("pyarrow", "tables", wanted_for) from error
+    extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet")
+    return import_module("pyarrow")
 
 
 @contextmanager

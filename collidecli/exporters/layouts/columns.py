@@ -6,18 +6,11 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, per_contact, texts
 from collidecli.exporters.selection import SelectedContacts
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column
-
-
-def exported_columns(selected: SelectedContacts) -> tuple[Column, ...]:
-    """The required columns and the file's optional columns, in the order of the file."""
-    optional = selected.contacts.optional_columns
-    return (*RIGID_COLUMNS, *(column for column in OPTIONAL_COLUMNS if column.name in optional))
 
 
 def unknown_columns(selected: SelectedContacts) -> tuple[str, ...]:
     """Messages for columns that are unknown to this version."""
-    known = {column.name for column in exported_columns(selected)}
+    known = {column.name for column in selected.contacts.columns}
     return tuple(
         f"{name}: a column unknown to this version" for name in selected.contacts.column_names if name not in known
     )
@@ -28,7 +21,7 @@ def layout(selected: SelectedContacts) -> Layout:
     contacts = selected.contacts
     shapes = contacts.shapes
     arrays: list[Array] = [*frames_and_worlds(selected)]
-    for column in exported_columns(selected):
+    for column in selected.contacts.columns:
         row = () if column.width == 1 else (column.width,)
         dtype = column.dtype_for(contacts.float_type).name
         arrays.append(per_contact(selected, column.name, dtype, row, (column.name,), _itself(column.name)))

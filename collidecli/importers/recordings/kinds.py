@@ -1,15 +1,15 @@
 """Registry of the kinds of recordings, which are recognised by content.
 
-To add a kind: a module in this folder with a class that implements `Recording`, and a loader in `_LOADERS`. The loaders
-are tried in order; the first kind that recognises the content is used. A loader imports its module when it is called,
-so that only the readers that are needed are imported.
+To add a kind: a module in this folder with a class that implements `Recording`, and a row in `_KINDS`. The kinds are
+tried in order; the first kind that recognises the content is used. Only the modules that are needed are imported.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from importlib import import_module
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import CSV, HDF5, NPY, NPZ, USD, Content, open_content
@@ -18,57 +18,22 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.run_options import RecordingOptions
 from collidecli.storage.process_activity import structure
 
-
-def _trajectory() -> type[Recording]:
-    from collidecli.importers.recordings.trajectory import TrajectoryRecording
-
-    return TrajectoryRecording
-
-
-def _isaac_lab() -> type[Recording]:
-    from collidecli.importers.recordings.isaac_lab import IsaacLabRecording
-
-    return IsaacLabRecording
-
-
-def _robosuite() -> type[Recording]:
-    from collidecli.importers.recordings.robosuite import RobosuiteRecording
-
-    return RobosuiteRecording
-
-
-def _mujoco_states() -> type[Recording]:
-    from collidecli.importers.recordings.mujoco_states import MujocoStatesRecording
-
-    return MujocoStatesRecording
-
-
-def _humanoid_motion() -> type[Recording]:
-    from collidecli.importers.recordings.humanoid_motion import HumanoidRecording
-
-    return HumanoidRecording
-
-
-def _usd_layer() -> type[Recording]:
-    from collidecli.importers.recordings.usd_layer import UsdLayerRecording
-
-    return UsdLayerRecording
-
-
-_LOADERS: tuple[tuple[Callable[[], type[Recording]], tuple[str, ...]], ...] = (
-    # loader, storage formats that the kind may have
-    (_trajectory, (HDF5,)),
-    (_isaac_lab, (HDF5,)),
-    (_robosuite, (HDF5,)),
-    (_mujoco_states, (HDF5, NPZ, NPY)),
-    (_humanoid_motion, (NPZ, CSV)),
-    (_usd_layer, (USD,)),
+_KINDS = (
+    # module, class, storage formats that the kind may have
+    ("trajectory", "TrajectoryRecording", (HDF5,)),
+    ("isaac_lab", "IsaacLabRecording", (HDF5,)),
+    ("robosuite", "RobosuiteRecording", (HDF5,)),
+    ("mujoco_states", "MujocoStatesRecording", (HDF5, NPZ, NPY)),
+    ("humanoid_motion", "HumanoidRecording", (NPZ, CSV)),
+    ("usd_layer", "UsdLayerRecording", (USD,)),
 )
 
 
-def known_kinds() -> tuple[type[Recording], ...]:
-    """Every kind, in the order in which they are tried."""
-    return tuple(load() for load, _ in _LOADERS)
+def known_kinds(storage: str = "") -> Iterator[type[Recording]]:
+    """Every kind, in the order in which they are tried. storage: only those that may have this storage format."""
+    for module, name, storages in _KINDS:
+        if not storage or storage in storages:
+            yield getattr(import_module(f"collidecli.importers.recordings.{module}"), name)
 
 
 def kind_of(path: str | os.PathLike[str]) -> type[Recording]:
@@ -115,11 +80,9 @@ def refuse_options(options: RecordingOptions, of_what: str, where: str, known: S
 
 def _kind_of(content: Content) -> type[Recording]:
     with structure():
-        for load, storages in _LOADERS:
-            if content.storage in storages:
-                kind = load()
-                if kind.recognise(content):
-                    return kind
+        for kind in known_kinds(content.storage) if content.storage else ():
+            if kind.recognise(content):
+                return kind
     raise InputError(
         f"the file is not a recording of a known kind: {content.summary()}",
         content.path,

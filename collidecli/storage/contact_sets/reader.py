@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contacts import OPTIONAL_COLUMNS, ContactBlock
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
@@ -235,6 +235,11 @@ class ContactSet:
     def contact_count(self) -> int:
         """N, contacts of all frames and worlds."""
         return self._contact_count
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that this version knows: the required ones, then the optional ones of the file."""
+        return (*RIGID_COLUMNS, *(column for column in OPTIONAL_COLUMNS if column.name in self.optional_columns))
 
     @property
     def float_type(self) -> np.dtype:
