@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -80,8 +79,9 @@ def _formatted(values: np.ndarray, nan_is_none: bool) -> list[str]:
 
 def require_pyarrow(wanted_for: str) -> Any:
     """The package pyarrow. Raises InputError if it is not installed. wanted_for: the option that requires it."""
+    pyarrow = extra_module("pyarrow", "tables", wanted_for)
     extra_module("pyarrow", "tables", wanted_for, "pyarrow.parquet")
-    return import_module("pyarrow")
+    return pyarrow
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
+from collidecli import errors
 from collidecli.errors import InputError
 from collidecli.exporters.rows import ContactRows
 from collidecli.exporters.selection import SelectedContacts
@@ -106,7 +107,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     def missing(name: str):
         raise ImportError(name)
 
-    monkeypatch.setattr(flat_tables, "import_module", missing)
+    monkeypatch.setattr(errors, "import_module", missing)
     with pytest.raises(InputError, match="pyarrow") as caught:
         require_pyarrow("--to parquet")
     assert "collidecli[tables]" in caught.value.fix
