@@ -25,7 +25,7 @@ DOT = np.zeros((1, 3), np.float32)
 
 
 class Frames(Protocol):
-    """Poses and contacts by frame index and world; see `commands.view_frames.ViewFrames`."""
+    """Poses and contacts by frame index and world; see `commands.view_sources.ViewFrames`."""
 
     model: Model | None
     world_count: int

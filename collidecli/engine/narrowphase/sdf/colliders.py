@@ -1,6 +1,6 @@
 """Collider of pairs in which one shape or both have a signed distance field.
 
-The triangles of each shape (see `scene.facets`) are tested against the field of the other: its grid, or the exact
+The triangles of each shape (see `facets`) are tested against the field of the other: its grid, or the exact
 distance to its surface where it has no grid. Every vertex within the maximum separation has a contact, as has an edge
 or a triangle whose field has a lower minimum in its interior than at its vertices. Spheres and capsules are tested as a
 point and a segment with a radius.
