@@ -39,6 +39,7 @@ SPEED = "Speed; no effect on contacts"
 COMMON = "Every verb"
 BETAS = ",".join(f"{beta:g}" for beta in DEFAULT_BETAS)
 REDUCED = "Pairs to reduce."
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 WIDEST_TERM = 30
 """Width of an option and its value up to which its help begins on the same line of `--help` [characters]."""
 
@@ -108,7 +109,8 @@ def recording_options(command: Callable) -> Callable:
             "--demos",
             type=NameList(),
             metavar="NAME,...",
-            help="Demonstrations to use, one world each. [default: all]",
+            help="Demonstrations to use, one world each: names, patterns such as demo_*, ranges such as "
+            "demo_0..demo_9, masks. [default: all]",
         ),
         add(
             "--uneven-demos",
@@ -260,6 +262,15 @@ def named_after(scenes: Sequence[str], trajectory: str | None) -> str:
             "Missing argument 'SCENE...': it is optional only with a trajectory that contains a scene."
         )
     return scenes[0] if scenes else str(trajectory)
+
+
+def scenes_and_recording(scenes: Sequence[str], trajectory: str | None) -> tuple[tuple[str, ...], str | None]:
+    """The scenes and the trajectory; a single HDF5 file in place of a scene is the trajectory, which has its scene."""
+    if trajectory is not None or len(scenes) != 1 or not os.path.isfile(scenes[0]):
+        return tuple(scenes), trajectory
+    with open(scenes[0], "rb") as file:
+        is_hdf5 = file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
+    return ((), scenes[0]) if is_hdf5 else (tuple(scenes), None)
 
 
 def _decorated(command: Callable, *decorators: Callable) -> Callable:

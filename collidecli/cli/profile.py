@@ -21,6 +21,7 @@ from collidecli.cli.options import (
     option_group,
     recording_options,
     scene_options,
+    scenes_and_recording,
     streams_of,
 )
 from collidecli.cli.settings import option
@@ -64,15 +65,16 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.storage.profile_files import write_json, write_profile_h5
 
     streams = streams_of(ctx)
-    output = values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.profile.h5"
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    output = values["output"] or f"{Path(named_after(scenes, trajectory)).stem}.profile.h5"
     json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
     if Path(output) == Path(json_output):
         raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
     for path in (output, json_output):
-        check_output(path, values["force"], (*scenes, values["trajectory"]))
+        check_output(path, values["force"], (*scenes, trajectory))
     request = ProfileRequest(
         scenes=scenes,
-        trajectory=values["trajectory"],
+        trajectory=trajectory,
         worlds=values["worlds"],
         frames=values["frames"],
         contact=option_group(ContactOptions, values),

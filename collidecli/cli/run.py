@@ -20,6 +20,7 @@ from collidecli.cli.options import (
     option_group,
     recording_options,
     scene_options,
+    scenes_and_recording,
     streams_of,
 )
 from collidecli.cli.settings import setting
@@ -54,8 +55,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     """Find every contact of a scene in motion, in every frame of every world, and write them to an HDF5 file.
 
     SCENE is OpenUSD (.usd, .usda, .usdc, .usdz), MJCF (.xml, .mjcf) or URDF (.urdf). Several scenes are one world each.
-    Without a trajectory, the scene moves by its own animation or keyframes, or rests. Without SCENE, the trajectory
-    must contain the scene, as robosuite's demonstrations do.
+    Without a trajectory, the scene moves by its own animation or keyframes, or rests. A recording that contains its
+    scene, as robosuite's demonstrations do, can take the place of SCENE.
     """
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.compilation import reported_compilation
@@ -63,10 +64,11 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
     streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     request = RunRequest(
         scenes=scenes,
-        output=values["output"] or f"{Path(named_after(scenes, values['trajectory'])).stem}.contacts.h5",
-        trajectory=values["trajectory"],
+        output=values["output"] or f"{Path(named_after(scenes, trajectory)).stem}.contacts.h5",
+        trajectory=trajectory,
         worlds=values["worlds"],
         frames=values["frames"],
         contact=option_group(ContactOptions, values),

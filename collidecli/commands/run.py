@@ -104,6 +104,8 @@ def run(request: RunRequest, progress: Progress = None) -> RunResult:
         with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
             scene, motion = scene_in_motion(request)
     try:
+        if scene.recording is not None:  # a merge compares the names of demonstrations
+            request = replace(request, recording=scene.recording.named_demos(request.recording))
         return _run(request, scene, motion, device, timing, progress)
     finally:
         motion.close()

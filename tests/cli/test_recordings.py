@@ -108,6 +108,42 @@ def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
     assert alone["deepest"]["distance"] == pytest.approx(first["deepest"]["distance"] + 0.05, abs=1e-6)
 
 
+def test_a_recording_with_its_scene_takes_the_place_of_the_scene(recordings, collide):
+    with_option, _ = run(collide, "-t", "demos.hdf5", "-o", "a.h5")
+    alone, _ = run(collide, "demos.hdf5")
+    assert alone["output"] == "demos.contacts.h5"
+    assert alone["trajectory"] == "demos.hdf5"
+    assert alone["content_sha256"] == with_option["content_sha256"]
+    refused = collide("run", "states.h5", *RUN)
+    assert refused.code == 2
+    assert "it contains no scene" in refused.err
+
+
+def test_demos_are_chosen_by_patterns_ranges_and_masks(recordings, collide):
+    write_demos(recordings / "demos.hdf5", {f"demo_{k}": falling() for k in (0, 1, 2, 10)})
+    with h5py.File(recordings / "demos.hdf5", "r+") as file:
+        file["mask/train"] = np.array([b"demo_10", b"demo_0"])
+        file["mask/broken"] = np.array([b"demo_9"])
+        file["mask/numbers"] = np.arange(3)
+    worlds = {"demo_?": 3, "demo_1..demo_10": 3, "train": 2, "demo_1*,demo_0": 3, "demo_*,demo_1": 4}
+    for entry, count in worlds.items():
+        result, _ = run(collide, "demos.hdf5", "--demos", entry, "-o", "a.h5")
+        assert result["worlds"] == count, entry
+        with h5py.File("a.h5") as file:  # names, which a merge compares
+            assert len(json.loads(file.attrs["config"])["demos"]) == count
+    for entry, words in {
+        "test": "there is no demonstration 'test'",
+        "demo_1..demo_11": "there is no demonstration 'demo_11'",
+        "demo_2..demo_1": "write demo_1..demo_2",
+        "broken": "the mask 'broken' names the demonstration 'demo_9'",
+        "numbers": "the mask is not a list of names",
+    }.items():
+        refused = collide("run", "demos.hdf5", "--demos", entry, *RUN, "--force")
+        assert refused.code == 2, entry
+        assert words in refused.err
+    assert "train" in collide("inspect", "demos.hdf5").out
+
+
 def test_different_scenes_are_different_templates(recordings, collide):
     larger = SCENE.replace('size="0.5"', 'size="0.52"')
     # Both balls are where MuJoCo put them over the smaller base.

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 from collidecli.errors import InputError
-from collidecli.scene.text_format import memory
+from collidecli.scene.text_format import memory, some_names
 from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
 
 _DAMAGE = (
@@ -209,6 +209,26 @@ def open_content(path: str | os.PathLike[str]) -> Content:
     if storage == CSV:
         return Content(name, CSV, columns=_first_line(name))
     return Content(name, storage)
+
+
+def h5_masks(file: h5py.File) -> tuple[tuple[str, str], ...]:
+    """The names of the masks of demonstrations as a detail of a description; () for a file without masks."""
+    masks = file.get("mask")
+    return (("masks", some_names(list(masks))),) if isinstance(masks, h5py.Group) and len(masks) else ()
+
+
+def h5_mask(file: h5py.File, name: str, path: str) -> list[str] | None:
+    """The names in a mask of demonstrations, the dataset `mask/<name>` of robomimic; None if there is none.
+
+    Raises InputError for a mask that is not a list of names.
+    """
+    masks = file.get("mask")
+    found = masks.get(name) if isinstance(masks, h5py.Group) else None
+    if found is None:
+        return None
+    if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.dtype.kind not in "OSU":
+        raise InputError("the mask is not a list of names", f"{path}: /mask/{name}", "write it as an array of strings")
+    return [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in found[()]]
 
 
 @contextmanager

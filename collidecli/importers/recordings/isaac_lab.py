@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import h5py
@@ -17,7 +17,7 @@ from collidecli.importers.recordings.articulation_motion import (
     RecordedArticulation,
     quaternion_order,
 )
-from collidecli.importers.recordings.content import Content, h5_damage
+from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length
@@ -110,11 +110,23 @@ class IsaacLabRecording(Recording):
                 end=(frames - 1) / rate if rate else None,
                 quaternion_order=_file_order(file, path),
                 needs=tuple(needs),
-                details=(("demonstrations", some_names(list(lengths))), ("assets", ", ".join(shown) or "none")),
+                details=(
+                    ("demonstrations", some_names(list(lengths))),
+                    *h5_masks(file),
+                    ("assets", ", ".join(shown) or "none"),
+                ),
             )
 
     def world_count(self, options: RecordingOptions) -> int | None:
-        return len(chosen_demos(self._names, options, f"{self._path}: /data"))
+        return len(self._chosen(options))
+
+    def named_demos(self, options: RecordingOptions) -> RecordingOptions:
+        return replace(options, demos=tuple(self._chosen(options))) if options.demos else options
+
+    def _chosen(self, options: RecordingOptions) -> list[str]:
+        where = f"{self._path}: /data"
+        with h5_damage(self._path), structure():
+            return chosen_demos(self._names, options, where, lambda name: h5_mask(self._file, name, self._path))
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen demonstrations as worlds, in order.
@@ -123,7 +135,7 @@ class IsaacLabRecording(Recording):
         """
         file, path = self._file, self._path
         with h5_damage(path), structure():
-            names = chosen_demos(self._names, options, f"{path}: /data")
+            names = self._chosen(options)
             check_world_count(len(names), target, f"{path}: /data")
             demos = {name: _demo(file, path, name) for name in names}
             frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.content import Content, h5_damage
+from collidecli.importers.recordings.content import Content, h5_damage, h5_mask, h5_masks
 from collidecli.importers.recordings.coordinates import (
     RECORDED_FROM,
     CoordinateMotion,
@@ -59,6 +60,7 @@ class RobosuiteRecording(Recording):
             raise InputError("the recording has no demonstrations", self._where, "record at least one")
         with h5_damage(self._path), structure():
             models = {_model_file(self._file, name) for name in self._states}
+            masks = h5_masks(self._file)
             time = np.asarray(first[:, 0], np.float64) if first.shape[0] and first.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
         uneven = len(set(lengths.values())) > 1
@@ -73,6 +75,7 @@ class RobosuiteRecording(Recording):
             needs=needs if None not in models else (*needs, "an MJCF scene"),
             details=(
                 ("demonstrations", shown + (f" and {len(lengths) - 8} more" if len(lengths) > 8 else "")),
+                *masks,
                 ("numbers a state", str(first.shape[1])),
                 ("scenes within", str(len(models - {None}))),
             ),
@@ -80,6 +83,9 @@ class RobosuiteRecording(Recording):
 
     def world_count(self, options: RecordingOptions) -> int | None:
         return len(self._chosen(options))
+
+    def named_demos(self, options: RecordingOptions) -> RecordingOptions:
+        return replace(options, demos=tuple(self._chosen(options))) if options.demos else options
 
     def embedded_scenes(self, options: RecordingOptions) -> EmbeddedScenes:
         """The distinct scenes of the chosen demonstrations. Raises InputError for one without `model_file`."""
@@ -113,7 +119,10 @@ class RobosuiteRecording(Recording):
         return CoordinateMotion(self._path, target, demos, time, warnings, self.close)
 
     def _chosen(self, options: RecordingOptions) -> list[str]:
-        return chosen_demos(list(self._states), options, self._where)
+        with h5_damage(self._path), structure():
+            return chosen_demos(
+                list(self._states), options, self._where, lambda name: h5_mask(self._file, name, self._path)
+            )
 
 
 class _Demos:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -82,23 +83,71 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", name)])
 
 
-def chosen_demos(stored: Sequence[str], options: RecordingOptions, where: str) -> list[str]:
-    """The demonstrations of --demos, in its order; without it all stored ones in numeric order.
+RANGE = ".."
+"""Separator of the first and last demonstration of a range."""
 
-    Raises InputError: one that is not stored, or that is given twice, or a file that has none.
+
+def chosen_demos(
+    stored: Sequence[str],
+    options: RecordingOptions,
+    where: str,
+    mask: Callable[[str], Sequence[str] | None] = lambda name: None,
+) -> list[str]:
+    """The demonstrations of --demos, in its order and each once; without it all stored ones in numeric order.
+
+    An entry is a name, a pattern with `*`, `?` or `[...]`, a range `FIRST..LAST` in numeric order, or the name of a
+    mask. mask: names in the mask of a name; None if there is no such mask.
+    Raises InputError: an entry that selects nothing, a name that is given twice, or a file without demonstrations.
     """
     if not stored:
         raise InputError("the recording has no demonstrations", where, "record at least one")
+    ordered = in_order(stored)
     if not options.demos:
-        return in_order(stored)
-    for name, count in Counter(options.demos).items():
-        if name not in stored:
-            close = get_close_matches(name, stored, n=_NAMED) or in_order(stored)[:_NAMED]
-            more = f", of {len(stored)}" if len(stored) > len(close) else ""
-            raise InputError(f"there is no demonstration '{name}'", where, f"--demos takes {', '.join(close)}{more}")
+        return ordered
+    for entry, count in Counter(options.demos).items():
         if count > 1:
-            raise InputError(f"demonstration '{name}' is given twice", "--demos", "give each once")
-    return list(options.demos)
+            raise InputError(f"demonstration '{entry}' is given twice", "--demos", "give each once")
+    return list(dict.fromkeys(name for entry in options.demos for name in _selected(entry, ordered, mask, where)))
+
+
+def _selected(
+    entry: str, ordered: Sequence[str], mask: Callable[[str], Sequence[str] | None], where: str
+) -> Sequence[str]:
+    """The demonstrations that an entry of --demos selects. Raises InputError for none."""
+    if entry in ordered:
+        return [entry]
+    first, dots, last = entry.partition(RANGE)
+    if dots:
+        for name in (first, last):
+            if name not in ordered:
+                raise _no_demonstration(name, ordered, where)
+        found = ordered[ordered.index(first) : ordered.index(last) + 1]
+        if not found:
+            raise InputError(f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}")
+        return found
+    found = [name for name in ordered if fnmatchcase(name, entry)]
+    if found:
+        return found
+    masked = mask(entry)
+    if masked is None:
+        raise _no_demonstration(entry, ordered, where)
+    for name in masked:
+        if name not in ordered:
+            what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
+            raise InputError(what, where, "name demonstrations that exist")
+    if not masked:
+        raise InputError(f"the mask '{entry}' is empty", where, "choose another one, or name demonstrations")
+    return in_order(masked)
+
+
+def _no_demonstration(entry: str, ordered: Sequence[str], where: str) -> InputError:
+    close = get_close_matches(entry, ordered, n=_NAMED) or list(ordered[:_NAMED])
+    more = f", of {len(ordered)}" if len(ordered) > len(close) else ""
+    return InputError(
+        f"there is no demonstration '{entry}'",
+        where,
+        f"--demos takes {', '.join(close)}{more}; patterns such as demo_*, ranges such as demo_0..demo_9, and masks",
+    )
 
 
 def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: str) -> int:
