@@ -24,10 +24,9 @@ def edges_of(times: Sequence[float]) -> list[float]:
     return [times[0], *middle, times[-1]]
 
 
-def moment(series: ResultDict, first: int, last: int | None = None) -> str:
-    """Frames and time of the bins from `first` to `last` of a series, as text."""
-    last = first if last is None else last
-    frames, per_bin = series["frame"], series["frames_per_bin"]
-    low, high = frames[first], frames[last] + per_bin - 1
+def moment(series: ResultDict, frame_count: int, first: int, last: int | None = None) -> str:
+    """Frames and time of the bins from `first` to `last` of a series, as text. frame_count: of all bins."""
+    starts = [*series["frame"], frame_count]
+    low, high = starts[first], starts[(first if last is None else last) + 1] - 1
     text = f"frame {low}" if low == high else f"frames {low} to {high}"
     return f"{text}, {series['time'][first]:.4g} s"

@@ -39,7 +39,7 @@ def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
     canvas.legend(axes, 2)
     for n, x in enumerate(pairwise(edges_of(times))):
         counts = f"{series['contacts'][n]:.4g} contacts, {series['penetrating'][n]:.4g} penetrate"
-        canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, n)}: {counts}")
+        canvas.hover(axes, x, axes.get_ylim(), f"{moment(series, result['frames'], n)}: {counts}")
     return figure
 
 
@@ -54,7 +54,7 @@ def depth_chart(result: ResultDict, canvas: Canvas) -> Figure:
     _along_time(axes, times, label, canvas)
     axes.set_ylim(bottom=0)
     for n, x in enumerate(pairwise(edges_of(times))):
-        canvas.hover(axes, x, axes.get_ylim(), f"{moment(result['series'], n)}: {length(depth[n])}")
+        canvas.hover(axes, x, axes.get_ylim(), f"{moment(result['series'], result['frames'], n)}: {length(depth[n])}")
     canvas.title(axes, f"[{unit}]" if canvas.in_page else f"deepest penetration [{unit}]")
     return figure
 
@@ -105,7 +105,7 @@ def _map(result: ResultDict, canvas: Canvas, field: str, words: str, factor: flo
             texts = [length(depth) if depth > 0.0 else "within the gap" for depth in pair["depth"]]
         for first, last in _runs(texts, touching[row]):
             x = (times[first], times[last + 1] if last + 1 < len(times) else times[-1] + step)
-            canvas.hover(axes, x, y, f"{labels[row]}, {moment(pairs, first, last)}: {texts[first]}")
+            canvas.hover(axes, x, y, f"{labels[row]}, {moment(pairs, result['frames'], first, last)}: {texts[first]}")
     return figure
 
 

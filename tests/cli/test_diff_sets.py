@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import h5py
@@ -84,6 +85,75 @@ def test_frames_are_matched_by_step(diff):
     assert (result["frames"]["by"], result["frames"]["compared"], result["frames"]["only_a"]) == ("step", 4, 2)
     assert counts(result) == (0, 0, 1)
     assert (result["first"]["frame_a"], result["first"]["frame_b"]) == (2, 0)
+
+
+def without_first_frames(a: Edited, count: int) -> Edited:
+    """The set that begins `count` frames later."""
+    late = a.rows(a.cell >= count * a.worlds).copy()
+    return replace(late, cell=late.cell - count * a.worlds, step=a.step[count:], time=a.time[count:])
+
+
+@pytest.mark.parametrize("by", ["step", "time"])
+@pytest.mark.parametrize("earlier", [1, 2, 4])
+def test_a_file_b_that_begins_before_a(diff, by, earlier):
+    b = made_up()
+    a = without_first_frames(b, earlier)
+    if by == "time":
+        a.step = a.step + 1000
+    result = diff(a, b)
+    frames = result["frames"]
+    assert (frames["by"], frames["compared"], frames["only_a"], frames["only_b"]) == (by, 6 - earlier, 0, earlier)
+    assert frames["first_only_b"] == {"frame": 0, "step": 0, "time": 0.0}
+    assert counts(result) == (0, 0, 0)
+    assert result["contacts"]["matched"] == len(a.cell)
+    last = len(a.cell) - 1
+    a.columns["distance"][last] += 0.5
+    result = diff(a, b)
+    assert counts(result) == (0, 0, 1)
+    frame, world = divmod(int(a.cell[last]), a.worlds)
+    for place in (result["first"], result["differences"][0]):
+        assert (place["frame_a"], place["frame_b"], place["world"]) == (frame, frame + earlier, world)
+        assert place["time"] == a.time[frame]
+        assert place["step"] == a.step[frame]
+    assert result["differences"][0]["fields"]["distance"]["a"] > result["differences"][0]["fields"]["distance"]["b"]
+
+
+def test_a_contact_of_a_frame_before_a_is_no_difference(diff):
+    b = made_up()
+    a = without_first_frames(b, 2)
+    b = b.rows(np.arange(len(b.cell)) != 0)
+    assert b.cell[0] < 2 * b.worlds
+    assert counts(diff(a, b)) == (0, 0, 0)
+    assert counts(diff(a, b, "--match-frames", "index")) != (0, 0, 0)
+
+
+BALL = '<body name="ball" pos="0 0 2"><freejoint/><geom name="ball" type="sphere" size="0.3" margin="0.01"/></body>'
+
+
+def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
+    """Geoms of the world come first in MuJoCo's model, so the base belongs to a static body."""
+    static = '<body name="stand"><geom name="base" type="sphere" size="0.5" margin="0.04"/></body>'
+    for name, bodies in (("first", static + BALL), ("second", BALL + static)):
+        (here / f"{name}.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+        arguments = (f"{name}.xml", "-t", "motion.h5", "-o", f"{name}.h5", "--columns", "margin0,margin1")
+        assert collide("run", *arguments).code == 0
+    with h5py.File(here / "first.h5") as one, h5py.File(here / "second.h5") as other:
+        contacts, exchanged = one["/rigid_contacts"], other["/rigid_contacts"]
+        assert set(contacts["margin0"][:].tolist()) == set(exchanged["margin1"][:].tolist()) == {np.float32(0.04)}
+        assert set(contacts["margin1"][:].tolist()) == set(exchanged["margin0"][:].tolist()) == {np.float32(0.01)}
+    answer = collide("diff", "first.h5", "second.h5", "--json")
+    result = json.loads(answer.out)
+    assert counts(result) == (0, 0, 0)
+    assert result["contacts"]["matched"] > 5
+    assert {"margin0", "margin1"} <= {field["name"] for field in result["fields"]}
+    assert answer.code == 0
+    with h5py.File(here / "second.h5", "a") as other:
+        other["/rigid_contacts/margin0"][3] += 0.5
+    result = json.loads(collide("diff", "first.h5", "second.h5", "--full", "--json").out)
+    assert counts(result) == (0, 0, 1)
+    assert list(result["differences"][0]["fields"]) == ["margin1"]
+    for name, code in (("margin1", 0), ("margin0", 1)):
+        assert collide("diff", "first.h5", "second.h5", "--full", "--atol", f"{name}=0.6").code == code
 
 
 def test_frames_without_common_steps_are_matched_by_time(diff):

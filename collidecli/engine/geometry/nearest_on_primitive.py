@@ -234,8 +234,8 @@ def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
 
     Args:
         size: (base radius, half height, 0) [m]. point: in the cone's frame [m].
-    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex or on the
-    rim itself, the side's normal.
+    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex itself the
+    side's normal, on the rim itself the base's.
     """
     result = SurfacePoint()
     radial = away_from_axis(point)

@@ -74,6 +74,43 @@ def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
     assert max(sizes[threads + 2 :]) == 2
 
 
+@pytest.mark.parametrize("fitting", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 11, 13])
+def test_halves_of_odd_chunks_hold_every_cell_once(count, fitting):
+    """The front half is the smaller, and later chunks are no larger than what fitted."""
+    stub = Stub([{"x": 1000}] * count)
+    (block,) = blocks_of(stub, 1000 * fitting + 500, count)
+    assert (block.first_cell, len(block.cell_counts)) == (0, count)
+    np.testing.assert_array_equal(block.cell_counts, np.arange(count))
+    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(count), np.arange(count)))
+
+    def sizes(cells: int) -> list[int]:
+        return [cells] if cells <= fitting else sizes(cells // 2) + sizes(cells - cells // 2)
+
+    assert stub.sizes == sizes(count)
+    assert stub.alone == []
+
+
+def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
+    needs = [{"x": 100}] * 7
+    needs[3] = {"x": 3000}
+    stub = Stub(needs)
+    (block,) = blocks_of(stub, 1000, 7)
+    assert stub.alone == [3]
+    np.testing.assert_array_equal(block.cell_counts, np.arange(7))
+    np.testing.assert_array_equal(block.columns["shape0"], np.repeat(np.arange(7), np.arange(7)))
+    # 7 = 3 + 4, of which 4 = 2 + 2 and 2 = 1 + 1; only chunks that fitted are in the list.
+    assert stub.sizes == [3, 1, 1, 2]
+
+
+def test_chunks_after_an_odd_one_are_as_large_as_its_smaller_half():
+    stub = Stub([{"x": 1000}] * 35)
+    blocks = blocks_of(stub, 4500, 7)
+    assert stub.sizes[:2] == [3, 4]
+    assert max(stub.sizes[2 * (1 + 2) :]) <= 3, "chunks that were cut before the first result are halved too"
+    np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), np.arange(35))
+
+
 @pytest.mark.parametrize("least", [1, 500, 2000])
 def test_the_last_chunks_of_several_workers_are_smaller(least):
     """A chunk takes at least MIN_SECONDS; all cells have equal cost here."""

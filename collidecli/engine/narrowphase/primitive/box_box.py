@@ -125,6 +125,8 @@ def _support(size: Vec3, direction: Vec3) -> Vec3:
 def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> BoxAxis:
     best = BoxAxis()
     best.separation = -Real(wp.inf)
+    best_b = BoxAxis()
+    best_b.separation = -Real(wp.inf)
     position_in_b = position * rotation
     axes = int(3)  # a variable, so that Warp keeps the loop
     for i in range(axes):
@@ -137,11 +139,13 @@ def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> B
         if separation > best.separation:
             best.separation = separation
             best.axis = i
-        # b's faces come after all of a's: they must exceed the best of a's.
         separation = wp.abs(position_in_b[i]) - across_b
-        if separation > best.separation:
-            best.separation = separation
-            best.axis = 3 + i
+        if separation > best_b.separation:
+            best_b.separation = separation
+            best_b.axis = 3 + i
+    # b's faces come after all of a's: they must exceed the best of a's.
+    if best_b.separation > best.separation:
+        best = best_b
     if best.axis < 3:
         best.normal[best.axis] = wp.where(position[best.axis] > Real(0.0), Real(1.0), Real(-1.0))
     else:

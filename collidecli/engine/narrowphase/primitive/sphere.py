@@ -54,7 +54,8 @@ def collide_sphere_capsule(
     """Contact of a sphere and a capsule: closest point of the capsule's inner segment to the sphere's centre.
 
     Features of b: 0 its end at -z, 1 its end at +z, 2 its side.
-    Degenerate: a centre on the segment is separated along -x of the capsule.
+    Degenerate: a centre on the segment leaves along +x of the capsule, as it does from a cylinder's axis: the normal is
+    the capsule's -x.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radii = size_a[0] + size_b[0]

@@ -296,3 +296,60 @@ def test_a_link_as_destination_is_followed(tmp_path):
         output.commit()
     assert real.read_bytes() == b"new"
     assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EPERM, "exists already"),
+        (errno.ENOTSUP, "exists already"),
+        (errno.EXDEV, "exists already"),
+        (errno.EEXIST, "exists already"),
+        (errno.EIO, "exists already"),
+    ],
+)
+def test_a_link_that_fails_does_not_overwrite_a_file_that_appears_meanwhile(tmp_path, monkeypatch, number, words):
+    """The file appears after the check and before the move, as a second process writes it."""
+    path = tmp_path / "a"
+
+    def no_link(*arguments):
+        path.write_bytes(b"theirs")
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", no_link)
+    with AtomicOutput(path) as output:
+        output.write(b"mine")
+        with pytest.raises(OutputError, match=words) as caught:
+            output.commit()
+    assert caught.value.exit_code == 3
+    assert path.read_bytes() == b"theirs"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ENOSPC])
+def test_a_link_that_fails_for_another_reason_is_an_error_and_no_rename(tmp_path, monkeypatch, number):
+    def no_link(*arguments):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", no_link)
+    with AtomicOutput(tmp_path / "a") as output:
+        output.write(b"mine")
+        with pytest.raises(OutputError, match=f"moved into place: {os.strerror(number).lower()}"):
+            output.commit()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rename_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    def no_rename(*arguments):
+        raise OSError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", no_rename)
+    with AtomicOutput(path, force=True) as output:
+        output.write(b"new")
+        with pytest.raises(OutputError, match="moved into place: permission denied"):
+            output.commit()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,413 @@
+"""What charts plot: the values, their labels, and the units of their axes, read from matplotlib's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.offsetbox import AnchoredOffsetbox, TextArea
+
+from collidecli.report.chart_kinds import KINDS
+from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing
+from collidecli.report.charts import LEAST_OPACITY, length_unit, short_length, short_number
+from collidecli.scene.text_format import count
+
+TIMES = [0.5, 0.75, 1.0, 1.25]
+SERIES = {
+    "frames_per_bin": 1,
+    "frame": [0, 1, 2, 3],
+    "time": TIMES,
+    "contacts": [1.0, 4.0, 2.0, 3.0],
+    "most": [2, 5, 2, 4],
+    "penetrating": [0.0, 3.0, 1.0, 2.0],
+    "depth": [0.0, 0.004, 0.001, 0.002],
+}
+LISTED = [
+    {
+        "shape0": "/World/arm/tip",
+        "shape1": "/World/box",
+        "contacts_per_frame": [0, 4, 2, 0],
+        "depth": [-1.0, 0.004, 0.0, -1.0],
+    },
+    {
+        "shape0": "/World/box",
+        "shape1": "/World/ground",
+        "contacts_per_frame": [1, 0, 0, 3],
+        "depth": [0.0, -1.0, -1.0, 0.002],
+    },
+]
+PAIRS = {"count": 7, "listed": LISTED, "frames_per_bin": 1, "frame": [0, 1, 2, 3], "time": TIMES}
+DEPTHS = [
+    {"from": 0.0, "to": 1e-6, "contacts": 100},
+    {"from": 1e-5, "to": 1e-4, "contacts": 3},
+    {"from": 1e-4, "to": 1e-3, "contacts": 0},
+    {"from": 1e-3, "to": 1e-2, "contacts": 20000},
+    {"from": 1.0, "to": None, "contacts": 100},
+]
+RESULT = {
+    "contacts": 10,
+    "penetrating": 6,
+    "frames": 4,
+    "touching_pairs": 9,
+    "series": SERIES,
+    "pairs": PAIRS,
+    "depths": DEPTHS,
+    "deepest": {"distance": -0.004, "frame": 1},
+    "timing": {
+        "stages": [
+            {"stage": "load", "seconds": 2.0},
+            {"stage": "broad_phase", "seconds": 0.25},
+            {"stage": "order", "seconds": 0.0},
+            {"stage": "narrow_phase", "seconds": 4.0},
+        ],
+        "broad_phase": "sap",
+        "candidate_count": 12000,
+        "touching_pair_count": 800,
+        "contact_count": 1500,
+    },
+    "profile": None,
+    "difference": None,
+}
+
+
+def drawn(kind: str, width: int = 920, colours: dict[str, str] = THEMES["light"], **changed) -> Any:
+    with drawing():
+        figure = KINDS[kind].draw({**RESULT, **changed}, Canvas(width, colours))
+        figure.canvas.draw()
+    return figure
+
+
+def hovers(kind: str, **changed) -> list[tuple]:
+    """(x, y, text) of each rectangle with a text."""
+    canvas = Canvas(920, THEMES["light"])
+    with drawing():
+        KINDS[kind].draw({**RESULT, **changed}, canvas)
+    return [(hover.x, hover.y, hover.text) for hover in canvas.hovers]
+
+
+def texts(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def ticks(axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def filled(axes) -> list[np.ndarray]:
+    """The corners of every filled band."""
+    return [np.asarray(band.get_paths()[0].vertices) for band in axes.collections if isinstance(band, PolyCollection)]
+
+
+def bars(axes) -> list[tuple[float, float, float]]:
+    """(left, width, centre of the height) of horizontal bars."""
+    return [(bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in axes.patches]
+
+
+def test_contacts_over_time():
+    (axes,) = drawn("contacts").axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert list(lines) == ["contacts", "that penetrate"]
+    np.testing.assert_array_equal(lines["contacts"].get_xydata(), np.transpose([TIMES, SERIES["contacts"]]))
+    np.testing.assert_array_equal(lines["that penetrate"].get_xydata(), np.transpose([TIMES, SERIES["penetrating"]]))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["contacts", "that penetrate"]
+    assert axes.get_xlabel() == "time [s]"
+    assert axes.get_xlim() == (0.5, 1.25)
+    assert axes.get_ylim()[0] == 0.0
+    assert axes.get_ylim()[1] >= 4.0
+    (band,) = filled(axes)
+    assert {(x, y) for x, y in band} >= {(t, c) for t, c in zip(TIMES, SERIES["contacts"], strict=True)}
+    assert lines["contacts"].get_color() == THEMES["light"]["accent"]
+    assert lines["that penetrate"].get_color() == THEMES["light"]["warm"]
+
+
+def test_contacts_of_bins_have_a_band_to_their_maximum():
+    (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": 5}).axes
+    band, _ = filled(axes)
+    points = {(x, y) for x, y in band}
+    for name in ("contacts", "most"):
+        assert points >= set(zip(TIMES, SERIES[name], strict=True))
+
+
+@pytest.mark.parametrize("time", [[0.0, 0.0, 0.0, 0.0], [0.0, 2.0, 1.0, 3.0], [0.0, 1.0, 1.0, 2.0]])
+def test_times_that_do_not_increase_give_an_axis_of_frames(time):
+    for kind, changed in (
+        ("contacts", {"series": {**SERIES, "time": time, "frame": [0, 5, 10, 15]}}),
+        ("depth", {"series": {**SERIES, "time": time, "frame": [0, 5, 10, 15]}}),
+    ):
+        (axes,) = drawn(kind, **changed).axes
+        assert axes.get_xlabel() == "frame"
+        assert axes.lines[0].get_xdata().tolist() == [0, 5, 10, 15]
+
+
+def test_one_frame_is_in_the_middle():
+    one = {name: values[:1] if isinstance(values, list) else values for name, values in SERIES.items()}
+    (axes,) = drawn("contacts", series=one).axes
+    assert axes.get_xlim() == (-0.5, 0.5)
+    assert axes.get_xlabel() == "frame"
+
+
+@pytest.mark.parametrize(
+    ("scale", "factor", "unit"), [(1.0, 1e3, "mm"), (1000.0, 1.0, "m"), (1e-3, 1e6, "µm"), (1e-6, 1e9, "nm")]
+)
+def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
+    depth = [value * scale for value in SERIES["depth"]]
+    (axes,) = drawn("depth", series={**SERIES, "depth": depth}).axes
+    (line,) = axes.lines
+    np.testing.assert_allclose(line.get_ydata(), np.array(depth) * factor, rtol=1e-12)
+    np.testing.assert_array_equal(line.get_xdata(), TIMES)
+    assert max(line.get_ydata()) == pytest.approx(4.0)
+    assert axes.get_title(loc="left") == f"deepest penetration [{unit}]"
+    assert axes.get_ylim()[0] == 0.0
+    (axes,) = drawn("depth", colours=PAGE, series={**SERIES, "depth": depth}).axes
+    assert axes.get_title(loc="left") == f"[{unit}]"
+
+
+def scale_words(axes) -> list[str]:
+    (box,) = [artist for artist in axes.artists if isinstance(artist, AnchoredOffsetbox)]
+    return [part.get_text() for part in box.get_child().get_children() if isinstance(part, TextArea)]
+
+
+def opacities(axes) -> np.ndarray:
+    (image,) = axes.images
+    return image.get_array()[..., 3]
+
+
+def test_the_map_of_pairs():
+    (axes,) = drawn("pairs").axes
+    counts = np.array([pair["contacts_per_frame"] for pair in LISTED], float)
+    expected = np.where(counts > 0, LEAST_OPACITY + (1 - LEAST_OPACITY) * counts / 4, 0.0)
+    np.testing.assert_allclose(opacities(axes), expected)
+    assert scale_words(axes) == ["0", "4 contacts in a frame"]
+    assert ticks(axes.yaxis) == ["tip · box", "box · ground"]
+    assert axes.get_yticks().tolist() == [0, 1]
+    # The last bin ends one step after its beginning.
+    assert axes.get_xlim() == (0.5, 1.5)
+    assert axes.images[0].get_extent() == [0.5, 1.5, 1.5, -0.5]
+    assert axes.get_xlabel() == "time [s]"
+
+
+@pytest.mark.parametrize(("scale", "words"), [(1.0, "4 mm deep"), (1e-3, "4 µm deep"), (1e3, "4 m deep")])
+def test_the_map_of_depths(scale, words):
+    listed = [{**pair, "depth": [d * scale if d > 0 else d for d in pair["depth"]]} for pair in LISTED]
+    (axes,) = drawn("pair-depths", pairs={**PAIRS, "listed": listed}).axes
+    assert scale_words(axes) == ["0", words]
+    least, rest = LEAST_OPACITY, 1 - LEAST_OPACITY
+    np.testing.assert_allclose(opacities(axes), [[0, 1, least, 0], [least, 0, 0, least + rest / 2]])
+
+
+def test_the_histogram_of_depths():
+    """The bins without a lower or an upper edge are not on the logarithmic axis."""
+    (axes,) = drawn("depths").axes
+    found = [(bar.get_x(), bar.get_height()) for bar in axes.patches]
+    np.testing.assert_allclose(found, [(-5, 3), (-4, 0), (-3, 20000)])
+    assert {round(bar.get_width(), 9) for bar in axes.patches} == {0.9}
+    labels = dict(zip(axes.get_xticks().tolist(), ticks(axes.xaxis), strict=True))
+    assert labels == {-5: "10 µm", -4: "100 µm", -3: "1 mm", -2: "10 mm"}
+    assert "20k" in ticks(axes.yaxis)
+    assert axes.get_title(loc="left") == "contacts, by depth"
+
+
+def test_stages():
+    during, before = drawn("stages").axes
+    np.testing.assert_allclose(bars(during), [(0, 0.25, 0), (0, 4, 1)])
+    np.testing.assert_allclose(bars(before), [(0, 2, 0)])
+    assert (ticks(during.yaxis), ticks(before.yaxis)) == (["broad phase", "narrow phase"], ["load"])
+    assert (texts(during), texts(before)) == (["250 ms", "4 s"], ["2 s"])
+    assert during.get_title(loc="left") == "of the run"
+    assert before.get_title(loc="left") == "before the run: scene and kernels"
+    assert [text.get_position()[1] for text in during.texts] == [0, 1]
+    assert during.get_ylim() == (1.5, -0.5), "the first on top"
+    assert all(text.get_position()[0] > end for text, end in zip(during.texts, (0.25, 4), strict=True))
+
+
+def test_the_broad_phase_of_a_run():
+    (axes,) = drawn("phases").axes
+    assert ticks(axes.yaxis) == ["sap"]
+    np.testing.assert_allclose(bars(axes), [(0, 12000, -0.27), (0, 800, 0), (0, 1500, 0.27)])
+    assert texts(axes) == ["12k", "800", "1500"]
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["candidates", "touching pairs", "contacts"]
+
+
+def test_the_broad_phases_of_a_profile():
+    phases = [
+        {"name": "nxn", "skipped": "too many pairs"},
+        {
+            "name": "sap",
+            "skipped": None,
+            "candidates": 70,
+            "touching_pairs": 50,
+            "contacts": 60,
+            "compute_seconds": 0.5,
+        },
+        {
+            "name": "explicit",
+            "skipped": None,
+            "candidates": 90,
+            "touching_pairs": 50,
+            "contacts": 60,
+            "compute_seconds": 2e-3,
+        },
+    ]
+    counts, times = drawn("phases", profile={"phases": phases}).axes
+    assert ticks(counts.yaxis) == ticks(times.yaxis) == ["sap", "explicit"]
+    expected = [
+        (0, n, k + (j - 1) * 0.27) for j, of in enumerate([(70, 90), (50, 50), (60, 60)]) for k, n in enumerate(of)
+    ]
+    np.testing.assert_allclose(bars(counts), expected)
+    np.testing.assert_allclose(bars(times), [(0, 0.5, 0), (0, 2e-3, 1)])
+    assert texts(times) == ["500 ms", "2 ms"]
+    assert times.get_title(loc="left") == "time of the engine"
+
+
+DIFFERENCE = {
+    "pairs": {
+        "listed": [
+            {"shape0": "a", "shape1": "b", "missing": 2, "extra": 0, "changed": 5},
+            {"shape0": "b", "shape1": "c", "missing": 0, "extra": 3, "changed": 1},
+        ]
+    },
+    "fields": [
+        {
+            "name": "distance",
+            "unit": "m",
+            "histogram": [{"from": None, "to": 1e-9, "contacts": 3}, {"from": 1e-3, "to": 1e-2, "contacts": 7}],
+        },
+        {"name": "kind", "unit": "", "histogram": []},
+        {"name": "point0", "unit": "m", "histogram": [{"from": 1e-6, "to": 1e-5, "contacts": 12000}]},
+    ],
+}
+
+
+def test_differences_by_pair():
+    (axes,) = drawn("differences", difference=DIFFERENCE).axes
+    np.testing.assert_allclose(bars(axes), [(0, 2, 0), (0, 0, 1), (2, 0, 0), (0, 3, 1), (2, 5, 0), (3, 1, 1)])
+    assert ticks(axes.yaxis) == ["a · b", "b · c"]
+    assert texts(axes) == ["7", "4"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["missing", "extra", "changed"]
+
+
+def test_deviations_by_field():
+    (axes,) = drawn("deviations", difference=DIFFERENCE).axes
+    assert ticks(axes.yaxis) == ["distance", "point0"]
+    assert ticks(axes.xaxis) == ["<1e-9", "1 µm", "1 mm"]
+    found = {(*text.get_position(), text.get_text()) for text in axes.texts}
+    assert found == {(0, 0, "3"), (2, 0, "7"), (1, 1, "12k")}
+    scaled = (0.75 - LEAST_OPACITY) * np.log1p([3, 7]) / np.log1p(12000)
+    np.testing.assert_allclose(
+        opacities(axes), [[LEAST_OPACITY + scaled[0], 0, LEAST_OPACITY + scaled[1]], [0, 0.75, 0]]
+    )
+    assert axes.get_title(loc="left") == "deviation from [m] to ten times that"
+    mixed = [
+        *DIFFERENCE["fields"],
+        {"name": "normal", "unit": "rad", "histogram": [{"from": 1.0, "to": 10, "contacts": 1}]},
+    ]
+    (axes,) = drawn("deviations", difference={**DIFFERENCE, "fields": mixed}).axes
+    assert ticks(axes.xaxis) == ["<1e-9", "1e-6", "1e-3", "1"]
+    assert axes.get_title(loc="left") == "deviation from [m or rad] to ten times that"
+
+
+@pytest.mark.parametrize(
+    ("metres", "unit"),
+    [(2.0, "m"), (1.0, "m"), (0.99, "mm"), (1e-3, "mm"), (0.99e-3, "µm"), (0.99e-6, "nm"), (0.0, "mm")],
+)
+def test_units_of_lengths(metres, unit):
+    factor, found = length_unit(metres)
+    assert found == unit
+    assert factor == {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}[unit]
+
+
+@pytest.mark.parametrize(
+    ("power", "words"),
+    [(0, "1 m"), (1, "10 m"), (-1, "100 mm"), (-3, "1 mm"), (-5, "10 µm"), (-6, "1 µm"), (-8, "10 nm")],
+)
+def test_powers_of_ten_as_lengths(power, words):
+    assert short_length(10.0**power) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (12, "12"),
+        (9999, "9999"),
+        (1e4, "10k"),
+        (123456, "123k"),
+        (1e6, "1M"),
+        (2.5e9, "2.5G"),
+        (-2e4, "-20k"),
+        (0.5, "0.5"),
+    ],
+)
+def test_counts_on_axes(value, words):
+    assert short_number(value) == words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_description_has_the_numbers_of_the_chart(kind):
+    words = {
+        "contacts": "Contacts in each of 4 frames: 10 in all, 5 at most.",
+        "depth": "Deepest penetration over time: at most 4 mm, in frame 1.",
+        "pairs": "When 2 of 7 pairs touch, over 4 frames.",
+        "pair-depths": "When 2 of 7 pairs touch, over 4 frames.",
+        "depths": "Histogram of the depths of 6 contacts.",
+        "stages": "Seconds of each stage: load 2 s, broad_phase 250 ms, narrow_phase 4 s",
+        "phases": "Candidates, touching pairs and contacts of each broad phase.",
+        "differences": "Contacts missing, extra and changed, by pair of shapes.",
+        "deviations": "Number of contacts by field and deviation.",
+    }
+    assert KINDS[kind].words(RESULT) == words[kind]
+    assert bool(KINDS[kind].missing(RESULT)) is (kind in ("differences", "deviations"))
+
+
+def test_what_has_no_data_is_named():
+    nothing = {**RESULT, "contacts": 0, "penetrating": 0, "timing": {}}
+    missing = {kind: KINDS[kind].missing(nothing) for kind in KINDS}
+    assert missing["contacts"] == missing["pairs"] == "it has no contacts"
+    assert missing["depth"] == missing["depths"] == missing["pair-depths"] == "no contact penetrates"
+    assert missing["stages"] == "it has no timing of stages"
+    assert missing["phases"] == "it has no count of candidates"
+    same = {**RESULT, "difference": {"pairs": {"listed": []}, "fields": [{"histogram": []}]}}
+    assert KINDS["differences"].missing(same) == "no pair differs"
+    assert KINDS["deviations"].missing(same) == "no field differs"
+
+
+def test_values_on_hover():
+    found = hovers("contacts")
+    assert [x for x, _, _ in found] == [(0.5, 0.625), (0.625, 0.875), (0.875, 1.125), (1.125, 1.25)]
+    assert found[1][2] == "frame 1, 0.75 s: 4 contacts, 3 penetrate"
+    assert [text for _, _, text in hovers("depth")][1:] == [
+        "frame 1, 0.75 s: 4 mm", "frame 2, 1 s: 1 mm", "frame 3, 1.25 s: 2 mm",
+    ]  # fmt: skip
+    assert [(x, text) for x, _, text in hovers("pairs")] == [
+        (None, "/World/arm/tip and /World/box"),
+        ((0.75, 1.0), "tip · box, frame 1, 0.75 s: 4 contacts"),
+        ((1.0, 1.25), "tip · box, frame 2, 1 s: 2 contacts"),
+        (None, "/World/box and /World/ground"),
+        ((0.5, 0.75), "box · ground, frame 0, 0.5 s: 1 contacts"),
+        ((1.25, 1.5), "box · ground, frame 3, 1.25 s: 3 contacts"),
+    ]
+    assert [text.split(": ")[-1] for x, _, text in hovers("pair-depths") if x] == [
+        "4 mm", "within the gap", "within the gap", "2 mm",
+    ]  # fmt: skip
+    assert [(x, text) for x, _, text in hovers("depths")] == [
+        ((-5.0, -4.0), "10 um to 100 um: 3 contacts"),
+        ((-4.0, -3.0), "100 um to 1 mm: 0 contacts"),
+        ((-3.0, -2.0), f"1 mm to 10 mm: {count(20000)} contacts"),
+    ]
+    assert (None, (-0.5, 0.5), "a and b: 2 missing, 0 extra, 5 changed") in hovers("differences", difference=DIFFERENCE)
+    assert ((1.5, 2.5), (-0.5, 0.5), "distance: 7 contacts") in hovers("deviations", difference=DIFFERENCE)
+    assert [text for _, _, text in hovers("phases")][
+        -1
+    ] == f"sap: {count(12000)} candidates, 800 touching pairs, {count(1500)} contacts"
+
+
+def test_the_last_bin_on_hover_ends_at_the_last_frame():
+    binned = {**SERIES, "frames_per_bin": 3, "frame": [0, 3, 6, 9]}
+    found = [text.split(",")[0] for _, _, text in hovers("contacts", series=binned, frames=11)]
+    assert found == ["frames 0 to 2", "frames 3 to 5", "frames 6 to 8", "frames 9 to 10"]
+    same = [{**LISTED[0], "contacts_per_frame": [2, 2, 2, 2]}]
+    pairs = {**PAIRS, "frame": [0, 3, 6, 9], "frames_per_bin": 3, "listed": same}
+    _, (_, _, text) = hovers("pairs", pairs=pairs, frames=10)
+    assert text.startswith("tip · box, frames 0 to 9, 0.5 s")
