@@ -11,13 +11,15 @@ import atexit
 import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from collidecli.cli.stop import INTERRUPTED, STOP_SIGNALS, StopHandler
+from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler
 from collidecli.storage.process_activity import Board, show_on
 
 UNUSABLE_INPUT, INTERNAL_ERROR = 2, 70
@@ -59,9 +61,10 @@ def guarded(work: Callable[[], int]) -> int:
     for fd in (trace_read, trace_write):
         os.set_blocking(fd, False)
     ends = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # with SIG_IGN the exit code of the child is lost
-    # No termination signal may arrive before both processes have their handlers.
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    pauses = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
+    signal.signal(signal.SIGCHLD, _nothing)  # with SIG_IGN the exit code of the child is lost
+    # Blocked signals stay pending until `_wait` takes them, also those that arrive before it.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])
     child = os.fork()
     if child == 0:
         os.close(trace_read)
@@ -75,9 +78,10 @@ def guarded(work: Callable[[], int]) -> int:
         _leave(code)
     os.close(trace_write)
     os.close(life_read)
-    with _forward_signals(child, ends):
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
-        _, status = os.waitpid(child, 0)
+    status = _wait(child, ends, pauses)
+    for number in ends:
+        signal.signal(number, signal.SIG_IGN)  # the exit code is known
+    signal.pthread_sigmask(signal.SIG_SETMASK, held)
     os.close(life_write)
     trace = b""
     with contextlib.suppress(BlockingIOError):
@@ -89,6 +93,7 @@ def guarded(work: Callable[[], int]) -> int:
 def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[int]) -> None:
     import faulthandler
 
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     show_on(board)
     if not faulthandler.is_enabled():
         faulthandler.enable(trace_write)
@@ -96,7 +101,11 @@ def _prepare_child(board: Board, trace_write: int, life_read: int, ends: list[in
         faulthandler.register(signal.SIGVTALRM, trace_write, chain=True)  # then the default action ends the process
     for number in ends:
         signal.signal(number, _end_early)
-    threading.Thread(target=_end_with_parent, args=(life_read,), name="collide-parent", daemon=True).start()
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_watch_signals, args=(life_read, wake_read), name="collide-parent", daemon=True)
+    watch.start()
 
 
 def _leave(code: int) -> NoReturn:
@@ -118,35 +127,51 @@ def _end_early(number: int, frame: object) -> None:
         os._exit(INTERRUPTED)
 
 
-def _end_with_parent(life_read: int) -> None:
-    if os.read(life_read, 1) == b"":
-        os.kill(os.getpid(), signal.SIGTERM)
+def _watch_signals(life_read: int, wake_read: int) -> None:
+    """Thread of the child: ends it with its parent, and after a signal whose handler has not run in GRACE_SECONDS.
+
+    A handler of Python runs between two instructions of Python: one that arrives just before a blocking call waits for
+    the end of that call. The command line has its own watch thread (`stop`), this one is for the time before.
+    """
+    while True:
+        ready, _, _ = select.select([life_read, wake_read], [], [])
+        if life_read in ready:
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif not any(number in STOP_SIGNALS for number in os.read(wake_read, 64)):
+            continue
+        time.sleep(GRACE_SECONDS)
+        _end_early(0, None)
+        return
 
 
-@contextlib.contextmanager
-def _forward_signals(child: int, ends: list[int]):
-    """Passes signals on to the child. A signal that the terminal sends to both reaches the child twice."""
+def _nothing(number: int, frame: object) -> None:
+    """Handler of SIGCHLD, which is blocked; a signal without a handler would be discarded."""
 
-    def forward(number: int, frame: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
 
-    def pause(number: int, frame: object) -> None:
-        forward(number, frame)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-        signal.signal(number, pause)
-        forward(signal.SIGCONT, frame)
+def _wait(child: int, ends: list[int], pauses: list[int]) -> int:
+    """Waits for the child and passes signals on to it; returns its status. The signals are blocked.
 
-    handlers = dict.fromkeys(ends, forward)
-    if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
-        handlers[signal.SIGTSTP] = pause
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    A signal that the terminal sends to both processes reaches the child twice. No signal is lost: a handler of Python
+    would not run while `waitpid` waits, if the signal arrives just before.
+    """
+    while True:
+        number = signal.sigwait([*ends, *pauses, signal.SIGCHLD])
+        if number in ends:
+            _send(child, number)
+        elif number in pauses:
+            _send(child, number)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+            os.kill(os.getpid(), number)  # the default action: stops until SIGCONT
+            signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+            _send(child, signal.SIGCONT)
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+
+
+def _send(child: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, number)
 
 
 def _exit_code(status: int, board: Board, trace: str) -> int:

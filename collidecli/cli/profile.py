@@ -84,7 +84,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         repeats=values["repeats"],
     )
     with (
-        streams.progress("profiling", "loading and compiling") as progress,
+        streams.progress("profiling", "loading") as progress,
         reported_compilation(progress and progress.compiling),
     ):
         result = profile(request, progress)

@@ -80,7 +80,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         force=values["force"],
     )
     with (
-        streams.progress("colliding", "loading and compiling") as progress,
+        streams.progress("colliding", "loading") as progress,
         reported_compilation(progress and progress.compiling),
     ):
         result = run(request, progress)

@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 GRACE_SECONDS = 0.5
 """Time for an orderly termination: workers finish their chunk, files are closed and removed [s]."""
@@ -42,6 +43,7 @@ def stopping_in_time() -> Iterator[StopHandler]:
     held = {number: handler for number, handler in held.items() if handler not in (None, signal.SIG_IGN)}
     for number in held:
         signal.signal(number, stop)
+    hook, sys.unraisablehook = sys.unraisablehook, _without_stopped(sys.unraisablehook)
     held_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
@@ -49,6 +51,7 @@ def stopping_in_time() -> Iterator[StopHandler]:
     finally:
         ended.set()
         signal.set_wakeup_fd(held_fd)
+        sys.unraisablehook = hook
         for number, handler in held.items():
             signal.signal(number, handler)
         os.close(write_end)
@@ -71,6 +74,19 @@ class StopHandler:
         if not self.stopping:
             self.stopping = StopHandler.any_stopped = True
             raise Stopped
+
+
+def _without_stopped(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """`hook` for exceptions that Python discards, such as those in `__del__`; without a message about a Stopped.
+
+    The watch thread ends the program then.
+    """
+
+    def filtered(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, Stopped):
+            hook(unraisable)
+
+    return filtered
 
 
 def _watch(read_end: int, ended: threading.Event) -> None:

@@ -173,6 +173,36 @@ def test_a_signal_is_told_of_once(name, to_group):
     assert process.communicate()[1] == b"error: interrupted\n"
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_just_before_a_call_that_waits_is_not_lost(name):
+    """Python calls no handler during `system`, nor during a read if the signal arrives just before it."""
+    process = started(f"import ctypes\nprint('ready', flush=True)\nctypes.CDLL(None).system(b'sleep {3 * PATIENCE}')")
+    time.sleep(0.3)
+    process.send_signal(getattr(signal, name))
+    assert process.wait(PATIENCE) == 130
+    os.killpg(process.pid, signal.SIGKILL)  # the sleep
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
+def test_a_signal_in_a_destructor_is_told_of_once():
+    """Python discards exceptions that are raised there."""
+    work = """
+    from collidecli.cli.stop import Stopped, stopping_in_time
+    class Object:
+        def __del__(self):
+            print("ready", flush=True)
+            while True:
+                time.sleep(0.01)
+    with stopping_in_time():
+        Object()
+        time.sleep(100)
+    """
+    process = started(work)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 130
+    assert process.communicate()[1] == b"error: interrupted\n"
+
+
 def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
     scene = tmp_path / "scene.xml"
     scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")

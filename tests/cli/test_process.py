@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -109,30 +112,51 @@ def test_a_full_disk_under_stdout_is_an_output_error(here, args):
 
 @pytest.mark.parametrize("no_color", [False, True])
 def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
-    environment = {**os.environ, "TERM": "xterm-256color"} | ({"NO_COLOR": "1"} if no_color else {})
+    main(["run", "scene.xml", "-t", "motion.h5", "-o", "warm.h5", "--device", "cpu", "--quiet"])
+    out, shown = on_terminal({"NO_COLOR": "1"} if no_color else {})
+    assert json.loads(out)["frames"] == 20
+    assert b"loading" in shown
+    assert b"compiling" not in shown
+    assert b"20/20" in shown
+    assert (b"\x1b[3" in shown) is not no_color
+
+
+@pytest.mark.slow
+def test_a_first_run_shows_that_it_compiles(here, tmp_path_factory):
+    _, shown = on_terminal({"WARP_CACHE_PATH": str(tmp_path_factory.mktemp("cache"))})
+    counts = {tuple(map(int, found)) for found in re.findall(rb"compiling kernels \(first run only\), (\d+) of (\d+)", shown)}
+    done, total = max(counts)
+    assert 3 <= len(counts) <= 2 * total
+    assert done in (total - 1, total)
+
+
+def on_terminal(environment: dict[str, str]) -> tuple[bytes, bytes]:
+    """Output of a run of 20 frames on stdout, and on a terminal as stderr."""
     main_end, terminal = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "run", "scene.xml", "-t", "motion.h5", "--json", "--device", "cpu", "--chunk-cells", "1"],
         stdout=subprocess.PIPE,
         stderr=terminal,
-        env=environment,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment},
     )
     os.close(terminal)
-    assert process.stdout is not None
-    result = json.loads(process.stdout.read())
+    # A terminal holds some KiB: the process waits until they are read.
+    with process, ThreadPoolExecutor(1) as pool:
+        shown = pool.submit(read_terminal, main_end)
+        assert process.stdout is not None
+        out = process.stdout.read()
+        assert process.wait() == 0
+    os.close(main_end)
+    return out, shown.result()
+
+
+def read_terminal(main_end: int) -> bytes:
+    """All that is written to a terminal until its other end is closed, which is an error on Linux."""
     shown = b""
-    try:
+    with suppress(OSError):
         while block := os.read(main_end, 65536):
             shown += block
-    except OSError:
-        pass
-    os.close(main_end)
-    process.stdout.close()
-    assert process.wait() == 0
-    assert result["frames"] == 20
-    assert b"loading and compiling" in shown
-    assert b"20/20" in shown
-    assert (b"\x1b[3" in shown) is not no_color
+    return shown
 
 
 def test_a_name_cannot_steer_the_terminal():

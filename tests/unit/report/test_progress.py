@@ -1,0 +1,30 @@
+"""The progress bar: what it shows while kernels are compiled, and afterwards."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from collidecli.report.progress import frame_progress
+
+
+def test_compiled_kernels_are_counted_until_the_first_frame():
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+
+    def shown() -> str:
+        out.truncate(0)
+        bar._bar.refresh()
+        return out.getvalue()
+
+    with frame_progress(console, "colliding", "loading") as bar:
+        assert "loading" in shown()
+        bar.compiling(3, 7)
+        assert "compiling kernels (first run only), 3 of 7" in shown()
+        bar(4, 20)
+        text = shown()
+        assert "colliding" in text
+        assert "4/20" in text
+        bar.compiling(7, 7)
+        assert "compiling" not in shown()
