@@ -22,7 +22,7 @@ from typing import NoReturn
 from collidecli.cli.stop import GRACE_SECONDS, INTERRUPTED, STOP_SIGNALS, StopHandler
 from collidecli.storage.process_activity import Board, show_on
 
-UNUSABLE_INPUT, INTERNAL_ERROR = 2, 70
+UNUSABLE_INPUT, KILLED, INTERNAL_ERROR = 2, 4, 70
 CRASHES = tuple(getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL") if hasattr(signal, n))
 MAX_TRACE_BYTES = 65536
 GC_THRESHOLD = 50_000
@@ -52,8 +52,8 @@ def guarded(work: Callable[[], int]) -> int:
     """Runs `work` in a child with this process's stdio, terminal and process group; returns its exit code.
 
     The parent passes termination and pause signals on to the child. A child whose parent is killed terminates. A child
-    that a signal kills gives 130 (a termination signal), 2 (it was reading an input, or the system was out of memory)
-    or 70, with a message on stderr; its unfinished output files are removed.
+    that a signal kills gives 130 (a termination signal), 4 (SIGKILL, as for want of memory), 2 (it was reading an
+    input) or 70, with a message on stderr; its unfinished output files are removed.
     """
     board = Board()
     trace_read, trace_write = os.pipe()
@@ -203,7 +203,7 @@ def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
     doing = f"reading the {what}" if what else "working"
     place = f"{path}: " if path else ""
     if status == -signal.SIGKILL:
-        return UNUSABLE_INPUT, (
+        return KILLED, (
             f"{place}collide was killed while {doing}, most likely because the system ran out of memory\n"
             "  lower --memory-limit, --threads or --worlds, or split the input"
         )

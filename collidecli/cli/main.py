@@ -1,8 +1,8 @@
 """The command `collide`: a group of verbs, each imported only when it is called.
 
 Exit codes: 0 success (for check and diff: no difference); 1 a difference or a failed check; 2 a usage error or an
-input that cannot be used; 3 an output that cannot be written, including a closed pipe; 70 an internal error; 130
-interrupted.
+input that cannot be used; 3 an output that cannot be written, including a closed pipe; 4 killed, as for want of memory;
+70 an internal error; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ Exit codes
   1    a difference, or a failed check
   2    a usage error, or an input that cannot be used
   3    an output that cannot be written
+  4    killed, most likely for lack of memory
   70   an internal error of collide
   130  interrupted
 """

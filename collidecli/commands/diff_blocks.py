@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,10 +14,11 @@ from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.scene.contacts import ContactBlock
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead
 from collidecli.storage.contact_sets.rules import check_shape_rows, pair_values
+from collidecli.system_resources import processor_count
 
 CELL_WINDOW = 65536
 MATCHED_BY = ("shape0", "shape1", "feature0", "feature1")
-THREADS = min(4, os.cpu_count() or 1)
+THREADS = min(4, processor_count())
 """Number of threads that decompress columns."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-import psutil
+from collidecli.system_resources import free_memory
 
 CPU_CHUNK_INSTANCES = 49152
 """Instances in a chunk on the CPU: enough to hide the cost of launches, few enough to stay near a core's cache."""
@@ -29,8 +29,8 @@ UNLIMITED = sys.maxsize
 
 
 def default_memory_limit() -> int:
-    """Half of the free memory [bytes]."""
-    return psutil.virtual_memory().available // 2
+    """Half of the free memory of the machine or of this process's control group [bytes]."""
+    return free_memory() // 2
 
 
 def worker_memory(memory_limit: int, worker_count: int) -> int:

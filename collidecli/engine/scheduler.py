@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -29,15 +28,16 @@ from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.text_format import memory
+from collidecli.system_resources import processor_count
 
 
 def worker_count(threads: int, is_cuda: bool) -> int:
-    """Workers for a device: on CUDA one, whose launches fill the device; on the CPU `threads`, 0 is one per core."""
+    """Workers for a device: one on CUDA, whose launches fill it; on the CPU `threads`, 0 is one per processor."""
     if is_cuda:
         return 1
     if threads:
         return threads
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return processor_count()
 
 
 def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, requested: int) -> int:

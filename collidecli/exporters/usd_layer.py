@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.system_resources import free_memory
 
 ROOT = "/collide_contacts"
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
@@ -74,7 +74,7 @@ def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLaye
     Raises InputError for two frames at one time, and for a layer larger than the free memory, as pxr has the whole
     layer in memory; OutputError after a failed write.
     """
-    needed, free = selected.contact_count * CONTACT_BYTES, psutil.virtual_memory().available
+    needed, free = selected.contact_count * CONTACT_BYTES, free_memory()
     if needed > free:
         size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
         what = f"a layer of {selected.contact_count} contacts needs {size}"

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from importlib import import_module
 
 import h5py
-import psutil
 from h5py import h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.scene.text_format import memory
 from collidecli.storage.process_activity import structure, structure_step
+from collidecli.system_resources import free_memory
 
 ZSTD_FILTER = 32015
 MOST_LEVELS = 64
@@ -132,7 +132,7 @@ def _check_written(dataset: h5py.Dataset, where: str, file_size: int) -> None:
     if held < wanted:
         raise InputError(f"{declared}, and holds {held} of {wanted} chunks", where, "write all of it, or make it again")
     chunk_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
-    free = psutil.virtual_memory().available
+    free = free_memory()
     if chunk_bytes > free // 2:
         raise InputError(
             f"has chunks of {memory(chunk_bytes)}, and {memory(free)} of memory are free",

@@ -124,7 +124,8 @@ def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
 @pytest.mark.slow
 def test_a_first_run_shows_that_it_compiles(here, tmp_path_factory):
     _, shown = on_terminal({"WARP_CACHE_PATH": str(tmp_path_factory.mktemp("cache"))})
-    counts = {tuple(map(int, found)) for found in re.findall(rb"compiling kernels \(first run only\), (\d+) of (\d+)", shown)}
+    pattern = rb"compiling kernels \(first run only\), (\d+) of (\d+)"
+    counts = {tuple(map(int, found)) for found in re.findall(pattern, shown)}
     done, total = max(counts)
     assert 3 <= len(counts) <= 2 * total
     assert done in (total - 1, total)

@@ -18,6 +18,7 @@ import warp as wp
 from collidecli.engine.runtime.kernel_cache import UNWRITABLE, full_disk, replace_folder
 from collidecli.engine.runtime.temporary_folders import TemporaryFolder
 from collidecli.engine.runtime.warp_internals import is_compiled, share_header_folder
+from collidecli.system_resources import processor_count
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
@@ -58,7 +59,7 @@ def _loader(process: int) -> _Loader:
 class _Loader:
     def __init__(self) -> None:
         self._folder = TemporaryFolder("collide_headers_")
-        self._threads = ThreadPoolExecutor(os.cpu_count() or 1, "collide-compile", self._share_headers)
+        self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", self._share_headers)
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._share_headers)
         self._lock = threading.Lock()

@@ -16,11 +16,11 @@ from typing import BinaryIO
 
 import h5py
 import numpy as np
-import psutil
 
 from collidecli.errors import InputError
 from collidecli.scene.text_format import memory, some_names
 from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
+from collidecli.system_resources import free_memory
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -103,7 +103,7 @@ def read_npz(path: str, name: str) -> np.ndarray:
         raise InputError(f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}")
     header = headers[name]
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-    free = psutil.virtual_memory().available
+    free = free_memory()
     if size > free:
         raise InputError(
             f"the array needs {memory(size)}, and {memory(free)} are free",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.signed_distance import SdfShape, box_of
+from collidecli.system_resources import processor_count
 
 ROWS_AT_ONCE = 1 << 15
 """Rows of one launch: limits the memory besides the grid, and gives the threads equal loads."""
@@ -160,7 +160,7 @@ def _in_parts(fill: Any, row_count: int, count: int, device: wp.Device) -> np.nd
     begins = range(0, row_count, ROWS_AT_ONCE)
     if device.is_cpu and len(begins) > 1:
         one(begins[0])  # loads the kernel, which two threads must not do at once
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        with ThreadPoolExecutor(processor_count()) as pool:
             list(pool.map(one, begins[1:]))
     else:
         for begin in begins:
