@@ -60,8 +60,8 @@ def guarded(work: Callable[[], int]) -> int:
     life_read, life_write = os.pipe()
     for fd in (trace_read, trace_write):
         os.set_blocking(fd, False)
-    ends = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    pauses = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
+    ends: list[int] = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    pauses: list[int] = [signal.SIGTSTP] if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL else []
     signal.signal(signal.SIGCHLD, _nothing)  # with SIG_IGN the exit code of the child is lost
     # Blocked signals stay pending until `_wait` takes them, also those that arrive before it.
     held = signal.pthread_sigmask(signal.SIG_BLOCK, [*ends, *pauses, signal.SIGCHLD])

@@ -216,9 +216,7 @@ def device_options(command: Callable) -> Callable:
     return _decorated(
         command,
         add("--device", default="", metavar="NAME", help="cpu, cuda or cuda:1. [default: cuda if there is one]"),
-        add(
-            "--threads", type=WholeNumber(), help="Number of CPU workers. [default: one per core, or by the CPU quota]"
-        ),
+        add("--threads", type=WholeNumber(), help="Number of CPU workers. [default: one per core or by CPU quota]"),
         add(
             "--memory-limit",
             type=MemorySize(),
