@@ -127,6 +127,7 @@ def recording_options(command: Callable) -> Callable:
         add("--quaternion-order", type=click.Choice(("wxyz", "xyzw")), help="Order of the recorded quaternions."),
         add("--state-spec", metavar="NAME", help="Layout of MuJoCo states, such as FULLPHYSICS or time,qpos,qvel."),
         add("--fps", type=RATE, metavar="RATE", help="Frame rate, in frames per second."),
+        add("--ignore-particles", is_flag=True, help="Warn of recorded particles instead of refusing them."),
     )
 
 

@@ -15,9 +15,7 @@ from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motio
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
-from collidecli.scene.motion import Motion
 from collidecli.storage.process_activity import reading
-from collidecli.storage.trajectories.motion import TrajectoryMotion
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 _BLOCK_BYTES = 8 << 20
@@ -82,7 +80,7 @@ def convert(
                 writer.append(motion.time[rows], motion.step[rows], body_q=bodies.columns(poses))
                 if progress is not None:
                     progress(taken.stop, frames)
-        warnings = (*scene.warnings, *motion.warnings, *_left_out(motion))
+        warnings = (*scene.warnings, *motion.warnings)
         return ConvertResult(
             file=source,
             kind=kind,
@@ -148,10 +146,3 @@ def _welded(scene: LoadedScene) -> set[str]:
             for name, welded in zip(kinematics.body_path, kinematics.welded, strict=True):
                 (still if welded else moving).add(name)
     return still - moving
-
-
-def _left_out(motion: Motion) -> tuple[str, ...]:
-    """A warning if the recording has particles, which are not converted."""
-    if isinstance(motion, TrajectoryMotion) and motion.header.particle_count > 0:
-        return (f"{motion.header.particle_count} particles are not converted",)
-    return ()

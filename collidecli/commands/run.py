@@ -213,8 +213,11 @@ def result_config(request: RunRequest) -> dict[str, object]:
     contact = asdict(request.contact)
     if not request.contact.reduce_contacts:
         contact = {name: value for name, value in contact.items() if name not in REDUCTION_DEFAULTS}
-    # strict_meshes only decides whether a scene is refused: it changes no contact of an accepted scene.
-    importing = {**asdict(replace(request.scene_options, strict_meshes=False)), **asdict(request.recording)}
+    # strict_meshes and ignore_particles only decide whether an input is refused: they change no contact.
+    importing = {
+        **asdict(replace(request.scene_options, strict_meshes=False)),
+        **asdict(replace(request.recording, ignore_particles=False)),
+    }
     given = {name: value for name, value in {**importing, "columns": request.columns}.items() if value}
     return {**contact, **given, "frames": request.frames, "worlds": request.worlds}
 

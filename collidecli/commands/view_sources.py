@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +166,8 @@ def _loaded(
 def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
-    motion = scene.motion(recorded_options(contacts.config, RecordingOptions, contacts.path))
+    options = recorded_options(contacts.config, RecordingOptions, contacts.path)
+    motion = scene.motion(replace(options, ignore_particles=True))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(motion.warnings)

@@ -177,7 +177,8 @@ class RecordingOptions:
     demos: names of the demonstrations to read, in order, one world each; () is all. joint_names: of the columns of
     joint positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name
     of the state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""),
-    "cut" to the shortest, or "hold" their last pose until the end of the longest.
+    "cut" to the shortest, or "hold" their last pose until the end of the longest. ignore_particles: warn of recorded
+    particles instead of refusing them.
     """
 
     demos: tuple[str, ...] = ()
@@ -187,6 +188,7 @@ class RecordingOptions:
     quaternion_order: str = ""
     state_spec: str = ""
     fps: float | None = None
+    ignore_particles: bool = False
 
 
 def recorded_option(config: Mapping[str, object], name: str) -> object:

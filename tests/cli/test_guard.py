@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,12 +13,16 @@ import time
 from pathlib import Path
 
 import h5py
+import numpy as np
 import psutil
 import pytest
 
 from collidecli.errors import InputError
 from collidecli.storage.process_activity import Board, reading, show_on
+from tests.cli.conftest import write_motion
+from tests.cli.test_recordings import falling, write_demos
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "contacts_1_1.h5"
 CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
 LASTING = """
 print("ready", flush=True)
@@ -131,10 +136,45 @@ def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_i
     assert "in work" in answer(CIRCLES, LIMIT, args=("-v",))[2]
 
 
+SLOW_DATA = """
+read = h5py.Dataset.__getitem__
+def slow(dataset, rows):
+    until = time.process_time() + 0.4 * (dataset.name in SLOW)
+    while time.process_time() < until:
+        pass
+    return read(dataset, rows)
+h5py.Dataset.__getitem__ = slow
+"""
+
+
+@pytest.mark.parametrize(
+    ("slow", "args"),
+    [
+        ([f"/data/demo_{k}/states" for k in range(3)], ["traj", "convert", "demos.h5", "-o", "converted.h5"]),
+        ([f"/data/demo_{k}/states" for k in range(3)], ["inspect", "demos.h5"]),
+        (["/time", "/step"], ["inspect", "motion.h5"]),
+        (["/time/time", "/time/step", "/model/shape/body", "/model/shape/gap"], ["inspect", "contacts.h5"]),
+    ],
+)
+def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, args):
+    """A read of numbers may take longer than the limit of the structure."""
+    write_demos(tmp_path / "demos.h5", {f"demo_{k}": falling() for k in range(3)})
+    write_motion(tmp_path / "motion.h5")
+    with h5py.File(tmp_path / "motion.h5", "a") as file:
+        file["step"] = np.arange(len(file["time"]))
+    shutil.copy(GOLDEN, tmp_path / "contacts.h5")
+    start = f"{LIMIT}\nactivity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time, h5py\n{SLOW_DATA}"
+    start += "\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    done = subprocess.run(
+        [sys.executable, "-c", start, *args], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]])
 def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
     """HDF5's heap of strings without anything in it: the next one begins where this one does."""
-    file = (Path(__file__).parents[1] / "golden" / "contacts_1_1.h5").read_bytes()
+    file = GOLDEN.read_bytes()
     head = file.index(b"GCOL") + 16
     (tmp_path / "contacts.h5").write_bytes(file)
     (tmp_path / "heap.h5").write_bytes(file[:head] + bytes(4096 - 16) + file[head + 4096 - 16 :])

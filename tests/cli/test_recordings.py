@@ -416,3 +416,42 @@ def test_profile_needs_no_scene_either(recordings, collide):
     assert answer.code == 0, answer.err
     assert json.loads(answer.out)["output"] == "demos.profile.h5"
     assert "SCENE" in collide("profile").err
+
+
+def add_particles(path) -> None:
+    with h5py.File(path, "a") as file:
+        file["particle_q"] = np.zeros((len(file["time"]), 1, 3, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu"),
+        ("profile", "scene.xml", "-t", "motion.h5", "--repeats", "1"),
+        ("traj", "convert", "motion.h5", "--scene", "scene.xml", "-o", "converted.h5"),
+    ],
+)
+def test_particles_are_refused_by_name_or_ignored_with_a_warning(here, collide, args):
+    add_particles(here / "motion.h5")
+    before = sorted(here.iterdir())
+    refused = collide(*args)
+    assert (refused.code, refused.out) == (2, "")
+    assert "motion.h5: /particle_q: the recording has 3 particles" in refused.err
+    assert "--ignore-particles" in refused.err
+    assert sorted(here.iterdir()) == before
+    ignored = collide(*args, "--ignore-particles")
+    assert ignored.code == 0, ignored.err
+    assert "/particle_q is ignored" in ignored.err
+
+
+def test_ignored_particles_change_no_contact_set_and_are_refused_for_other_recordings(here, collide):
+    run(collide, "scene.xml", "-t", "motion.h5", "-o", "a.h5")
+    add_particles(here / "motion.h5")
+    run(collide, "scene.xml", "-t", "motion.h5", "-o", "b.h5", "--ignore-particles")
+    answer = collide("diff", "a.h5", "b.h5")
+    assert answer.code == 0, answer.out
+    with h5py.File("a.h5") as a, h5py.File("b.h5") as b:
+        assert a.attrs["config"] == b.attrs["config"]
+    refused = collide("run", "scene.xml", "--ignore-particles")
+    assert refused.code == 2
+    assert "--ignore-particles has no effect" in refused.err

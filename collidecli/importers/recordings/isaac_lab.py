@@ -150,8 +150,8 @@ class IsaacLabRecording(Recording):
                 *(f"{path}: {group}: not used" for demo in demos.values() for group in demo.unused),
             ]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
-            origins = target.model.world_pose[: len(worlds), :3]
-            return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close)
+        origins = target.model.world_pose[: len(worlds), :3]
+        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close)
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,7 @@ def _world(
     demo: _Demo, scene: _WorldScene, order: list[int], options: RecordingOptions, path: str
 ) -> list[RecordedArticulation]:
     """The recorded articulations and bodies of a demonstration. Raises InputError for one that the scene lacks."""
+    structure_step()
     unnamed = [name for name, asset in demo.assets.items() if asset.width() and not _file_names(asset)]
     given = _given_names(unnamed, options, path)
     found: dict[str, str] = {}

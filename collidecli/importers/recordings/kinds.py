@@ -71,7 +71,7 @@ def open_motion(recording: Recording, target: Target, options: RecordingOptions)
 def refuse_options(options: RecordingOptions, of_what: str, where: str, known: Sequence[str] = ()) -> None:
     """Raises InputError for an option that is given and is not one of `known`: it would have no effect."""
     for option in fields(options):
-        if option.name not in known and getattr(options, option.name) not in (None, "", ()):
+        if option.name not in known and getattr(options, option.name) not in (None, "", (), False):
             name = f"--{option.name.replace('_', '-')}"
             useful = ", ".join(f"--{known_name.replace('_', '-')}" for known_name in known)
             fix = f"remove it; options with an effect: {useful}" if useful else "remove it"

@@ -61,6 +61,7 @@ class RobosuiteRecording(Recording):
         with h5_damage(self._path), structure():
             models = {_model_file(self._file, name) for name in self._states}
             masks = h5_masks(self._file)
+        with h5_damage(self._path):
             time = np.asarray(first[:, 0], np.float64) if first.shape[0] and first.shape[1] else np.zeros(0)
         lengths = {name: states.shape[0] for name, states in self._states.items()}
         uneven = len(set(lengths.values())) > 1
@@ -109,7 +110,7 @@ class RobosuiteRecording(Recording):
         names = self._chosen(options)
         check_world_count(len(names), target, self._where)
         frames = shared_length({name: self._states[name].shape[0] for name in names}, options, self._where)
-        with h5_damage(self._path), structure():
+        with h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
                 time, warnings = rate_time(frames, options.fps, self._path), ()
@@ -184,6 +185,7 @@ def _states_by_demo(file: h5py.File, path: str) -> dict[str, h5py.Dataset]:
 
 def _model_file(file: h5py.File, demo: str) -> str | None:
     """The scene of a demonstration: its own, or that of the whole file. Raises InputError for one that is not UTF-8."""
+    structure_step()
     for group in (f"data/{demo}", "data"):
         found = file[group].attrs.get(MODEL_FILE)
         if isinstance(found, (bytes, str)):

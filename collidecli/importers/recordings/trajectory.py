@@ -11,11 +11,11 @@ from collidecli.storage.trajectories.motion import TrajectoryMotion
 
 
 class TrajectoryRecording(Recording):
-    """A `collide-trajectory` file. No option applies to it."""
+    """A `collide-trajectory` file, which needs no option."""
 
     NAME = "trajectory"
     LABEL = "a trajectory of collide's own (HDF5)"
-    OPTIONS = ()
+    OPTIONS = ("ignore_particles",)
 
     def __init__(self, content: Content) -> None:
         self.content = content
@@ -45,4 +45,6 @@ class TrajectoryRecording(Recording):
         return header_of(self.content.h5_file, self.content.path).world_count
 
     def motion(self, target: Target, options: RecordingOptions) -> TrajectoryMotion:
-        return TrajectoryMotion(self.content.h5_file, self.content.path, target.model, target.find_kinematics())
+        return TrajectoryMotion(
+            self.content.h5_file, self.content.path, target.model, target.find_kinematics(), options.ignore_particles
+        )

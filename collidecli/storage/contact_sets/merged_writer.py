@@ -19,7 +19,7 @@ from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, NewObjects
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts
-from collidecli.storage.process_activity import structure
+from collidecli.storage.process_activity import data, structure, structure_step
 
 MODEL = "/model"
 KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
@@ -82,10 +82,11 @@ def check_groups(contacts: ContactSet) -> None:
 
 def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
     unit = str(dataset.attrs.get("unit", ""))
-    values = dataset[()]
     if h5py.check_string_dtype(dataset.dtype) is None:
-        return StoredTable(path, dataset.dtype.newbyteorder("<"), np.asarray(values), unit)
-    return StoredTable(path, None, exact_texts(values, f"{file}: {path}"), unit)
+        with data():
+            return StoredTable(path, dataset.dtype.newbyteorder("<"), np.asarray(dataset[()]), unit)
+    structure_step()
+    return StoredTable(path, None, exact_texts(dataset[()], f"{file}: {path}"), unit)
 
 
 @dataclass(frozen=True)

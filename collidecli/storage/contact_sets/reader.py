@@ -22,7 +22,7 @@ from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.materials import read_materials, read_pair_materials, tables_of
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.h5_unpack import ChunkRows
-from collidecli.storage.process_activity import structure
+from collidecli.storage.process_activity import data, structure, structure_step
 
 Opened = TypeVar("Opened", bound="ContactSet")
 
@@ -160,9 +160,11 @@ class ContactSet:
             kind = "strings" if table.dtype is None else f"{table.dtype}"
             extent = f"of shape {('n', *row_shape)}" if row_shape else "of one extent"
             raise InputError(f"is {dataset.dtype}{dataset.shape}, not {kind} {extent}", f"{self.path}: {table.path}")
-        values = self._read(dataset, slice(None))
         if table.dtype is not None:
-            return values.astype(table.dtype)
+            with data():
+                return self._read(dataset, slice(None)).astype(table.dtype)
+        structure_step()
+        values = self._read(dataset, slice(None))
         return exact_texts(values, f"{self.path}: {table.path}")
 
     def _forced_pairs(self) -> ForcedPairs:

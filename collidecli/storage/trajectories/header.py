@@ -12,7 +12,7 @@ from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
 from collidecli.storage.h5_input import format_of, open_h5, text_of
-from collidecli.storage.process_activity import structure
+from collidecli.storage.process_activity import data, structure
 
 TRAJECTORY_FORMAT = "collide-trajectory"
 TRAJECTORY_VERSION = (1, 0)
@@ -204,7 +204,8 @@ def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
             f"the shape is {_shown(found.shape)}, but the recording has {frames} frames", where, "give one per frame"
         )
     try:
-        return found[()]
+        with data():
+            return found[()]
     except (OSError, MemoryError) as error:
         raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
 

@@ -22,7 +22,7 @@ from collidecli.scene.model import Model
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.h5_input import DAMAGE, open_h5
 from collidecli.storage.trajectories.bodies import BodyMatch
-from collidecli.storage.trajectories.header import cached_dataset, dataset, header_of
+from collidecli.storage.trajectories.header import TrajectoryHeader, cached_dataset, header_of
 
 PIECE_BYTES = 1 << 18
 """Approximate size of the ranges in which frames are read and checked: a range fits the core's cache."""
@@ -120,16 +120,20 @@ def _descriptor(file: h5py.File, data: h5py.Dataset) -> int | None:
 
 
 def open_trajectory(
-    path: str | os.PathLike[str], model: Model, kinematics: Kinematics | None = None
+    path: str | os.PathLike[str],
+    model: Model,
+    kinematics: Kinematics | None = None,
+    ignore_particles: bool = False,
 ) -> TrajectoryMotion:
     """A recording as a motion of `model`'s bodies.
 
     kinematics: body poses from generalized coordinates, of an MJCF scene; /joint_q requires it.
+    ignore_particles: warn of recorded particles, which have no contacts, instead of refusing them.
     Raises InputError for a file of another format or version, a malformed file, and one that does not match the model.
     """
     file = open_h5(path)
     try:
-        return TrajectoryMotion(file, os.fspath(path), model, kinematics)
+        return TrajectoryMotion(file, os.fspath(path), model, kinematics, ignore_particles)
     except BaseException:
         file.close()
         raise
@@ -141,8 +145,16 @@ class TrajectoryMotion(RecordedInFile):
     header: of the file. warnings: for the user. kinematics_seconds: time of forward kinematics so far.
     """
 
-    def __init__(self, file: h5py.File, path: str, model: Model, kinematics: Kinematics | None) -> None:
+    def __init__(
+        self,
+        file: h5py.File,
+        path: str,
+        model: Model,
+        kinematics: Kinematics | None,
+        ignore_particles: bool = False,
+    ) -> None:
         self.header = header_of(file, path)
+        particles = _particle_warnings(self.header, ignore_particles)
         self.kinematics_seconds = 0.0
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
@@ -163,7 +175,7 @@ class TrajectoryMotion(RecordedInFile):
         self._match = BodyMatch(list(names), model, f"{path}: /body_name", welded)
         self._data = FrameRows(file, cached_dataset(file, self.header.kind, path))
         self._mocap = FrameRows(file, cached_dataset(file, "mocap_q", path)) if self.header.mocap_count >= 0 else None
-        self.warnings = tuple(self._match.warnings)
+        self.warnings = (*self._match.warnings, *particles)
         if self.world_count == 1 and model.world_shift is not None:
             self.warnings += ("the recording is of one world; its poses relative to the origin apply to every world",)
         if self.header.kind == "body_q" and "mocap_q" in file:
@@ -206,17 +218,6 @@ class TrajectoryMotion(RecordedInFile):
             recorded = self._rows(self._data, piece, part if straight else None)
             self._match.check_into(part, recorded, piece, self._path, name)
         return out
-
-    def read_particles(self, frames: range) -> np.ndarray:
-        """float32[len(frames), W, P, 3], world. Raises InputError for missing particles and non-finite positions."""
-        particles = FrameRows(self._file, dataset(self._file, "particle_q", self._path))
-        positions = self._rows(particles, frames).astype(np.float32)
-        bad = ~np.isfinite(positions).all(axis=-1)
-        if bad.any():
-            frame, world, particle = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            where = f"{self._path}: /particle_q, frame {frames[int(frame)]}, world {world}, particle {particle}"
-            raise InputError("the position is not finite", where, "record it again")
-        return positions
 
     def close(self) -> None:
         self._file.close()
@@ -271,3 +272,14 @@ class TrajectoryMotion(RecordedInFile):
     def _cell(self, name: str, frames: range, row: int) -> str:
         frame, world = divmod(row, self.world_count)
         return f"{self._path}: /{name}, frame {frames[frame]}, world {world}"
+
+
+def _particle_warnings(header: TrajectoryHeader, ignore: bool) -> tuple[str, ...]:
+    """A warning of ignored particles. Raises InputError for particles that are not to be ignored."""
+    if header.particle_count <= 0:
+        return ()
+    what = f"the recording has {header.particle_count} particles, whose contacts are not computed"
+    if not ignore:
+        fix = "give --ignore-particles to compute the contacts of the bodies alone"
+        raise InputError(what, f"{header.path}: /particle_q", fix)
+    return (f"/particle_q is ignored: {what}",)

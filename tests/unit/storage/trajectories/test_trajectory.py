@@ -140,18 +140,21 @@ def test_world_counts(tmp_path):
         open_trajectory(path, model_of(worlds=2))
 
 
-def test_particles(tmp_path):
+def test_particles_are_refused_unless_they_are_ignored(tmp_path):
     path = write(tmp_path / "m.h5", random_poses(4, 1, 1), ("a",))
     with h5py.File(path, "a") as file:
-        file["particle_q"] = np.arange(4 * 5 * 3, dtype=np.float32).reshape(4, 1, 5, 3)
-    motion = open_trajectory(path, model_of(("a",)))
-    assert motion.header.particle_count == 5
-    np.testing.assert_array_equal(motion.read_particles(range(1, 3)).ravel(), np.arange(15, 45))
+        file["particle_q"] = np.zeros((4, 1, 5, 3), np.float32)
+    assert read_header(path).particle_count == 5
+    with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles") as refused:
+        open_trajectory(path, model_of(("a",)))
+    assert "--ignore-particles" in refused.value.fix
+    motion = open_trajectory(path, model_of(("a",)), ignore_particles=True)
+    assert [warning.partition(":")[0] for warning in motion.warnings] == ["/particle_q is ignored"]
     motion.close()
     with h5py.File(path, "a") as file:
-        file["particle_q"][2, 0, 3, 1] = np.inf
-    with pytest.raises(InputError, match="particle_q, frame 2, world 0, particle 3"):
-        open_trajectory(path, model_of(("a",))).read_particles(range(0, 4))
+        del file["particle_q"]
+        file["particle_q"] = np.zeros((4, 1, 0, 3), np.float32)
+    assert open_trajectory(path, model_of(("a",))).warnings == ()
 
 
 def _raw(path, names=("a",), time=None, **data):
