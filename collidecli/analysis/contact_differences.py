@@ -11,8 +11,8 @@ import numpy as np
 from collidecli.analysis.contact_matching import Contacts, Matches
 from collidecli.analysis.field_comparison import FieldTally, Tolerances, compare_field
 
-SLACK = "slack"
-"""Column: the pair's gap minus the distance [m]. It determines which contacts are shallow, and is not compared."""
+GAP = "pair gap"
+"""Column: the gap of the pair [m], the limit below which its contacts are reported. It is not compared."""
 KINDS: tuple[str, ...] = ("missing", "extra", "changed")
 MISSING, EXTRA, CHANGED = KINDS
 DENSE_KEYS = 1 << 16
@@ -48,7 +48,9 @@ class ContactDifferences:
     """Running differences of two contact sets.
 
     fields: FieldTally of each compared column. first: number of differences kept in full, the first by cell.
-    shallow: missing and extra contacts with a distance less than this below their pair's gap are ignored [m]; -1 none.
+    at_limit: missing and extra contacts whose distance is within its tolerance of the pair's gap; they are no
+    differences, as a deviation within the tolerance decides whether they are reported. at_limit_pairs: by pair.
+    shallow: missing and extra contacts with a distance at most this below their pair's gap are ignored [m]; -1 none.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class ContactDifferences:
         self.differences: list[Difference] = []
         self.counts = dict.fromkeys(KINDS, 0)
         self.pair_cells: dict[str, int] = {MISSING: 0, EXTRA: 0}
+        self.at_limit: dict[str, int] = {MISSING: 0, EXTRA: 0}
+        self.at_limit_pairs: dict[tuple[int, int], int] = {}
         self.contacts_a = self.contacts_b = self.matched = self.shallow_count = self.crowded = 0
         self.first_cell = -1
         self.world_differs = np.zeros(worlds, bool)
@@ -72,8 +76,8 @@ class ContactDifferences:
         self.contacts_b += len(b)
         self.matched += len(matches.a)
         self.crowded += matches.crowded
-        missing, missing_pairs = self._deep(a, matches.missing, matches.missing_pairs)
-        extra, extra_pairs = self._deep(b, matches.extra, matches.extra_pairs)
+        missing, missing_pairs = self._deep(MISSING, a, matches.missing, matches.missing_pairs)
+        extra, extra_pairs = self._deep(EXTRA, b, matches.extra, matches.extra_pairs)
         changed, by_field = self._compare(a, b, matches, first_cell)
         if not (len(missing) or len(extra) or len(changed)):
             return
@@ -97,12 +101,22 @@ class ContactDifferences:
         self.contacts_b += count
         self.matched += count
 
-    def _deep(self, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`rows` and `pairs` without shallow contacts."""
-        if self._shallow < 0.0 or not len(rows):
+    def _deep(self, kind: str, side: Contacts, rows: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`rows` and `pairs` without contacts at the limit and shallow contacts."""
+        if GAP not in side.columns or not len(rows):
             return rows, pairs
-        deep = rows[side.columns[SLACK][rows] > self._shallow]
-        self.shallow_count += len(rows) - len(deep)
+        gap, distance = side.columns[GAP][rows], side.columns["distance"][rows].astype(np.float64)
+        atol, rtol = self._tolerances.of("distance")
+        tolerance = atol + rtol * np.abs(gap)
+        # Distances are float32: a contact within the tolerance of the limit can be a unit in the last place below.
+        rounding = np.where(tolerance > 0.0, np.spacing(gap.astype(np.float32)), -1.0)
+        at_limit = gap - distance <= tolerance + rounding
+        is_shallow = ~at_limit & (self._shallow >= 0.0) & (gap - distance <= self._shallow)
+        self.at_limit[kind] += int(at_limit.sum())
+        for pair, count, _ in _per_pair(side, rows[at_limit]):
+            self.at_limit_pairs[pair] = self.at_limit_pairs.get(pair, 0) + count
+        self.shallow_count += int(is_shallow.sum())
+        deep = rows[~(at_limit | is_shallow)]
         held = {(int(side.cell[r]), int(side.first[r]), int(side.second[r])) for r in deep}
         kept = [r for r in pairs if (int(side.cell[r]), int(side.first[r]), int(side.second[r])) in held]
         return deep, np.array(kept, np.int64)
@@ -206,12 +220,12 @@ def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], i
 
 
 def pairs_alone(contacts: Contacts) -> Contacts:
-    """One row for each pair of a cell, with the largest SLACK as the only column."""
+    """One row for each pair of a cell, with the least distance and GAP as the only columns, if they are read."""
     keys = np.stack([contacts.cell, contacts.first, contacts.second])
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(keys, axis=1) != 0).any(axis=0)])[: len(contacts)])
     columns = {}
-    if SLACK in contacts.columns and len(starts):
-        columns[SLACK] = np.maximum.reduceat(contacts.columns[SLACK], starts)
-    elif SLACK in contacts.columns:
-        columns[SLACK] = contacts.columns[SLACK][:0]
+    if GAP in contacts.columns:
+        distance = contacts.columns["distance"]
+        least = np.minimum.reduceat(distance, starts) if len(starts) else distance[:0]
+        columns = {GAP: contacts.columns[GAP][starts], "distance": least}
     return Contacts(contacts.cell[starts], contacts.first[starts], contacts.second[starts], columns)

@@ -66,11 +66,11 @@ def diff(request: DiffRequest, progress: Progress = None) -> DiffResult:
 def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     frames = _frames(compared, a, b)
     worlds = min(a.world_count, b.world_count)
-    contacts = _contacts(compared, a, b)
+    cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
+    contacts = _contacts(compared, a, b, cells)
     reasons = _reasons(compared, frames, a, b, contacts)
     found = compared.contacts
     request = compared.request
-    cells = _Cells(a, compared.frames, worlds, compared.model.shapes.names)
     return DiffResult(
         a=_file(a),
         b=_file(b),
@@ -179,7 +179,7 @@ def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
     return {"differing": len(differing), "listed": differing[:MAX_WORLDS_LISTED].tolist()}
 
 
-def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
+def _contacts(compared: Comparison, a: ContactSet, b: ContactSet, cells: _Cells) -> dict[str, Any]:
     found, request = compared.contacts, compared.request
     if found is None:
         found = ContactDifferences((), compared.tolerances, a.world_count, 0)
@@ -199,6 +199,12 @@ def _contacts(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, A
         "missing_pairs": found.pair_cells[MISSING],
         "extra_pairs": found.pair_cells[EXTRA],
         "ignored_shallow": found.shallow_count,
+        "at_limit": {
+            **found.at_limit,
+            "pairs": [
+                {**cells.pair(pair), "contacts": n} for pair, n in list(found.at_limit_pairs.items())[: request.first]
+            ],
+        },
         "within_tolerance": max((f.differing - f.changed for f in found.fields), default=0),
         "allowed": allowed,
     }

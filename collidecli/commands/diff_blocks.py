@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.analysis.contact_differences import SLACK, pairs_alone
+from collidecli.analysis.contact_differences import GAP, pairs_alone
 from collidecli.analysis.contact_matching import EXCHANGED, Contacts, contacts_of
 from collidecli.analysis.shape_alignment import FrameAlignment
 from collidecli.scene.contacts import ContactBlock
@@ -43,12 +43,13 @@ class Side:
         numbers: np.ndarray,
         kept: np.ndarray | None,
         names: tuple[str, ...],
-        shallow: bool,
+        limits: bool,
         pairs_only: bool,
     ) -> Side:
-        if shallow and "distance" not in names:
+        """limits: whether the gap of the pairs is needed."""
+        if limits and "distance" not in names:
             names = (*names, "distance")
-        return cls(contacts, numbers, kept, names, pair_values(contacts)[1] if shallow else None, pairs_only)
+        return cls(contacts, numbers, kept, names, pair_values(contacts)[1] if limits else None, pairs_only)
 
     def read(self, first: int, last: int) -> Contacts:
         """Contacts of cells first to last - 1, numbered from 0. Raises InputError for an unknown shape."""
@@ -59,7 +60,7 @@ class Side:
         check_shape_rows(self.contacts, block)
         columns = dict(block.columns)
         if self.gap is not None:
-            columns[SLACK] = self.gap(columns["shape0"], columns["shape1"]) - columns["distance"]
+            columns[GAP] = self.gap(columns["shape0"], columns["shape1"])
         found = contacts_of(block.cell_counts, columns, self.numbers, self.kept)
         return pairs_alone(found) if self.pairs_only else found
 

@@ -196,7 +196,8 @@ class DiffRequest:
 
     atol, rtol: tolerances, texts "1e-6" or "FIELD=1e-6". fields: names of the compared columns; empty is all.
     renames: texts "OLD=NEW", prefixes of paths. include, exclude: patterns of shape paths. ignore_shallow: missing and
-    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. max_missing, max_extra: allowed
+    extra contacts within this distance of the gap are ignored [m]; -1 ignores none. A tolerance of the distance
+    ignores those within it of the gap. max_missing, max_extra: allowed
     number of contacts, or of pairs with pairs_only. allow_fraction: allowed fraction of the contacts, for each of
     missing, extra and changed. match_frames: "", "step", "time" or "index". first: number of differences that are
     listed. full: compare the contacts even if the content hashes are equal.
@@ -251,8 +252,9 @@ def compare(
     found = ContactDifferences(_tallies(names), tolerances, worlds, request.first, request.ignore_shallow)
     needed = ("shape0", "shape1") if request.pairs_only else tuple(dict.fromkeys((*MATCH_COLUMNS, *names)))
     shapes = model.shapes
+    limits_matter = request.ignore_shallow >= 0.0 or any(tolerances.of("distance"))
     sides = [
-        Side.of(contacts, numbers, model.kept, needed, request.ignore_shallow >= 0.0, request.pairs_only)
+        Side.of(contacts, numbers, model.kept, needed, limits_matter, request.pairs_only)
         for contacts, numbers in ((a, shapes.number_a), (b, shapes.number_b))
     ]
     count = len(shapes.names)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from collidecli.escaping import github_command, markdown_code, markdown_text, printable_values
-from collidecli.report.diff_words import KINDS, cell_text, deviation, frame_lines, model_line, verdict
+from collidecli.report.diff_words import KINDS, at_limit_text, cell_text, deviation, frame_lines, model_line, verdict
 from collidecli.report.words import ResultDict
 from collidecli.scene.text_format import count, plural
 
@@ -85,9 +85,12 @@ def markdown(result: ResultDict) -> str:
         rows = [
             [f["name"], count(f["differing"]), count(f["changed"]), deviation(f["largest"], f["unit"])] for f in fields
         ]
-        lines += ["", *_rows(["field", "different", "changed", "largest"], rows)]
+        lines += ["", *_rows(["field", "differ", "beyond tolerance", "largest"], rows)]
     if contacts["ignored_shallow"]:
-        lines += ["", f"{count(contacts['ignored_shallow'])} shallow contacts were ignored."]
+        ignored = plural(contacts["ignored_shallow"], "contact")
+        lines += ["", f"Ignored: {ignored} within --ignore-shallow of the gap."]
+    if at_limit := at_limit_text(result):
+        lines += ["", f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
     if result["notes"]:
         lines += ["", *(f"- note: {_cell(note, most=300)}" for note in result["notes"])]
     return "\n".join(lines) + "\n"

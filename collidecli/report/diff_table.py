@@ -8,7 +8,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from collidecli.report.diff_words import KINDS, bins, cell_text, deviation, field_kind, frame_lines, model_line, verdict
+from collidecli.report.diff_words import (
+    KINDS,
+    at_limit_text,
+    bins,
+    cell_text,
+    deviation,
+    field_kind,
+    frame_lines,
+    model_line,
+    verdict,
+)
 from collidecli.report.fitting import Fitting, stacked
 from collidecli.report.words import ResultDict, listing, name_value_table
 from collidecli.scene.text_format import count, plural
@@ -56,7 +66,13 @@ def _summary(result: ResultDict) -> RenderableType:
         only_a, only_b = (plural(contacts[f"{kind}_pairs"], "time") for kind in ("missing", "extra"))
         rows.append(("touching", f"{only_a} a pair touches in A only, {only_b} in B only"))
     if contacts["ignored_shallow"]:
-        rows.append(("ignored", f"{count(contacts['ignored_shallow'])} shallow ones"))
+        rows.append(("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap"))
+    if at_limit := at_limit_text(result):
+        rows.append(
+            ("at the limit", f"{at_limit}, not counted: their distance is within the tolerance of the pair's gap")
+        )
+        for pair in contacts["at_limit"]["pairs"]:
+            rows.append(("", f"{count(pair['contacts'])} of {pair['shape0']} and {pair['shape1']}"))
     if result["first"] is not None:
         rows.append(("first", cell_text(result["first"])))
     return name_value_table(rows)
@@ -81,7 +97,7 @@ def _pairs(result: ResultDict, narrow: bool) -> Table:
 
 
 def _fields(fields: list[ResultDict]) -> RenderableType:
-    table = listing(("field", "left"), ("different", "right"), ("changed", "right"), ("largest", "right"))
+    table = listing(("field", "left"), ("differ", "right"), ("beyond tolerance", "right"), ("largest", "right"))
     for one in fields:
         table.add_row(
             one["name"], count(one["differing"]), count(one["changed"]), deviation(one["largest"], one["unit"])

@@ -19,10 +19,17 @@ def verdict(result: ResultDict) -> str:
     if not result["equal"]:
         return f"different: {', '.join(result['reasons'])}"
     found = sum(contacts[kind] for kind in KINDS)
-    within = contacts["within_tolerance"]
-    if not found and not within:
+    at_limit = at_limit_text(result)
+    if not found and not contacts["within_tolerance"] and not at_limit:
         return f"equal: {count(contacts['matched'])} {noun}"
-    return f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
+    matched = f"equal within what is allowed: {count(contacts['matched'])} {noun} matched"
+    return f"{matched}, {at_limit} at the limit" if at_limit else matched
+
+
+def at_limit_text(result: ResultDict) -> str:
+    """Counts of the missing and extra contacts within the tolerance of the pair's gap; empty without any."""
+    at_limit = result["contacts"]["at_limit"]
+    return " and ".join(f"{count(at_limit[kind])} {kind}" for kind in KINDS if at_limit.get(kind))
 
 
 def cell_text(where: ResultDict) -> str:

@@ -327,3 +327,44 @@ def test_the_sample_with_one_crate_moved(here, collide, request):
             if "/World/Objects/crate_a" in (paths[x], paths[y])
         }
     assert {frozenset((found["shape0"], found["shape1"])) for found in result["pairs"]["listed"]} >= touched
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.01, 3.0])
+@pytest.mark.parametrize("extra", [False, True])
+def test_a_tolerance_covers_contacts_at_the_limit(diff, gap, extra):
+    """A contact that one file has 1e-9 m below the reporting limit, and the other, 1e-9 m beyond it, lacks."""
+    a = made_up()
+    a.gap = np.full(5, gap)
+    keys = list(zip(a.cell, a.columns["shape0"], a.columns["shape1"], strict=True))
+    row = next(n for n, key in enumerate(keys) if keys.count(key) == 1)
+    a.columns["distance"][row] = np.float32(gap - 1e-9)
+    b = a.rows(np.arange(len(a.cell)) != row)
+    one, other = (b, a) if extra else (a, b)
+    kind, absent = ("extra", "missing") if extra else ("missing", "extra")
+    tolerances = (
+        ["--atol", "2e-9"],
+        ["--atol", "distance=2e-9"],
+        ["--rtol", "1e-6"],
+        ["--atol", "2e-9", "--pairs-only"],
+    )
+    for options in tolerances:
+        result = diff(one, other, *options)
+        at_limit = result["contacts"]["at_limit"]
+        names = dict(zip(("shape0", "shape1"), pair(a, row), strict=True))
+        assert (result["equal"], counts(result)) == (True, (0, 0, 0)), options
+        assert (at_limit[kind], at_limit[absent], at_limit["pairs"]) == (1, 0, [{**names, "contacts": 1}])
+    assert not diff(one, other)["equal"]
+    assert not diff(one, other, "--atol", "normal=1deg")["equal"]
+
+
+def test_a_tolerance_does_not_cover_contacts_below_the_limit(diff, collide):
+    a = made_up()
+    a.gap = np.full(5, 0.1)
+    a.columns["distance"][11], a.columns["distance"][12] = 0.0989, 0.0991
+    b = a.rows(~np.isin(np.arange(len(a.cell)), (11, 12)))
+    result = diff(a, b, "--atol", "1e-3")
+    assert (result["equal"], counts(result), result["contacts"]["at_limit"]["missing"]) == (False, (1, 0, 0), 1)
+    assert diff(a, b, "--atol", "1e-3", "--ignore-shallow", "0.002")["contacts"]["ignored_shallow"] == 1
+    answer = collide("diff", "a.h5", "b.h5", "--atol", "2e-3")
+    assert (answer.code, "2 missing at the limit" in answer.out) == (0, True), answer.out
+    assert "not counted: their distance is within the tolerance" in answer.out

@@ -11,9 +11,11 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 
 from collidecli.cli.main import main
+from tests.support.contact_edits import made_up
 
 pytest_plugins = ["pytester"]
 
@@ -166,7 +168,9 @@ def test_tolerances_by_marker(sample, pytester):
         "max_extra=20, max_missing=20": "PASSED",
         "max_extra=20, max_missing=20, atol=['distance=1e-3', 1.0]": "FAILED",
         "max_extra=20, max_missing=20, atol=['distance=1e-3', 1.0], exclude='ball'": "PASSED",
-        "max_extra=0": "FAILED",
+        "max_extra=0": "PASSED",  # the extra ones are within 5 mm of the gap
+        "max_extra=20, atol=['distance=1e-5', 1.0], fields='normal'": "PASSED",
+        "max_extra=0, atol=['distance=1e-5', 1.0], fields='normal'": "FAILED",
     }
     result = run_marked(sample, pytester, [(tolerances, "basename='fall'") for tolerances in cases])
     result.stdout.fnmatch_lines([f"*::test_{number} {word} *" for number, word in enumerate(cases.values())])
@@ -247,3 +251,27 @@ def test_the_package_says_so():
     if INSTALLED:
         (found,) = entry_points(group="pytest11", name="collide")
         assert found.value == "collidecli.pytest_plugin"
+
+
+def test_contacts_at_the_reporting_limit_are_within_a_tolerance(pytester):
+    """Of two files, one lacks a contact that is 1e-9 m below its pair's gap in the other."""
+    whole = made_up()
+    whole.gap = np.full(5, 0.1)
+    whole.columns["distance"][11] = np.float32(0.1 - 1e-9)
+    folder = pytester.mkdir("test_noise")
+    whole.write(folder / "kept.h5")
+    whole.rows(np.arange(len(whole.cell)) != 11).write(pytester.path / "now.h5")
+    pytester.makepyfile(
+        test_noise="""
+import pytest
+
+@pytest.mark.contacts_tolerance(atol=2e-9)
+def test_within(contacts_regression):
+    contacts_regression.check_file("now.h5", basename="kept")
+
+def test_exact(contacts_regression):
+    contacts_regression.check_file("now.h5", basename="kept")
+"""
+    )
+    result = run(pytester, "-v")
+    result.stdout.fnmatch_lines(["*::test_within PASSED *", "*::test_exact FAILED *"])
