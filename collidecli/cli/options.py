@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -50,6 +52,22 @@ class Verb(click.Command):
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.params += _common_options()
+
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Click's parser, which uses the last value of a repeated option; this one refuses it."""
+        parser = super().make_parser(ctx)
+        parse = parser.parse_args
+
+        def parse_once(args: list[str]) -> Any:
+            found = parse(args)
+            times = Counter(parameter for parameter in found[2] if isinstance(parameter, click.Option))
+            for parameter, number in times.items():
+                if number > 1 and not (parameter.multiple or parameter.is_flag):
+                    raise click.UsageError(f"{parameter.opts[-1]} is given {number} times and takes one value.", ctx)
+            return found
+
+        parser.parse_args = parse_once
+        return parser
 
     def invoke(self, ctx: click.Context) -> Any:
         given = sorted(name for name in os.environ if name.startswith(PREFIX))
@@ -256,13 +274,18 @@ def option_group(kind: type[Group], values: Mapping[str, Any]) -> Group:
     return kind(**{name: values[name] for name in names if values.get(name) is not None})
 
 
-def named_after(scenes: Sequence[str], trajectory: str | None) -> str:
-    """The input that names the default output: the first scene, else the trajectory. Raises UsageError for neither."""
+def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -> str:
+    """Name of the output that is not given: of the scene, else of the trajectory, with another ending.
+
+    Raises UsageError for neither, and for several scenes, none of which names the output of all.
+    """
     if not scenes and trajectory is None:
         raise click.UsageError(
             "Missing argument 'SCENE...': it is optional only with a trajectory that contains a scene."
         )
-    return scenes[0] if scenes else str(trajectory)
+    if len(scenes) > 1:
+        raise click.UsageError(f"{len(scenes)} scenes have no default output: name it with -o.")
+    return f"{Path(scenes[0] if scenes else str(trajectory)).stem}{ending}"
 
 
 def scenes_and_recording(scenes: Sequence[str], trajectory: str | None) -> tuple[tuple[str, ...], str | None]:

@@ -14,10 +14,10 @@ from collidecli.cli.options import (
     Verb,
     cache_options,
     contact_options,
+    default_output,
     device_options,
     force_option,
     motion_options,
-    named_after,
     option_group,
     recording_options,
     scene_options,
@@ -57,21 +57,25 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     The times exclude loading and compiling. The exit code is 1 if the contacts of the broad phases are not
     bit-identical.
     """
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.output_paths import check_ending, check_hdf5_output, check_output
+
+    streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    inputs = (*scenes, trajectory)
+    output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
+    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
+    if Path(output) == Path(json_output):
+        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
+    check_hdf5_output(output, "a profile", values["force"], inputs)
+    check_output(json_output, values["force"], inputs)
+    check_ending(json_output, (".json",), "a profile as JSON")
+    # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.profile_table import profile_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
     from collidecli.storage.profile_files import write_json, write_profile_h5
 
-    streams = streams_of(ctx)
-    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
-    output = values["output"] or f"{Path(named_after(scenes, trajectory)).stem}.profile.h5"
-    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
-    if Path(output) == Path(json_output):
-        raise InputError("the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out")
-    for path in (output, json_output):
-        check_output(path, values["force"], (*scenes, trajectory))
     request = ProfileRequest(
         scenes=scenes,
         trajectory=trajectory,

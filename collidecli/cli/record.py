@@ -42,13 +42,13 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
 
     Equal scenes and options give equal motions.
     """
-    from collidecli.commands.output_paths import check_output
+    from collidecli.commands.output_paths import check_hdf5_output
     from collidecli.commands.record import record
     from collidecli.report.tables import record_table
 
     streams = streams_of(ctx)
     output = output or f"{Path(scene).stem}.motion.h5"
-    check_output(output, values["force"], (scene,))
+    check_hdf5_output(output, "a trajectory", values["force"], (scene,))
     with streams.progress("recording", "compiling the scene") as progress:
         each = None if progress is None else lambda done: progress(done, frames)
         values["asset_map"] = values["asset_map"] or ()

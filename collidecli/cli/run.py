@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,9 +13,9 @@ from collidecli.cli.options import (
     cache_options,
     compression_option,
     contact_options,
+    default_output,
     device_options,
     motion_options,
-    named_after,
     option_group,
     recording_options,
     scene_options,
@@ -33,7 +32,7 @@ collide run pile.usda
 collide run robot.xml -t motion.h5 -o out.h5 --worlds 64 --broad-phase sap
 """
 
-OUTPUT = "The contact set. [default: <scene>.contacts.h5 in this folder]"
+OUTPUT = "The contact set. [default: <scene>.contacts.h5 in this folder; required with several scenes]"
 COLUMNS = "Extra columns, such as friction. [default: none]"
 
 
@@ -58,16 +57,20 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     Without a trajectory, the scene moves by its own animation or keyframes, or rests. A recording that contains its
     scene, as robosuite's demonstrations do, can take the place of SCENE.
     """
+    from collidecli.commands.output_paths import check_hdf5_output
+
+    streams = streams_of(ctx)
+    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
+    output = values["output"] or default_output(scenes, trajectory, ".contacts.h5")
+    check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
     from collidecli.commands.run import RunRequest, run
     from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.run_table import run_table
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
-    streams = streams_of(ctx)
-    scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     request = RunRequest(
         scenes=scenes,
-        output=values["output"] or f"{Path(named_after(scenes, trajectory)).stem}.contacts.h5",
+        output=output,
         trajectory=trajectory,
         worlds=values["worlds"],
         frames=values["frames"],

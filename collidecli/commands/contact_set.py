@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,8 @@ class ContactSet(reader.ContactSet):
         gap = MergeGap(merge_gap, merge_seconds)
         options = EventOptions(threshold, gap, by, include, exclude, bodies, exclude_bodies, between, worlds, frames)
         stream = EventStream(self, options)
+        for note in stream.notes:
+            warnings.warn(note, stacklevel=2)
         found = Intervals.chained(*stream.batches())
         return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
 

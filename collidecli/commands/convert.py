@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from collidecli.commands.output_paths import check_output
+from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.errors import InputError
@@ -55,7 +55,7 @@ def convert(
     """
     source = request.trajectory
     assert source is not None
-    check_output(output, force, (*request.scenes, source))
+    check_hdf5_output(output, "a trajectory", force, (*request.scenes, source))
     scene, motion = scene_in_motion(request)
     assert scene.recording is not None
     kind = scene.recording.NAME

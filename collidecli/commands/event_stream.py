@@ -17,7 +17,7 @@ from collidecli.scene.contacts import ContactBlock
 from collidecli.scene.option_choices import EVENT_THINGS
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead
-from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows
+from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows, gap_range
 from collidecli.storage.flat_tables import TableColumn
 
 _PATHS = ("path0", "path1")
@@ -107,10 +107,10 @@ class EventStream:
     """Intervals of a contact set, ordered by last frame, then world and pair.
 
     keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected worlds.
-    contact_count: contacts of the selected pairs, worlds and frames; touching_count: those that touch.
+    contact_count: contacts of the selected pairs, worlds and frames; touching_count: those that touch. notes: warnings.
 
-    Raises InputError for patterns, worlds and frames that are not in the set, and for unsorted times if the merge gap
-    depends on them.
+    Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames that are not in the
+    set, and for unsorted times if the merge gap depends on them.
     """
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
@@ -118,6 +118,7 @@ class EventStream:
             raise InputError(f"'{options.by}' is neither {' nor '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
+        self.notes = _limits_of_threshold(contacts, options.threshold)
         check_body_rows(contacts)
         self._contacts, self._options = contacts, options
         picked = parse_frames(options.frames, contacts.frame_count)
@@ -172,6 +173,22 @@ class EventStream:
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
         return touches(key, index[cell], distance[rows])
+
+
+def _limits_of_threshold(contacts: ContactSet, threshold: float) -> list[str]:
+    """A warning if some pairs are reported only up to a smaller distance. Raises InputError if every pair is."""
+    least, largest = (float(np.float32(gap)) for gap in gap_range(contacts))
+    if threshold <= 0.0 or math.isinf(threshold) or np.float32(threshold) <= least:
+        return []
+    if np.float32(threshold) > largest:
+        raise InputError(
+            f"the contact set has no contacts beyond {largest:.6g} m, the largest gap of a pair",
+            f"--threshold {threshold:g}",
+            f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there",
+        )
+    return [
+        f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap ({least:.6g} m)"
+    ]
 
 
 def _worlds(contacts: ContactSet, worlds: Sequence[int]) -> np.ndarray:

@@ -67,6 +67,7 @@ class EventsResult(Result):
     intervals: dict[str, Any]
     listed: list[dict[str, Any]]
     graph: dict[str, Any] | None
+    warnings: list[str]
     written: dict[str, str | None]
 
 
@@ -183,6 +184,7 @@ def _result(
         },
         listed=_listed(stream, totals),
         graph=_graph(graph, stream, request.first) if request.graph else None,
+        warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
     )
 

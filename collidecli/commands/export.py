@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.commands.motions import parse_frames
-from collidecli.commands.output_paths import check_output
+from collidecli.commands.output_paths import check_ending, check_output
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS, USD_ENDINGS, LoadedScene, load_scene, recorded_options
-from collidecli.errors import InputError, OutputError
+from collidecli.errors import InputError
 from collidecli.exporters.arrays import Layout
 from collidecli.exporters.selection import SelectedContacts, chosen_worlds
 from collidecli.scene.run_options import SceneOptions
@@ -157,15 +157,12 @@ def export(request: ExportRequest) -> ExportResult:
 
 
 def _output(request: ExportRequest) -> str:
-    """Path of the output. Raises OutputError for an extension of another format."""
+    """Path of the output. Raises InputError for an extension of another format."""
     endings = ENDINGS.get(request.to, NPZ_ENDING)
     if not request.output:
         middle = "" if request.to in (*ENDINGS, "npz") else f".{request.to}"
         return f"{Path(request.contacts).stem}{middle}{endings[0]}"
-    if not request.output.lower().endswith(endings):
-        raise OutputError(
-            f"a file of {request.to} has the extension {' or '.join(endings)}", request.output, "choose another name"
-        )
+    check_ending(request.output, endings, f"a file of {request.to}")
     return request.output
 
 

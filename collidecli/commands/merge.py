@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
-from collidecli.commands.output_paths import check_output
+from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
@@ -289,7 +289,7 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
     """
     if len(request.contacts) < 2:
         raise InputError("there is only one contact set", "the command line", "give two contact sets or more")
-    check_output(request.output, request.force, request.contacts)
+    check_hdf5_output(request.output, "a contact set", request.force, request.contacts)
     with ExitStack() as stack:
         sets = []
         for path in request.contacts:

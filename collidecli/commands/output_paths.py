@@ -9,6 +9,7 @@ from collidecli.errors import InputError, OutputError
 from collidecli.storage.atomic_output import AtomicOutput
 
 PAGE_ENDINGS = (".html", ".htm")
+HDF5_ENDINGS = (".h5", ".hdf5")
 
 
 def check_ending(path: str | os.PathLike[str], endings: tuple[str, ...], what: str) -> None:
@@ -22,6 +23,14 @@ def write_output(path: str | os.PathLike[str], content: bytes, force: bool) -> N
     with AtomicOutput(path, force) as output:
         output.write(content)
         output.commit()
+
+
+def check_hdf5_output(
+    path: str | os.PathLike[str], what: str, force: bool, inputs: Iterable[str | os.PathLike[str] | None]
+) -> None:
+    """Raises the errors of `check_output` and `check_ending` for an HDF5 file `what`, such as "a contact set"."""
+    check_output(path, force, inputs)
+    check_ending(path, HDF5_ENDINGS, what)
 
 
 def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import DeepestContact, PairContacts, Tally, top_pairs
-from collidecli.commands.output_paths import check_output
+from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import (
@@ -96,7 +96,7 @@ def run(request: RunRequest, progress: Progress = None) -> RunResult:
     request.engine.checked()
     request.contact.checked()
     check_column_names(request.columns)
-    check_output(request.output, request.force, (*request.scenes, request.trajectory))
+    check_hdf5_output(request.output, "a contact set", request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)

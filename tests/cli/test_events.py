@@ -97,6 +97,17 @@ def test_thresholds(events):
     assert events("--threshold", "-0.005")["contacts"]["touching"] == 4, "a distance of -0.005 is one of at most that"
 
 
+def test_a_threshold_beyond_the_gap_is_refused(flicker, collide):
+    """The gaps are 0.1, 0.2, 0.05, 0.1 and 0.1 m, the larger one counts, and one shape of a pair moves."""
+    refused = collide("events", flicker, "--threshold", "0.21")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no contacts beyond 0.2 m, the largest gap of a pair" in refused.err
+    limited = collide("events", flicker, "--threshold", "0.2")
+    assert (limited.code, "only up to their gap (0.1 m)" in limited.err) == (0, True), limited.err
+    assert collide("events", flicker, "--threshold", "0.1").err == ""
+    assert collide("events", flicker, "--threshold", "any").err == ""
+
+
 def test_pauses_in_frames_and_seconds(events):
     def counts(gap: str) -> list[int]:
         return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["path1"] == "ball"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -66,7 +68,7 @@ def test_options_change_the_contacts_as_they_say(here, collide, options, count):
 
 def test_two_scenes_are_two_worlds(here, collide):
     (here / "other.xml").write_text((here / "scene.xml").read_text().replace('pos="0 0 2"', 'pos="0 0 0.7"'))
-    answer = collide("run", "scene.xml", "other.xml", "--json", "--device", "cpu")
+    answer = collide("run", "scene.xml", "other.xml", "--json", "--device", "cpu", "-o", "two.h5")
     result = json.loads(answer.out)
     assert (result["worlds"], result["contacts"]) == (2, 1)
     assert result["deepest"]["world"] == 1
@@ -150,7 +152,10 @@ REFUSED = [
     (("--chunk-cells", "0"), 2, "'--chunk-cells'"),
     (("-t", "nowhere.h5"), 2, "nowhere.h5"),
     (("-t", "scene.xml"), 2, "scene.xml"),
+    (("-t", "motion.h5", "-t", "other.h5"), 2, "--trajectory is given 2 times and takes one value"),
+    (("--gap", "0.1", "--gap=0.2"), 2, "--gap is given 2 times"),
     (("-o", "no/such/folder/x.h5"), 3, "no/such/folder"),
+    (("-o", "x.json"), 2, "x.json: a contact set has the extension .h5 or .hdf5"),
     (("-o", "."), 3, "."),
     (("-o", "-"), 3, "standard output"),
     (("--frames", "one"), 2, "'one' is not a slice"),
@@ -164,9 +169,15 @@ REFUSED = [
 ]
 
 
+def without(options: tuple[str, ...]) -> list[str]:
+    """The words of RUN without the options of `options`, as an option is given once."""
+    pairs = list(zip(RUN[2::2], RUN[3::2], strict=True))
+    return [*RUN[:2], *(word for pair in pairs if pair[0] not in options for word in pair)]
+
+
 @pytest.mark.parametrize(("options", "code", "words"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
 def test_refusals_are_short_name_the_culprit_and_leave_nothing(here, collide, options, code, words):
-    answer = collide(*RUN, *options)
+    answer = collide(*without(options), *options)
     assert answer.code == code
     assert answer.out == ""
     assert words in answer.err
@@ -245,3 +256,22 @@ def test_memory_that_runs_out_is_said(here, collide, monkeypatch):
     answer = collide(*RUN)
     assert answer.code == 2
     assert "--memory-limit" in answer.err
+
+
+def test_several_scenes_have_no_default_output(here, collide):
+    (here / "other.xml").write_text((here / "scene.xml").read_text())
+    answer = collide("run", "scene.xml", "other.xml", "--device", "cpu")
+    assert (answer.code, "2 scenes have no default output: name it with -o" in answer.err) == (2, True), answer.err
+    assert "2 scenes" in collide("profile", "scene.xml", "other.xml").err
+
+
+def test_an_existing_output_is_refused_before_slow_imports(here):
+    """Warp, MuJoCo and OpenUSD take seconds to import; an output that exists is known without them."""
+    (here / "scene.contacts.h5").write_bytes(b"")
+    code = (
+        "import sys; from collidecli.cli.main import main; code = main(['run', 'scene.xml']); "
+        "print(code, [name for name in ('warp', 'mujoco', 'pxr', 'h5py', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "3 []\n", done.stderr
+    assert "exists already" in done.stderr
