@@ -107,3 +107,22 @@ def test_distance_of_edges_outside_rims(apart):
     poses = facing_poses(on_edge, normal, on_rim, outward, rng.uniform(0.0, 2 * np.pi, count), apart)
     found = run_separate(BOX, HALF, CYLINDER, ROUND, poses)
     np.testing.assert_allclose(found.separation, apart, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("half", "size", "turned", "normal"),
+    [
+        ((1, 1, 1), (1, 1), False, (1, 0, 0)),  # all faces, and the caps
+        ((1, 1, 1), (1, 1), True, (1, 0, 0)),
+        ((1, 1, 1), (1, 0.9), False, (0, 0, 1)),
+        ((1, 1, 1), (0.9, 1), False, (1, 0, 0)),  # x before y
+        ((1, 1, 1), (0.9, 1), True, (0, 1, 0)),  # y before z
+        ((1, 0.9, 0.9), (1, 1), False, (0, 1, 0)),
+    ],
+)
+def test_of_equally_deep_directions_the_first(half, size, turned, normal):
+    """`turned`: the cylinder lies along x."""
+    pose = [0, 0, 0, *((0.5, 0.5, 0.5, 0.5) if turned else (0, 0, 0, 1))]
+    found = run_separate(BOX, half, CYLINDER, (*size, 0), pose)
+    np.testing.assert_array_equal(np.abs(found.normal[0]), normal)
+    assert found.separation[0] == -min(half[k] + (size[1] if k == 2 - 2 * turned else size[0]) for k in range(3))

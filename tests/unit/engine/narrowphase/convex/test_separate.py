@@ -216,3 +216,21 @@ def test_identical_shapes_at_one_pose(shape_type):
     found = run_separate(shape_type, size, shape_type, size, [0, 0, 0, 0, 0, 0, 1])
     distance, _ = signed_distance(shape_type, size, shape_type, size, np.array([[0, 0, 0, 0, 0, 0, 1.0]]))
     assert found.separation[0] == pytest.approx(distance[0], abs=DISTANCE)
+
+
+@pytest.mark.parametrize(
+    ("type_a", "rotation", "normal"),
+    [
+        (ShapeType.CAPSULE, (0, 0, 0, 1), (0, 1, 0)),  # parallel: perpendicular to z and x, the first it is least along
+        (ShapeType.CAPSULE, (1, 0, 0, 0), (0, 1, 0)),
+        (ShapeType.CAPSULE, (0.5, 0.5, 0.5, 0.5), (0, 1, 0)),  # crossing: z of a times x, b's axis
+        (ShapeType.CAPSULE, (-0.5, -0.5, 0.5, 0.5), (0, -1, 0)),
+        (ShapeType.SPHERE, (0, 0, 0, 1), (0, 1, 0)),  # one segment: perpendicular to it
+        (ShapeType.SPHERE, (0.5, 0.5, 0.5, 0.5), (0, 0, 1)),
+    ],
+)
+def test_normals_of_cores_without_volume(type_a, rotation, normal):
+    size_a = (0.1, 1, 0) if type_a == ShapeType.CAPSULE else (0.1, 0, 0)
+    found = run_separate(type_a, size_a, ShapeType.CAPSULE, (0.2, 1, 0), [0, 0, 0, *rotation])
+    np.testing.assert_allclose(found.normal[0], normal, atol=1e-15)
+    assert found.separation[0] == pytest.approx(-0.3)
