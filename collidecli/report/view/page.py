@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from collidecli.escaping import script_json
+from collidecli.report.view.framing import Frames
 from collidecli.report.view.panel import legend, pair_words
 from collidecli.report.view.player import seconds_between
 from collidecli.report.view.server import start_server
-from collidecli.report.view.stage import Frames, Look, Stage
+from collidecli.report.view.stage import Look, Stage
 from collidecli.report.view.touch_list import MAX_LISTED, TouchingPair, TouchList, touch_label
 
 HERE = Path(__file__).parent
@@ -55,9 +56,10 @@ def _pause(frames: Frames, index: int) -> float:
 
 def _with_list(page: str, frames: Frames, touches: TouchList, title: str, worlds: Sequence[int]) -> str:
     held = [{"name": f"world {world}", **_pairs(frames, touches.of(world))} for world in worlds]
+    times = [seconds_between(frames, 0, index) for index in range(len(frames))]
     last = len(frames) - 1
     span = seconds_between(frames, 0, last) + _pause(frames, last)
-    data = script_json(json.dumps({"worlds": held, "span": span}))
+    data = script_json(json.dumps({"worlds": held, "span": span, "times": times, "frames": frames.number.tolist()}))
     panel = (HERE / "page_panel.html").read_text(encoding="utf-8")
     # Without a player, viser has a button in that corner.
     top = "1rem" if len(frames) * len(worlds) > 1 else "4rem"
@@ -70,10 +72,10 @@ def _with_list(page: str, frames: Frames, touches: TouchList, title: str, worlds
 
 
 def _pairs(frames: Frames, pairs: Sequence[TouchingPair]) -> dict[str, Any]:
-    """Entries of the list of a world; times are relative to its first frame [s]."""
+    """Entries of the list of a world; at: indices of frames."""
     held: list[dict[str, Any]] = []
     for pair in pairs[:MAX_LISTED]:
-        at = [[seconds_between(frames, 0, index) for index in (t.first, t.deepest, t.last)] for t in pair.touches]
+        at = [[touch.first, touch.deepest, touch.last] for touch in pair.touches]
         labels = [touch_label(number, touch, frames.number) for number, touch in enumerate(pair.touches, 1)]
         held.append({"label": pair.label, "paths": pair.paths, "words": pair_words(pair), "touches": labels, "at": at})
     more = f"The {MAX_LISTED} deepest of {len(pairs)} pairs" if len(pairs) > MAX_LISTED else ""

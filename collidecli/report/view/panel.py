@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from collidecli.report.view.colours import GAP, PICKED, css, depth_gradient
+from collidecli.report.view.framing import Frames
 from collidecli.report.view.player import Player
-from collidecli.report.view.stage import Frames, Stage
+from collidecli.report.view.stage import Stage
+from collidecli.report.view.touch_bar import touch_bar
 from collidecli.report.view.touch_list import MAX_LISTED, Touch, TouchingPair, TouchList, pair_words, touch_label
 from collidecli.report.words import length
 from collidecli.scene.text_format import plural
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 
 EVERY: str = "all pairs"
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
+DISTANCE_STEP, LEAST_DISTANCE = 1.1, 1e-4
 SMALL = "font-size: 0.85em; line-height: 1.45; padding: 0 0.75em"
 
 
@@ -25,7 +30,7 @@ class Panel:
     """The controls of the viewer; every change is passed on to the player."""
 
     def __init__(self, server: viser.ViserServer, frames: Frames, stage: Stage, touches: TouchList, title: str) -> None:
-        self._gui, self._frames, self._stage, self._touches = server.gui, frames, stage, touches
+        self._server, self._gui, self._frames, self._stage, self._touches = server, server.gui, frames, stage, touches
         self.player = Player(frames, stage, self._shown)
         self._pairs: dict[str, TouchingPair] = {}
         self._pair: TouchingPair | None = None
@@ -40,10 +45,12 @@ class Panel:
         self._gui.add_html(legend(touches.deepest))
         self._list_pairs()
         stage.clicked = self._shape_clicked
+        server.on_client_connect(self._connected)
 
     def _add_time(self) -> None:
         last = len(self._frames) - 1
         self._slider = self._gui.add_slider("Frame", 0, max(1, last), 1, 0, disabled=last < 1)
+        self._marks = self._gui.add_html("", visible=False)
         self._steps = self._gui.add_button_group("Step", ("|<", "<", ">", ">|"))
         self._play = self._gui.add_button("Play", disabled=last < 1)
         self._speed = self._gui.add_dropdown("Speed", SPEEDS, initial_value="1x")
@@ -76,12 +83,43 @@ class Panel:
             "arrows": self._gui.add_checkbox("Normals", look.arrows),
             "gaps": self._gui.add_checkbox("Contacts in the gap", look.gaps),
         }
+        if self._stage.follows:
+            controls["follow"] = self._gui.add_checkbox("Follow", look.follow, hint="Move with the moving shapes.")
 
         def bind(name: str, control) -> None:
             _on_user(control.on_update, lambda: self.player.set_look(**{name: control.value}))
 
         for name, control in controls.items():
             bind(name, control)
+
+    def _connected(self, client: viser.ClientHandle) -> None:
+        """Keeps the contacts of one size on the screen; with several clients, on the screen of the last to move."""
+
+        @client.camera.on_update
+        def _(camera: viser.CameraHandle) -> None:
+            away = float(np.linalg.norm(camera.position - camera.look_at)) / self._stage.distance
+            self._set_distance(away)
+
+    def _set_distance(self, away: float) -> None:
+        """Scales the contacts to a distance of the camera, relative to its first one; in steps, as each is drawn."""
+        distance = DISTANCE_STEP ** round(np.log(max(away, LEAST_DISTANCE)) / np.log(DISTANCE_STEP))
+        if distance != self.player.look.distance:
+            self.player.set_look(distance=distance)
+
+    def _focus(self, touch: Touch) -> None:
+        """Moves the cameras to the contacts of the selected pair in the deepest frame of an interval."""
+        assert self._pair is not None
+        player = self.player
+        found = self._stage.focus(self._pair.shapes, touch.deepest, player.world, player.look)
+        if found is None:
+            return
+        center, distance = found
+        self._set_distance(distance / self._stage.distance)
+        for client in self._server.get_clients().values():
+            with client.atomic():
+                away = client.camera.position - client.camera.look_at
+                client.camera.position = center + distance * away / (np.linalg.norm(away) or 1.0)
+                client.camera.look_at = center
 
     def _go(self, index: int) -> None:
         self.player.playing = False
@@ -109,11 +147,12 @@ class Panel:
     def _picked(self) -> None:
         self._pick(self._pairs.get(self._choice.value))
         if self._pair is not None:
+            self._focus(self._pair.deepest)
             self._go_to("begin")
 
     def _pick(self, pair: TouchingPair | None) -> None:
         self._pair = pair
-        for control in (self._event, self._jump, self._only):
+        for control in (self._event, self._jump, self._only, self._marks):
             control.visible = pair is not None
         self.player.set_look(pair=None if pair is None else pair.shapes)
         if pair is None:
@@ -146,6 +185,9 @@ class Panel:
         player, frames = self.player, self._frames
         if index == player.index:  # else a newer frame is requested, and the slider would jump back
             self._slider.value = index
+        if self._pair is not None:
+            bar = touch_bar(self._pair.touches, len(frames), index)
+            self._marks.content = f'<div style="{SMALL}">{bar}</div>'
         label = "Pause" if player.playing else "Play"
         if self._play.label != label:
             self._play.label = label

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from collidecli.report.view.stage import Frames, Look, Stage
+from collidecli.report.view.framing import Frames
+from collidecli.report.view.stage import Look, Stage
 
 MAX_RATE = 30.0
 """Largest number of frames per second; a motion with a higher frame rate is shown with skipped frames."""

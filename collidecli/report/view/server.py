@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError, missing_extra
 from collidecli.report.view.access import WILDCARDS, Access, guarded
+from collidecli.report.view.framing import Frames
 from collidecli.report.view.panel import Panel
-from collidecli.report.view.stage import Frames, Stage
+from collidecli.report.view.stage import Stage
 from collidecli.report.view.touch_list import TouchList
 
 if TYPE_CHECKING:

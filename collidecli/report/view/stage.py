@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from collidecli.report.view.colours import GAP, PICKED, depth_colours, shape_colours
+from collidecli.report.view.framing import Extent, Frames, extent_of, middle_of, moving_rows
 from collidecli.report.view.shape_meshes import ShapeGroup, shape_groups
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
@@ -16,6 +17,10 @@ from collidecli.scene.placement import compose
 if TYPE_CHECKING:
     import viser
 
+OPACITY = 0.45
+FIELD_OF_VIEW = float(np.radians(45.0))
+CONTACT_SIZE = 0.18
+"""Length of the unit of points and arrows, relative to the radius of the scene at the first distance of the camera."""
 FAINT = 0.1
 """Opacity of shapes outside the selected pair."""
 FAR = 1e3
@@ -24,49 +29,30 @@ DOT = np.zeros((1, 3), np.float32)
 """An invisible point of an empty cloud, as clients do not accept clouds without points."""
 
 
-class Frames(Protocol):
-    """Poses and contacts by frame index and world; see `commands.view_sources.ViewFrames`."""
-
-    model: Model | None
-    world_count: int
-    number: np.ndarray
-    time: np.ndarray
-
-    def __len__(self) -> int: ...
-    def rows(self, world: int) -> np.ndarray: ...
-    def shape_poses(self, index: int, world: int) -> np.ndarray: ...
-    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]: ...
-
-
 @dataclass(frozen=True)
 class Look:
     """Drawing options. pair: the selected shapes. only_pair: draw only its contacts.
 
-    opacity: of shapes. size: of points and arrows, relative to a default for the scene. gaps: draw contacts within the
-    gap. arrows: draw normals.
+    opacity: of shapes. size: of points and arrows, relative to a default for the window. distance: of the camera,
+    relative to its first one; points and arrows grow with it. gaps: draw contacts within the gap. arrows: draw normals.
+    follow: move the view with the moving shapes.
     """
 
     pair: tuple[int, int] | None = None
-    opacity: float = 0.4
+    opacity: float = OPACITY
     gaps: bool = True
     arrows: bool = True
     only_pair: bool = False
     size: float = 1.0
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Extent of a scene. center: float64[3], in the world. radius: of all [m]. part: size of a typical shape [m]."""
-
-    center: np.ndarray
-    radius: float
-    part: float
+    distance: float = 1.0
+    follow: bool = True
 
 
 class Stage:
     """The nodes of a viser scene. All worlds are drawn at the position of the first drawn world.
 
-    extent: of world `first`, in a few frames. deepest: greatest depth of all contacts, for the last colour [m].
+    extent: of world `first`, in a few frames. follows: its shapes travel, so that following them is an option.
+    deepest: greatest depth of all contacts, for the last colour [m].
 
     seen: number of touching contacts and of contacts within the gap in the last drawn frame. clicked(path): called
     when a client clicks on a shape.
@@ -74,22 +60,28 @@ class Stage:
 
     def __init__(self, server: viser.ViserServer, frames: Frames, up_axis: str, deepest: float, first: int = 0) -> None:
         self._server, self._frames, self._deepest, self._first = server, frames, deepest, first
-        self.extent = _extent(frames, first)
+        self._up = "XYZ".index(up_axis)
+        self.extent = extent_of(frames, first, self._up)
+        self.follows = self.extent.travels
+        self._start = np.zeros(3)
+        if self.follows:
+            self._start = middle_of(frames.shape_poses(0, first), moving_rows(frames, first), self._up)
         self._origin = self.extent.center if np.linalg.norm(self.extent.center) > FAR else np.zeros(3)
-        self._aside = np.zeros(3)
+        self._aside = self._followed = np.zeros(3)
         self.seen = (0, 0)
         self.clicked: Callable[[str], None] = lambda path: None
         self._groups: list[_Group] = []
         self._world = self._template = -1
         self._all_groups = shape_groups(frames.model) if frames.model is not None else []
         scene = server.scene
-        scene.set_up_direction(np.eye(3)["XYZ".index(up_axis)])
+        scene.set_up_direction(np.eye(3)[self._up])
         # With viser's default lights and environment map pale colours become white.
         scene.configure_environment_map(None)
         scene.configure_default_lights(False)
         scene.add_light_ambient("/lights/ambient", intensity=0.8)
-        up = np.roll([-0.35, 0.2, 1.0], ("XYZ".index(up_axis) + 1) % 3)
-        scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(up.tolist()), cast_shadow=False)
+        up = np.roll([-0.35, 0.2, 1.0], (self._up + 1) % 3)
+        scene.add_light_directional("/lights/sun", intensity=1.7, position=tuple(up.tolist()), cast_shadow=True)
+        self._add_floor()
         self._points = scene.add_point_cloud(
             "/contacts/touching", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
         )
@@ -97,19 +89,77 @@ class Stage:
             "/contacts/gap", DOT, GAP, point_size=1.0, point_shape="circle", precision="float32"
         )
         self._arrows: viser.ArrowsHandle | None = None
-        self._look_at("XYZ".index(up_axis))
+        self._aim()
 
-    def _look_at(self, up: int) -> None:
+    def _add_floor(self) -> None:
+        """Adds a grid with shadows at the height of the floor; its lines are a power of ten apart."""
+        self._cell = 10.0 ** np.floor(np.log10(self.extent.radius))
+        self._grid = self._server.scene.add_grid(
+            "/floor",
+            plane=("yz", "xz", "xy")[self._up],  # pyright: ignore[reportArgumentType]
+            infinite_grid=True,
+            cell_size=self._cell / 2.0,
+            section_size=self._cell,
+            cell_color=(222, 226, 231),
+            section_color=(190, 197, 206),
+            fade_distance=12.0 * self.extent.radius,
+            shadow_opacity=0.0 if self.extent.plane else 0.3,  # a plane has the shadows itself
+        )
+
+    def _move_floor(self) -> None:
+        """Moves the grid under the camera by whole lines, so that its lines stay in their places in the world."""
+        at = self.extent.floor * np.eye(3)[self._up] - self._origin - self._followed
+        sideways = np.arange(3) != self._up
+        at[sideways] = np.remainder(at[sideways], self._cell)
+        at[self._up] += 1e-3 * self.extent.radius  # above the plane of a floor
+        self._grid.position = at
+
+    def _aim(self) -> None:
         """Sets the initial camera: above and beside the scene."""
         away = np.array([-1.0, -1.0, -1.0])
-        away[up] = 0.75
-        away[(up + 2) % 3] *= 1.3
+        away[self._up] = 0.75
+        away[(self._up + 2) % 3] *= 1.3
         camera = self._server.initial_camera
         center = self.extent.center - self._origin
-        camera.fov = np.radians(45.0)
+        camera.fov = FIELD_OF_VIEW
         camera.near, camera.far = self.extent.radius / 500.0, self.extent.radius * 500.0
         camera.look_at = center
-        camera.position = center + 2.8 * self.extent.radius * away / np.linalg.norm(away)
+        camera.position = center + self.distance * away / np.linalg.norm(away)
+
+    @property
+    def distance(self) -> float:
+        """Initial distance of the camera from the centre [m]: the extent fills the height of the window."""
+        return self.extent.radius / float(np.sin(0.5 * FIELD_OF_VIEW))
+
+    def _shift(self, poses: np.ndarray, world: int, look: Look) -> np.ndarray:
+        """Displacement of the followed shapes since the first frame. poses: of all shapes."""
+        if not (self.follows and look.follow):
+            return np.zeros(3)
+        moved = middle_of(poses, moving_rows(self._frames, world), self._up) - self._world_shift(world) - self._start
+        return np.where(np.arange(3) == self._up, 0.0, moved)
+
+    def focus(self, pair: tuple[int, int], index: int, world: int, look: Look) -> tuple[np.ndarray, float] | None:
+        """Centre of the contacts of a pair as drawn, and a distance for the camera [m]; None without contacts."""
+        held = self._frames.contacts(index, world)
+        rows = (held["shape0"] == pair[0]) & (held["shape1"] == pair[1])
+        if not rows.any():
+            return None
+        points = 0.5 * (held["point0"][rows].astype(float) + held["point1"][rows])
+        size, shift = np.zeros(1), self._world_shift(world)
+        if self._frames.model is not None:
+            shift = shift + self._shift(self._frames.shape_poses(index, world), world, look)
+            size = np.linalg.norm(self._frames.model.shapes.size[list(pair)], axis=1)
+        spread = float(np.linalg.norm(np.ptp(points, axis=0)))
+        least = 0.05 * self.extent.radius
+        sized = size[size > 0.0]
+        radius = min(max(float(sized.min(initial=np.inf)) if len(sized) else least, spread, least), self.extent.radius)
+        return points.mean(axis=0) - self._origin - shift, 3.0 * radius / float(np.sin(0.5 * FIELD_OF_VIEW))
+
+    def _world_shift(self, world: int) -> np.ndarray:
+        model = self._frames.model
+        if model is None or model.world_shift is None:
+            return np.zeros(3)
+        return model.world_shift[world, :3] - model.world_shift[self._first, :3]
 
     def show(self, index: int, world: int, look: Look) -> None:
         """Draws a frame; unchanged properties are not sent."""
@@ -118,8 +168,11 @@ class Stage:
                 if world != self._world:
                     self._set_world(world)
                 poses = self._frames.shape_poses(index, world)
+                self._followed = self._shift(poses, world, look)
+                drawn_at_zero = self._origin + self._aside + self._followed
                 for group in self._groups:
-                    group.show(poses, look, self._origin + self._aside, self.extent.center + self._aside)
+                    group.show(poses, look, drawn_at_zero, self.extent.center + self._aside + self._followed)
+            self._move_floor()
             self._show_contacts(self._frames.contacts(index, world), look)
 
     def _set_world(self, world: int) -> None:
@@ -128,8 +181,7 @@ class Stage:
         assert model is not None
         template = int(model.world_template[world])
         self._world = world
-        if model.world_shift is not None:
-            self._aside = model.world_shift[world, :3] - model.world_shift[self._first, :3]
+        self._aside = self._world_shift(world)
         if template == self._template:
             return
         self._template = template
@@ -152,9 +204,10 @@ class Stage:
         if look.pair is not None and look.only_pair:
             wanted = (held["shape0"] == look.pair[0]) & (held["shape1"] == look.pair[1])
         touch, gap = touching & wanted, ~touching & wanted & look.gaps
-        at = (0.5 * (held["point0"].astype(float) + held["point1"]) - self._origin - self._aside).astype(np.float32)
+        zero = self._origin + self._aside + self._followed
+        at = (0.5 * (held["point0"].astype(float) + held["point1"]) - zero).astype(np.float32)
         colours = depth_colours(-held["distance"], self._deepest)
-        size = self.extent.part * look.size
+        size = CONTACT_SIZE * self.extent.radius * look.size * look.distance
         self._points.point_size = 0.2 * size
         self._gaps.point_size = 0.13 * size
         _set_points(self._points, at[touch], colours[touch])
@@ -202,7 +255,7 @@ class _Group:
         self._group = group
         self._static = model.shapes.body[group.rows] < 0
         self._colours = shape_colours(model.shapes.body[group.rows])
-        scale = group.scale * (1.6 * extent.radius if group.planes else 1.0)
+        scale = group.scale * (3.0 * extent.radius if group.planes else 1.0)
         count = len(group.rows)
         resting = np.tile(np.array([1.0, 0.0, 0.0, 0.0], np.float32), (count, 1))
         self._look: tuple | None = None
@@ -218,8 +271,8 @@ class _Group:
             flat_shading=group.mesh.flat,
             side="double" if group.mesh.open else "front",
             lod="off",
-            cast_shadow=False,
-            receive_shadow=False,
+            cast_shadow=not group.planes,
+            receive_shadow=True,
         )
 
     def remove(self) -> None:
@@ -266,28 +319,3 @@ def _below(planes: np.ndarray, center: np.ndarray) -> np.ndarray:
     moved = planes.copy()
     moved[:, :3] = center - height[:, None] * normal[:, :3]
     return moved
-
-
-def _extent(frames: Frames, world: int) -> Extent:
-    """Extent of the moving shapes of a world in some frames, or of the contacts without a scene."""
-    points, radii = [], []
-    for index in np.unique(np.linspace(0, len(frames) - 1, 5).astype(int)).tolist() if len(frames) else []:
-        if frames.model is None:
-            held = frames.contacts(index, world)
-            points.append(held["point0"])
-            continue
-        shapes, rows = frames.model.shapes, frames.rows(world)
-        size = np.linalg.norm(shapes.size[rows], axis=1)
-        sized = (size > 0.0) & ((shapes.body[rows] >= 0) | ~(shapes.body[rows] >= 0).any())
-        points.append(frames.shape_poses(index, world)[rows[sized], :3])
-        radii.append(size[sized])
-    found = np.concatenate(points).astype(float) if points else np.zeros((0, 3))
-    if not len(found):
-        return Extent(np.zeros(3), 1.0, 0.2)
-    # Percentiles exclude shapes that leave the scene.
-    low, high = np.percentile(found, 3, axis=0), np.percentile(found, 97, axis=0)
-    center = 0.5 * (low + high)
-    sizes = np.concatenate(radii) if radii else np.zeros(0)
-    radius = 0.5 * float(np.linalg.norm(high - low)) + (float(np.percentile(sizes, 90)) if len(sizes) else 0.0)
-    part = float(np.median(sizes)) if len(sizes) else 0.1 * radius
-    return Extent(center, radius or 1.0, min(part or 1.0, 0.2 * radius or 1.0))

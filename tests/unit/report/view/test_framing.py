@@ -1,0 +1,114 @@
+"""The extent of a view, the floor, what is followed; the camera of a pair; marks of touches; sizes of contacts."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from collidecli import ModelBuilder
+from collidecli.report.view.framing import extent_of
+from collidecli.report.view.server import start_server
+from collidecli.report.view.stage import CONTACT_SIZE, Look, Stage
+from collidecli.report.view.touch_bar import touch_bar
+from collidecli.report.view.touch_list import Touch
+
+pytest.importorskip("viser")
+SPEED = 2.0
+
+
+class Walk:
+    """Two balls of radius 0.1, 1 m apart, over a floor at height 0.5, that move along x by SPEED a frame."""
+
+    def __init__(self, speed: float = SPEED, frames: int = 11) -> None:
+        builder = ModelBuilder()
+        builder.add_ground_plane(0.5)
+        builder.add_shape_box(-1, hx=50.0, hy=50.0, hz=0.1)
+        for _ in range(2):
+            builder.add_shape_sphere(builder.add_body(), radius=0.1)
+        self.model = builder.finalize()
+        self.world_count, self.speed = 1, speed
+        self.number, self.time = np.arange(frames), np.arange(frames) / 10.0
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def rows(self, world: int) -> np.ndarray:
+        return np.arange(len(self.model.shapes))
+
+    def shape_poses(self, index: int, world: int) -> np.ndarray:
+        poses = self.model.shapes.pose.copy()
+        poses[-2:, :3] = [(self.speed * index, side, 0.6) for side in (-0.5, 0.5)]
+        return poses
+
+    def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
+        at = np.array([[self.speed * index, -0.5, 0.5]])
+        return {
+            "shape0": np.array([0]), "shape1": np.array([2]), "distance": np.array([-0.01]),
+            "normal": np.array([[0.0, 0.0, 1.0]]), "point0": at, "point1": at,
+        }  # fmt: skip
+
+
+@pytest.fixture
+def server():
+    running = start_server("127.0.0.1", 0)
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize("speed", [0.0, SPEED])
+def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
+    extent = extent_of(Walk(speed), 0, 2)
+    np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
+    assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"
+    assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
+
+
+def test_the_view_follows(server):
+    frames = Walk()
+    stage = Stage(server, frames, "Z", 0.01)
+    places = []
+    for index in (0, 7):
+        for follow in (True, False):
+            stage.show(index, 0, Look(follow=follow))
+            ball = next(group for group in stage._groups if 2 in group._group.rows)
+            places.append(float(ball._node.batched_positions[0, 0]))
+            grid = server.scene.get_handle_by_name("/floor").position
+            assert grid[2] == pytest.approx(0.5, abs=0.01)
+            shift = index * SPEED if follow else 0.0
+            assert (grid[0] + shift) / stage._cell == pytest.approx(round((grid[0] + shift) / stage._cell)), "in place"
+    np.testing.assert_allclose(places, (0.0, 0.0, 0.0, 7 * SPEED), atol=1e-6)
+
+
+def test_contacts_grow_with_the_distance_of_the_camera(server):
+    stage = Stage(server, Walk(), "Z", 0.01)
+    for distance in (1.0, 0.1, 7.0):
+        stage.show(0, 0, Look(distance=distance))
+        assert stage._points.point_size == pytest.approx(0.2 * CONTACT_SIZE * stage.extent.radius * distance)
+        arrow = stage._arrows.points[0]
+        assert np.linalg.norm(arrow[1] - arrow[0]) == pytest.approx(
+            0.75 * CONTACT_SIZE * stage.extent.radius * distance, rel=1e-5
+        )
+
+
+def test_the_camera_of_a_pair(server):
+    stage = Stage(server, Walk(), "Z", 0.01)
+    center, distance = stage.focus((0, 2), 7, 0, Look()) or (np.zeros(3), 0.0)
+    np.testing.assert_allclose(center, (0.0, -0.5, 0.5), atol=1e-9)
+    assert 0.1 < distance < stage.distance
+    far, _ = stage.focus((0, 2), 7, 0, Look(follow=False)) or (np.zeros(3), 0.0)
+    np.testing.assert_allclose(far, (7 * SPEED, -0.5, 0.5), atol=1e-9)
+    assert stage.focus((0, 3), 7, 0, Look()) is None
+
+
+def test_marks_of_touches():
+    bar = touch_bar([Touch(2, 4, 3, -0.1), Touch(8, 8, 8, -0.2)], 10, 5)
+    marks = re.findall(r'class="(\w+)" x="([\d.]+)%" width="([\d.]+)%"', bar)
+    assert [(name, float(x), float(width)) for name, x, width in marks] == [
+        ("touch", 20.0, 30.0),
+        ("touch", 80.0, 10.0),
+        ("deepest", 30.0, 10.0),
+        ("deepest", 80.0, 10.0),
+        ("now", 55.0, 0.4),
+    ]
