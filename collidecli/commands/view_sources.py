@@ -167,7 +167,8 @@ def _motion(
     contacts: ContactSet, scene: LoadedScene, motion_file: str, allow_mismatch: bool
 ) -> tuple[Motion, list[str]]:
     options = recorded_options(contacts.config, RecordingOptions, contacts.path)
-    motion = scene.motion(replace(options, ignore_particles=True))
+    holds_particles = scene.recording is not None and "ignore_particles" in scene.recording.OPTIONS
+    motion = scene.motion(replace(options, ignore_particles=holds_particles))
     found = motion.sha256 if motion_file else ""
     if found == contacts.trajectory_sha256:
         return motion, list(motion.warnings)
