@@ -57,7 +57,13 @@ collide events out.h5 --graph --dot touches.dot
 @option("--world", type=WorldNumbers(), metavar="N,...", section=SELECTED, help="[default: all]")
 @option("--frames", default="", metavar="A:B:S", section=SELECTED, help="A slice as in Python, or one number.")
 @option("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], section=OUTPUT, help="Order of the list.")
-@option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of intervals to list.")
+@option(
+    "--first",
+    type=WholeNumber(0),
+    default=20,
+    section=OUTPUT,
+    help="Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair.",
+)
 @option("--graph", is_flag=True, section=OUTPUT, help="List the pairs with their total durations.")
 @option("--csv", metavar="FILE", section=OUTPUT, help="Every interval, as CSV.")
 @option("--parquet", metavar="FILE", section=OUTPUT, help="Every interval, as Parquet.")

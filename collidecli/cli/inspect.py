@@ -18,7 +18,7 @@ collide inspect pile.usda --pairs --json
 @click.command("inspect", cls=Verb, epilog=EPILOG)
 @click.argument("file")
 @option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
-@option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether shapes A and B may touch.")
+@option("--why", nargs=2, metavar="A B", help="Show the rule that decides whether A and B may touch: shapes or bodies.")
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options

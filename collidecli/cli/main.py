@@ -7,6 +7,7 @@ input that cannot be used; 3 an output that cannot be written, including a close
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -31,6 +32,7 @@ VERBS = {
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
     "merge": "Merge contact sets of disjoint frames or worlds.",
     "cache": "Show or clear the cache of signed distance fields and convex parts.",
+    "completion": "Print the script that completes verbs and options in bash, zsh or fish.",
     "check": "Check that a contact set or a trajectory is well formed and complete.",
 }
 """Verbs and their summaries; the command is `verb` in the module of that name in collidecli.cli."""
@@ -113,6 +115,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     streams = Streams()
     streams.prepare()
+    streams.json = "--json" in (sys.argv[1:] if args is None else args)  # for an error before the options are read
     stop = StopHandler()
     try:
         with stopping_in_time() as stop, owned_process():

@@ -43,6 +43,7 @@ class Streams:
 
     def __init__(self) -> None:
         self.verbose = self.quiet = self.json = False
+        self._is_json_printed = False
 
     def prepare(self) -> None:
         """Replaces closed streams by the null device and escapes characters that the encoding of a stream lacks."""
@@ -59,9 +60,19 @@ class Streams:
         found = result.as_dict()
         with unbroken_pipe():
             if self.json:
+                self._is_json_printed = True
                 print(json.dumps(found, allow_nan=False), flush=True)
             elif not self.quiet:
                 _print(table(printable_values(found)))
+
+    def error(self, error: CollideError, code: int) -> int:
+        """Prints an error on stderr and, with --json and without a result, as an object on stdout; returns `code`."""
+        with suppress(OSError):
+            print(f"error: {printable(str(error))}", file=sys.stderr, flush=True)
+        if self.json and not self._is_json_printed:
+            with suppress(OSError):
+                print(error_json(error, code), flush=True)
+        return code
 
     def warn(self, text: str) -> None:
         """Prints a warning on one line of stderr."""
@@ -86,6 +97,12 @@ class Streams:
         """Flushes stdout. Raises ClosedPipeError, OutputError."""
         with unbroken_pipe():
             sys.stdout.flush()
+
+
+def error_json(error: CollideError, code: int) -> str:
+    """The object collide.error/1 of an error, as JSON. code: the exit code."""
+    parts = {"what": error.what, "where": error.where, "fix": error.fix, "message": str(error), "exit_code": code}
+    return json.dumps({"schema": "collide.error/1", "error": parts})
 
 
 def console(stream: TextIO) -> Console:
@@ -132,25 +149,26 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
     if isinstance(error, ClosedPipeError):
         return error.exit_code
     if isinstance(error, CollideError):
-        return _print_error(str(error), error.exit_code)
+        return streams.error(error, error.exit_code)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return _print_error("interrupted", 130)
+        return streams.error(CollideError("interrupted"), 130)
     if isinstance(error, click.ClickException):
-        return _print_error(usage_message(error), 2)
+        what, _, fix = usage_message(error).partition("\n")
+        return streams.error(CollideError(what, fix=fix.strip()), 2)
     if isinstance(error, SystemExit):
-        # Click exits this way when the pipe is closed while it prints help.
-        return ClosedPipeError.exit_code
+        # Click exits this way after a completion, and when the pipe is closed while it prints help.
+        return 0 if error.code in (0, None) else ClosedPipeError.exit_code
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         discard_stdout()
-        return _print_error(
-            f"an output cannot be written: {(error.strerror or str(error)).lower()}", OutputError.exit_code
-        )
+        full = OutputError(f"an output cannot be written: {(error.strerror or str(error)).lower()}")
+        return streams.error(full, full.exit_code)
     if isinstance(error, MemoryError):
-        return _print_error("there is not enough memory\n  lower --memory-limit or --threads, or split the input", 2)
+        fix = "lower --memory-limit or --threads, or split the input"
+        return streams.error(CollideError("there is not enough memory", fix=fix), 2)
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    advice = "" if streams.verbose else "\n  please report it with the output of this command with -v"
-    return _print_error(f"internal error: {what}{advice}", INTERNAL_ERROR)
+    advice = "" if streams.verbose else "please report it with the output of this command with -v"
+    return streams.error(CollideError(f"internal error: {what}", fix=advice), INTERNAL_ERROR)
 
 
 def usage_message(error: click.ClickException) -> str:
@@ -174,9 +192,3 @@ def _variable_of(param: click.Parameter, ctx: click.Context) -> str:
     own = f"{ctx.auto_envvar_prefix}_{str(param.name).upper()}"
     named = [param.envvar] if isinstance(param.envvar, str) else list(param.envvar or ())
     return next((name for name in (*named, own) if name in os.environ), "an environment variable")
-
-
-def _print_error(text: str, code: int) -> int:
-    with suppress(OSError):
-        print(f"error: {printable(text)}", file=sys.stderr, flush=True)
-    return code

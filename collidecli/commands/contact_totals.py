@@ -1,4 +1,4 @@
-"""Contact counts of shape pairs, the deepest contact and ranges of columns, accumulated block by block."""
+"""Counts of contacts and touching contacts of shape pairs, the deepest contact, and ranges of columns, by block."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.analysis.contact_summary import touches_of
 from collidecli.scene.contacts import ContactBlock
 
 if TYPE_CHECKING:
@@ -34,11 +35,33 @@ class DeepestContact:
 
 @dataclass(frozen=True)
 class PairContacts:
-    """Number of contacts of two shapes. shape0, shape1: names."""
+    """Number of contacts of two shapes, and of those that touch. shape0, shape1: names."""
 
     shape0: str
     shape1: str
     contacts: int
+    touching: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContactCounts:
+    """Counts of the contacts of a run. A contact touches if its distance is at most 0, else it is near: in the gap.
+
+    contacts: all; touching_contacts, near_contacts: the parts of it. contact_pair_count, touching_pair_count: pairs of
+    shapes with a contact, and with a touching one, in any cell. contact_pair_cells, touching_pair_cells: each pair
+    counted once in every cell in which it has one. deepest: None without a contact. top_pairs: the first pairs by
+    contact count.
+    """
+
+    contacts: int
+    touching_contacts: int
+    near_contacts: int
+    contact_pair_count: int
+    touching_pair_count: int
+    contact_pair_cells: int
+    touching_pair_cells: int
+    deepest: DeepestContact | None
+    top_pairs: list[PairContacts]
 
 
 def shape_name(model: Model | ContactSet, row: int) -> str:
@@ -49,16 +72,18 @@ def shape_name(model: Model | ContactSet, row: int) -> str:
 
 
 class Tally:
-    """Contact counts of shape pairs and the deepest contact, accumulated block by block.
+    """Counts of contacts and touching contacts of shape pairs, and the deepest contact, accumulated block by block.
 
     deepest: (distance, shape0, shape1, cell), or None without a contact.
     """
 
     def __init__(self, shape_count: int) -> None:
         self._shape_count = shape_count
-        self._table = np.zeros(shape_count**2 if shape_count**2 <= MAX_TABLE_SIZE else 0, np.int64)
-        self._added: list[tuple[np.ndarray, np.ndarray]] = []
+        self._contact_table = np.zeros(shape_count**2 if shape_count**2 <= MAX_TABLE_SIZE else 0, np.int64)
+        self._touching_table = self._contact_table.copy()
+        self._added: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._added_rows = 0
+        self.contact_pair_cells = self.touching_pair_cells = 0
         self.deepest: tuple[float, int, int, int] | None = None
 
     def add(self, block: ContactBlock) -> None:
@@ -66,11 +91,17 @@ class Tally:
         if not block.contact_count:
             return
         columns = block.columns
-        shape0, shape1 = columns["shape0"], columns["shape1"]
-        if len(self._table):
-            self._table += np.bincount(self._keys(shape0, shape1), minlength=len(self._table))
+        touching = columns["distance"] <= 0.0
+        begins = touches_of(block).start
+        keys = self._keys(columns["shape0"], columns["shape1"])
+        self.contact_pair_cells += len(begins)
+        self.touching_pair_cells += int(np.logical_or.reduceat(touching, begins).sum())
+        if size := len(self._contact_table):
+            self._contact_table += np.bincount(keys, minlength=size)
+            self._touching_table += np.bincount(keys[touching], minlength=size)
         else:
-            self._append(shape0, shape1)
+            counts = np.diff(begins, append=len(keys))
+            self._append(keys[begins], counts, np.add.reduceat(touching, begins, dtype=np.int64))
         row = int(np.argmin(columns["distance"]))
         distance = float(columns["distance"][row])
         if self.deepest is None or distance < self.deepest[0]:
@@ -80,37 +111,56 @@ class Tally:
     def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         return shape0.astype(np.int64) * self._shape_count + shape1
 
-    def _append(self, shape0: np.ndarray, shape1: np.ndarray) -> None:
+    def _append(self, keys: np.ndarray, contacts: np.ndarray, touching: np.ndarray) -> None:
         """Appends the pairs of a block; sums the appended pairs when they are more than twice the distinct ones."""
-        is_first = np.ones(len(shape0), bool)  # of the contacts of a pair, which follow each other
-        np.logical_or(shape0[1:] != shape0[:-1], shape1[1:] != shape1[:-1], out=is_first[1:])
-        begins = np.flatnonzero(is_first)
-        self._added.append((self._keys(shape0[begins], shape1[begins]), np.diff(begins, append=len(shape0))))
-        self._added_rows += len(begins)
+        self._added.append((keys, contacts, touching))
+        self._added_rows += len(keys)
         if self._added_rows > MAX_TABLE_SIZE + 2 * len(self._added[0][0]):
             self._added = [self._summed()]
             self._added_rows = len(self._added[0][0])
 
-    def _summed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted keys of the appended pairs and the contact count of each."""
+    def _summed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sorted keys of the appended pairs, and the counts of contacts and of touching ones of each."""
         if not self._added:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        keys, counts = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        keys, *counts = (np.concatenate(parts) for parts in zip(*self._added, strict=True))
         together, inverse = np.unique(keys, return_inverse=True)
-        return together, np.bincount(inverse, counts, len(together)).astype(np.int64)
+        contacts, touching = (np.bincount(inverse, values, len(together)).astype(np.int64) for values in counts)
+        return together, contacts, touching
 
-    def pairs(self) -> dict[tuple[int, int], int]:
-        """Contact count of each pair (shape0, shape1), in descending order of count."""
-        if len(self._table):
-            keys = np.flatnonzero(self._table)
-            counts = self._table[keys]
+    def pairs(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Counts of contacts and of touching ones of each pair (shape0, shape1), in descending order of contacts."""
+        if len(self._contact_table):
+            keys = np.flatnonzero(self._contact_table)
+            contacts, touching = self._contact_table[keys], self._touching_table[keys]
         else:
-            keys, counts = self._summed()
-        order = np.lexsort((keys, -counts))
+            keys, contacts, touching = self._summed()
+        order = np.lexsort((keys, -contacts))
         return {
-            (int(key) // self._shape_count, int(key) % self._shape_count): int(count)
-            for key, count in zip(keys[order], counts[order], strict=True)
+            (key // self._shape_count, key % self._shape_count): (of_contacts, of_touching)
+            for key, of_contacts, of_touching in zip(
+                *(values[order].tolist() for values in (keys, contacts, touching)), strict=True
+            )
         }
+
+    def counts(self, model: Model | ContactSet) -> ContactCounts:
+        """The counts of all added blocks. model: for the names of the shapes."""
+        pairs = self.pairs()
+        contacts, touching = (sum(counts[k] for counts in pairs.values()) for k in (0, 1))
+        return ContactCounts(
+            contacts=contacts,
+            touching_contacts=touching,
+            near_contacts=contacts - touching,
+            contact_pair_count=len(pairs),
+            touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
+            contact_pair_cells=self.contact_pair_cells,
+            touching_pair_cells=self.touching_pair_cells,
+            deepest=self.deepest_contact(model),
+            top_pairs=[
+                PairContacts(shape_name(model, a), shape_name(model, b), *counts)
+                for (a, b), counts in islice(pairs.items(), TOP_PAIRS)
+            ],
+        )
 
     def deepest_contact(self, model: Model | ContactSet) -> DeepestContact | None:
         """The deepest contact with the names of its shapes; None without a contact."""
@@ -119,14 +169,6 @@ class Tally:
         distance, shape0, shape1, cell = self.deepest
         frame, world = divmod(cell, model.world_count)
         return DeepestContact(distance, shape_name(model, shape0), shape_name(model, shape1), frame, world)
-
-
-def top_pairs(pairs: dict[tuple[int, int], int], model: Model | ContactSet) -> list[PairContacts]:
-    """The first TOP_PAIRS of `Tally.pairs`, with the names of their shapes."""
-    return [
-        PairContacts(shape_name(model, a), shape_name(model, b), count)
-        for (a, b), count in islice(pairs.items(), TOP_PAIRS)
-    ]
 
 
 class ColumnRanges:

@@ -32,7 +32,8 @@ MAX_WORLDS_LISTED = 20
 
 @dataclass(frozen=True)
 class EventsRequest:
-    """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals that are listed.
+    """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals that are
+    listed, and of pairs of the graph; 0 lists no interval and every pair.
 
     graph: list the edges of the graph. csv, parquet: files for every interval, "" is none; force: replace them.
     """
@@ -183,7 +184,7 @@ def _result(
             "longest": float(interval_seconds(longest, frames)[0]) if len(longest) else None,
         },
         listed=_listed(stream, totals),
-        graph=_graph(graph, stream, request.first) if request.graph else None,
+        graph=_graph(graph, stream, request.first or len(graph.edges())) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
     )

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from collidecli.commands.check import file_format
-from collidecli.commands.contact_totals import ColumnRanges, DeepestContact, PairContacts, Tally, top_pairs
+from collidecli.commands.contact_totals import ColumnRanges, ContactCounts, Tally
 from collidecli.commands.inspect_scene import inspect_scene
 from collidecli.commands.result import Result
 from collidecli.commands.scenes import MUJOCO_ENDINGS
@@ -127,10 +127,10 @@ class ContactSetSource(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContactSetResult(ContactSetSource):
-    """Contents of a contact set. optional_columns: range of each. touching_pairs: over all cells.
+class ContactSetResult(ContactCounts, ContactSetSource):
+    """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of /timing.
 
-    deepest, contact_pair_count, top_pairs: as in `RunResult`. timing: attributes and stages of /timing.
+    shape_table: path, type, body (None is static), margin and gap [m] of each shape.
     """
 
     SCHEMA: ClassVar[str] = "collide.inspect.contacts/1"
@@ -139,11 +139,7 @@ class ContactSetResult(ContactSetSource):
     columns: list[str]
     material_rule: str
     optional_columns: dict[str, dict[str, list[float]]]
-    contacts: int
-    touching_pairs: int
-    deepest: DeepestContact | None
-    contact_pair_count: int
-    top_pairs: list[PairContacts]
+    shape_table: list[dict[str, Any]]
     timing: dict[str, Any]
 
 
@@ -198,24 +194,18 @@ def inspect_contact_set(path: str) -> ContactSetResult:
     """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing."""
     with ContactSet.open(path) as contacts:
         tally = Tally(len(contacts.shapes))
-        touching = 0
         ranges = ColumnRanges(contacts.optional_columns)
         for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
             tally.add(block)
             ranges.add(block)
-            touching += _touching(block.cell_counts, block.columns["shape0"], block.columns["shape1"])
-        pairs = tally.pairs()
         return ContactSetResult(
             **contact_set_source(contacts),
+            **vars(tally.counts(contacts)),
             float_type=str(contacts.float_type),
             columns=list(contacts.column_names),
             material_rule=contacts.material_rule,
             optional_columns=ranges.as_dict(),
-            contacts=contacts.contact_count,
-            touching_pairs=touching,
-            deepest=tally.deepest_contact(contacts),
-            contact_pair_count=len(pairs),
-            top_pairs=top_pairs(pairs, contacts),
+            shape_table=_shape_table(contacts),
             timing=read_timing(path),
         )
 
@@ -242,11 +232,12 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     }
 
 
-def _touching(cell_counts: np.ndarray, shape0: np.ndarray, shape1: np.ndarray) -> int:
-    """Number of pairs with contacts, summed over cells; the contacts of a pair are consecutive in canonical order."""
-    cell = np.repeat(np.arange(len(cell_counts)), cell_counts)
-    keys = np.stack([cell, shape0, shape1])
-    return int(len(cell) > 0) + int((np.diff(keys, axis=1) != 0).any(axis=0).sum())
+def _shape_table(contacts: ContactSet) -> list[dict[str, Any]]:
+    shapes = contacts.shapes
+    bodies = [contacts.body_path[row] if 0 <= row < len(contacts.body_path) else None for row in shapes.body.tolist()]
+    columns = (shapes.path, shapes.type, bodies, shapes.template.tolist(), shapes.margin.tolist(), shapes.gap.tolist())
+    names = ("path", "type", "body", "template", "margin", "gap")
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 @structure()

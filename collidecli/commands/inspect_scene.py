@@ -29,7 +29,8 @@ MAX_COUNTED_SHAPES = 5000
 class SceneResult(Result):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
-    allowed_pair_count: pairs of shapes that may touch; None if not counted. excluded_pairs: count by rule.
+    allowed_pair_count: pairs of shapes that may touch; None if not counted. pair_count: all pairs of shapes that are in
+    a world together, each template once. excluded_pairs: count by rule.
     kept_attributes: count of shapes with each attribute that is read but affects no contact. pairs, why: if requested.
     """
 
@@ -48,6 +49,7 @@ class SceneResult(Result):
     shapes: list[dict[str, Any]]
     bodies: list[dict[str, Any]]
     allowed_pair_count: int | None
+    pair_count: int
     excluded_pairs: dict[str, int]
     forced_pair_count: int
     kept_attributes: dict[str, int]
@@ -83,6 +85,7 @@ def inspect_scene(
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=_bodies(model),
         allowed_pair_count=None if listed is None else len(_union(listed)),
+        pair_count=_pair_count(model.shapes.template),
         excluded_pairs=dict(Counter(_kind_of_rule(rule) for rule in model.pair_filter.excluded_rule)),
         forced_pair_count=len(model.pair_filter.forced),
         kept_attributes=_kept_attributes(scene),
@@ -93,7 +96,9 @@ def inspect_scene(
 
 
 def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str] = ()) -> dict[str, Any]:
-    """Whether two shapes may touch, and the rule that decides. With several templates, two shapes of one are taken.
+    """Whether two shapes, or shapes of two bodies, may touch, and the rule that decides; with each pair of shapes.
+
+    With several templates, two shapes of one are taken.
 
     left_out: names of visual shapes of the scene, which are not in the model.
     Raises InputError for a path that no shape has.
@@ -103,15 +108,34 @@ def explain_pair(model: Model, path_a: str, path_b: str, left_out: Container[str
     choices = [(a, b) for a in rows_a for b in rows_b if a != b]
     if not choices:
         raise InputError(f"'{path_a}' is given twice", "--why", "name two shapes")
-    a, b = next(
-        ((a, b) for a, b in choices if template[a] == template[b] or -1 in (template[a], template[b])), choices[0]
+    a, b = next(((a, b) for a, b in choices if _share_world(template, a, b)), choices[0])
+    of_shapes = all(
+        model.shapes.path[row] == path for rows, path in ((rows_a, path_a), (rows_b, path_b)) for row in rows
     )
-    verdict = explain(model, a, b)
-    return {"shape0": path_a, "shape1": path_b, "may_touch": verdict.may_touch, "rule": verdict.rule}
+    explained = [(a, b)] if of_shapes else [(x, y) for x, y in choices if _share_world(template, x, y)] or [(a, b)]
+    pairs = []
+    for first, second in explained:
+        verdict = explain(model, first, second)
+        names = {"shape0": model.shapes.path[first], "shape1": model.shapes.path[second]}
+        pairs.append({**names, "may_touch": verdict.may_touch, "rule": verdict.rule})
+    deciding = next((pair for pair in pairs if pair["may_touch"]), pairs[0])
+    decided = {name: deciding[name] for name in ("may_touch", "rule")}
+    return {"shape0": path_a, "shape1": path_b, **decided, "pairs": pairs}
+
+
+def _share_world(template: np.ndarray, a: int, b: int) -> bool:
+    """Whether two shapes are in one template, or one is in every world."""
+    return template[a] == template[b] or -1 in (template[a], template[b])
 
 
 def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
-    rows = [row for row, held in enumerate(model.shapes.path) if held == path]
+    """Rows of the shapes of that path, else of the shapes on the bodies of that path."""
+    shapes, bodies = model.shapes, model.bodies.path
+    rows = [row for row, held in enumerate(shapes.path) if held == path]
+    if not rows and path in bodies:
+        rows = [row for row, body in enumerate(shapes.body.tolist()) if body >= 0 and bodies[body] == path]
+        if not rows:
+            raise InputError(f"the body '{path}' has no shape that collides", "--why", "name another")
     if not rows and path in left_out:
         raise InputError(
             f"'{path}' is only visual: no mask and no pair allows contacts of it",
@@ -119,10 +143,17 @@ def _rows(model: Model, path: str, left_out: Container[str]) -> list[int]:
             "name two shapes that collide",
         )
     if not rows:
-        close = get_close_matches(path, model.shapes.path, n=3, cutoff=0.5)
+        close = get_close_matches(path, [*shapes.path, *bodies], n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(close)}?" if close else "collide inspect lists the scene's shapes"
-        raise InputError(f"there is no shape '{path}'", "--why", hint)
+        raise InputError(f"there is no shape or body '{path}'", "--why", hint)
     return rows
+
+
+def _pair_count(template: np.ndarray) -> int:
+    """Number of pairs of shapes of one template or of every world (-1)."""
+    every = int((template < 0).sum())
+    own = np.bincount(template[template >= 0])
+    return every * (every - 1) // 2 + int((own * (own - 1) // 2 + own * every).sum())
 
 
 def _kept_attributes(scene: LoadedScene) -> dict[str, int]:

@@ -66,7 +66,8 @@ class ReportResult(ContactSetSource):
     """Data of a report. Lengths [m], times [s]; lists over time have one entry per bin of frames.
 
     selection: options that select contacts, without those at their defaults; worlds is the number of those selected.
-    demonstrations: of each world of the set; empty if it has no names of them. touching_pairs: over all cells.
+    demonstrations: of each world of the set; empty if it has no names of them. contact_pair_cells: pairs with
+    contacts, each counted in every cell.
     penetrating: number of contacts with a negative distance. depths: histogram.
     worst: the pairs with the deepest contacts. profile: of `read_profile`. difference: a `DiffResult` as dictionary.
     output: path of the page.
@@ -78,7 +79,7 @@ class ReportResult(ContactSetSource):
     selection: dict[str, Any]
     demonstrations: list[str]
     contacts: int
-    touching_pairs: int
+    contact_pair_cells: int
     penetrating: int
     deepest: dict[str, Any] | None
     series: dict[str, Any]
@@ -143,7 +144,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         selection=_selection(request),
         demonstrations=demonstrations,
         contacts=int(pairs.contacts.sum()),
-        touching_pairs=int(pairs.touches.sum()),
+        contact_pair_cells=int(pairs.touches.sum()),
         penetrating=int(sums.frames.penetrating.sum()),
         deepest=deepest,
         series=series,

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
-from collidecli.commands.contact_totals import DeepestContact, PairContacts, Tally, top_pairs
+from collidecli.commands.contact_totals import ContactCounts, Tally
 from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
@@ -53,11 +53,11 @@ class RunRequest(SceneRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult(Result):
+class RunResult(ContactCounts, Result):
     """Result of a run. Lengths [m], times [s].
 
-    shapes, bodies, worlds, frames, contacts, candidates: counts. touching_pairs: over all cells. deepest: None without
-    a contact. contact_pair_count: pairs of shapes with contacts; top_pairs: the first ones by contact count.
+    shapes, bodies, worlds, frames: counts. candidates: pairs that the broad phase found, over all cells.
+    false_positive_ratio: fraction of them without a contact.
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
@@ -74,13 +74,8 @@ class RunResult(Result):
     chunk_cells: int
     broad_phase: str
     broad_phase_reason: str
-    contacts: int
-    touching_pairs: int
     candidates: int
     false_positive_ratio: float
-    deepest: DeepestContact | None
-    contact_pair_count: int
-    top_pairs: list[PairContacts]
     stages: list[StageTime]
     wall_seconds: float
     frames_per_second: float
@@ -171,8 +166,8 @@ def _result(
     content: str,
 ) -> RunResult:
     model = scene.model
-    pairs = tally.pairs()
     return RunResult(
+        **vars(tally.counts(model)),
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,
@@ -185,13 +180,8 @@ def _result(
         chunk_cells=collision.chunk_cells,
         broad_phase=collision.choice.name,
         broad_phase_reason=collision.choice.reason,
-        contacts=timing.contact_count,
-        touching_pairs=timing.touching_count,
         candidates=timing.candidate_count,
         false_positive_ratio=timing.false_positive_ratio,
-        deepest=tally.deepest_contact(model),
-        contact_pair_count=len(pairs),
-        top_pairs=top_pairs(pairs, model),
         stages=timing.stages(),
         wall_seconds=timing.wall_seconds,
         frames_per_second=len(motion.time) / timing.wall_seconds,

@@ -88,7 +88,7 @@ def phases_of(result: ResultDict) -> list[dict[str, Any]]:
         {
             "name": timing.get("broad_phase", "this run"),
             "candidates": timing["candidate_count"],
-            "touching_pairs": timing.get("touching_pair_count", result["touching_pairs"]),
+            "touching_pairs": timing.get("touching_pair_count", result["contact_pair_cells"]),
             "contacts": timing.get("contact_count", result["contacts"]),
         }
     ]

@@ -36,15 +36,29 @@ def scene_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.scene/1: answers of --why and --pairs, or else the whole scene."""
     parts: list[RenderableType] = []
     if "why" in result:
-        why = result["why"]
-        may = "may touch" if why["may_touch"] else "may not touch"
-        parts.append(Text(f"{why['shape0']} and {why['shape1']} {may}: {why['rule']}"))
+        parts += _why_lines(result["why"], limit)
     if "pairs" in result:
-        table = listing(("shape0", "left"), ("shape1", "left"))
+        table = listing(("shape 0", "left"), ("shape 1", "left"))
         for pair in result["pairs"]:
             table.add_row(*pair)
         parts += [table, Text(plural(len(result["pairs"]), "pair"))]
     return Group(*parts) if parts else _whole_scene(result, limit)
+
+
+def _why_lines(why: ResultDict, limit: int | None) -> list[Text]:
+    """The rule of two shapes; of two bodies how many pairs of their shapes may touch, and the rule of each."""
+    pairs = why["pairs"]
+    lines = []
+    if len(pairs) > 1:
+        allowed = sum(pair["may_touch"] for pair in pairs)
+        lines.append(
+            f"{why['shape0']} and {why['shape1']}: {count(allowed)} of {len(pairs)} pairs of their shapes may touch"
+        )
+    for pair in pairs[:limit]:
+        may = "may touch" if pair["may_touch"] else "may not touch"
+        lines.append(f"{pair['shape0']} and {pair['shape1']} {may}: {pair['rule']}")
+    more = len(pairs) - len(pairs[:limit])
+    return [Text(line) for line in [*lines, *([f"and {count(more)} more, which --all lists"] if more else [])]]
 
 
 def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
@@ -59,10 +73,7 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         ("motion", _span(result["motion"], "frame") if result["motion"]["frames"] > 1 else "none: one resting pose"),
         ("up axis", result["up_axis"]),
         ("gap rule", result["gap_rule"]),
-        (
-            "may touch",
-            plural(pairs, "pair") if pairs is not None else "too many shapes to count; use --pairs",
-        ),
+        ("may touch", _allowed_text(pairs, result)),
     ]
     rows += [("excluded", f"{plural(number, 'pair')}: {rule}") for rule, number in result["excluded_pairs"].items()]
     if result["forced_pair_count"]:
@@ -76,6 +87,13 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         if shapes
         else name_value_table(rows)
     )
+
+
+def _allowed_text(pairs: int | None, result: ResultDict) -> str:
+    """How many of all pairs may touch, as text."""
+    if pairs is None:
+        return "too many shapes to count their pairs; --pairs lists them"
+    return f"{count(pairs)} of {plural(result['pair_count'], 'pair')} of shapes"
 
 
 def _shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
@@ -93,10 +111,7 @@ def _shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
         columns.append(("body", "left", lambda s: s["body"] or "static"))
     if result["templates"] > 1:
         columns.append(("template", "right", lambda s: "all" if s["template"] < 0 else str(s["template"])))
-    if any(s["margin"] for s in shapes):
-        columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
-    if any(s["gap"] for s in shapes):
-        columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
+    columns += _length_columns(shapes)
     if len({s["material"]["friction"] for s in shapes}) > 1:
         columns.append(("friction", "right", lambda s: f"{s['material']['friction']:.4g}"))
     if any(s.get("repairs") for s in shapes):
@@ -130,7 +145,7 @@ def _add_rows(table: Table, rows: Sequence[Sequence[str]], total: int) -> None:
     for row in rows:
         table.add_row(*row)
     if total > len(rows):
-        table.add_row(f"and {count(total - len(rows))} more; --all lists them")
+        table.add_row(f"and {count(total - len(rows))} more, which --all lists")
 
 
 def trajectory_table(result: ResultDict, limit: int | None) -> RenderableType:
@@ -196,11 +211,37 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["top_pairs"]:
         parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
+    if result["shape_table"]:
+        parts.append(Fitting(partial(_contact_shape_table, result, limit)))
     if result["optional_columns"]:
         parts.append(_ranges_table(result["optional_columns"]))
     if result["timing"].get("stages"):
         parts.append(_timing_table(result["timing"]))
     return Group(*parts)
+
+
+def _contact_shape_table(result: ResultDict, limit: int | None, narrow: bool) -> Table:
+    """Table of the shapes of a contact set. narrow: the body in the column of the shape, as in a scene's table."""
+    shapes = result["shape_table"]
+    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = [
+        ("shape, its body", "left", _on_its_body) if narrow else ("shape", "left", lambda s: s["path"]),
+        ("type", "left", lambda s: s["type"]),
+        *([] if narrow else [("body", "left", lambda s: s["body"] or "static")]),
+        *_length_columns(shapes),
+    ]
+    table = listing(*(column[:2] for column in columns))
+    _add_rows(table, [[value(shape) for _, _, value in columns] for shape in shapes[:limit]], len(shapes))
+    return table
+
+
+def _length_columns(shapes: Sequence[ResultDict]) -> list[tuple[str, str, Callable[[ResultDict], str]]]:
+    """Columns of the margins and gaps, if they are not all 0."""
+    columns: list[tuple[str, str, Callable[[ResultDict], str]]] = []
+    if any(s["margin"] for s in shapes):
+        columns.append(("margin", "right", lambda s: f"{s['margin']:.4g}"))
+    if any(s["gap"] for s in shapes):
+        columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
+    return columns
 
 
 def _ranges_table(ranges: ResultDict) -> Table:

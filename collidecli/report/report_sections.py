@@ -50,7 +50,11 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
             count(result["contacts"]),
             f"{percent(result['penetrating'] / result['contacts'])} penetrate" if result["contacts"] else "",
         ),
-        ("pairs of shapes", count(result["pairs"]["count"]), f"{count(result['touching_pairs'])} over all frames"),
+        (
+            "pairs of shapes",
+            count(result["pairs"]["count"]),
+            f"{count(result['contact_pair_cells'])} summed over frames and worlds",
+        ),
         (
             "frames",
             count(frames),

@@ -22,12 +22,12 @@ def run_table(result: ResultDict) -> RenderableType:
 
 
 def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
-    """Table of pairs of shapes and their contact counts, and the number of pairs that are not listed."""
-    table = listing(("contacts", "right"), ("shape0", "left"), ("shape1", "left"))
+    """Table of pairs of shapes and their counts of contacts, and the number of pairs that are not listed."""
+    table = listing(("contacts", "right"), ("touching", "right"), ("shape 0", "left"), ("shape 1", "left"))
     for pair in pairs:
-        table.add_row(count(pair["contacts"]), pair["shape0"], pair["shape1"])
+        table.add_row(count(pair["contacts"]), count(pair["touching"]), pair["shape0"], pair["shape1"])
     if pair_count > len(pairs):
-        table.add_row("", f"and {plural(pair_count - len(pairs), 'more pair')}", "")
+        table.add_row("", "", f"and {plural(pair_count - len(pairs), 'more pair')}", "")
     return table
 
 
@@ -42,15 +42,23 @@ def deepest_text(deepest: ResultDict | None) -> str:
 
 
 def contact_text(result: ResultDict) -> str:
-    """Contact count and number of pairs with contacts, as text."""
-    between = f" between {plural(result['contact_pair_count'], 'pair')} of shapes" if result["contacts"] else ""
-    return f"{count(result['contacts'])}{between}"
+    """Counts of touching and near contacts and of their pairs of shapes, as text."""
+    if not result["contacts"]:
+        return "none"
+    pairs, near = result["touching_pair_count"], result["contact_pair_count"] - result["touching_pair_count"]
+    text = f"{count(result['contacts'])}: {count(result['touching_contacts'])} touching"
+    text += f" ({plural(pairs, 'pair')} of shapes)" if pairs else ""
+    if result["near_contacts"]:
+        text += f", {count(result['near_contacts'])} near, in the gap"
+        more = "more " if pairs else ""
+        text += f" ({plural(near, f'{more}pair of shapes', f'{more}pairs of shapes')})" if near else ""
+    return text
 
 
 def candidate_text(result: ResultDict) -> str:
-    """Candidate count and the fraction without contacts, as text."""
-    false = f", {percent(result['false_positive_ratio'])} of them false" if result["candidates"] else ""
-    return f"{count(result['candidates'])}{false}"
+    """Number of pairs that were tested exactly, and the fraction without contacts, as text."""
+    without = f", {percent(result['false_positive_ratio'])} without contact" if result["candidates"] else ""
+    return f"{plural(result['candidates'], 'pair')} tested{without}"
 
 
 def _overview(result: ResultDict) -> list[tuple[str, str]]:

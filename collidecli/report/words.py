@@ -47,7 +47,7 @@ def rate(value: float) -> str:
 
 def percent(fraction: float) -> str:
     """A fraction as a percentage."""
-    return f"{100.0 * fraction:.1f}%"
+    return f"{100.0 * fraction:.1f} %"
 
 
 def name_value_table(rows: Iterable[tuple[str, str]]) -> Table:

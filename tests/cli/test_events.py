@@ -146,6 +146,13 @@ def test_orders(events, order, column, sign):
     assert [sign * one[column] for one in events("--sort", order, "--first", "2")["listed"]] == listed[:2]
 
 
+def test_the_graph_alone(flicker, collide):
+    shown = collide("events", flicker, "--graph", "--first", "0").out
+    assert " to " not in shown.split("intervals")[1]
+    assert shown.count("\n ") >= 3, "every pair of the graph"
+    assert "more pair" not in shown
+
+
 def test_files(events, here):
     result = events("--csv", "a.csv", "--parquet", "a.parquet", "--dot", "a.dot")
     assert result["written"] == {"csv": "a.csv", "parquet": "a.parquet", "dot": "a.dot"}

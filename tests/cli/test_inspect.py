@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import fields
 
 import h5py
 import pytest
+
+from collidecli.commands.contact_totals import ContactCounts
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 
@@ -52,9 +56,28 @@ def test_why(here, collide):
     assert answer.code == 0
     assert "may not touch: contype and conaffinity" in answer.out
     result = json.loads(collide("inspect", "scene.xml", "--why", "wall", "base", "--json").out)
-    assert result["why"] == {"shape0": "wall", "shape1": "base", "may_touch": False, "rule": "static pair"}
+    why = {"shape0": "wall", "shape1": "base", "may_touch": False, "rule": "static pair"}
+    assert result["why"] == {**why, "pairs": [why]}
     open_pair = collide("inspect", "scene.xml", "--why", "wall", "base", "--static-pairs")
     assert "wall and base may touch" in open_pair.out
+
+
+def test_why_of_bodies(here, collide):
+    """Of two bodies every pair of their shapes is explained; a body's name is used where no shape has it."""
+    geoms = '<geom name="{0}0" size="1"/><geom name="{0}1" size="1" contype="0" conaffinity="{1}"/>'
+    bodies = "".join(
+        f'<body name="{name}"><freejoint/>{geoms.format(name, bit)}</body>' for name, bit in (("a", 1), ("b", 2))
+    )
+    (here / "two.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    answer = collide("inspect", "two.xml", "--why", "a", "b")
+    assert answer.out.splitlines()[0] == "a and b: 2 of 4 pairs of their shapes may touch"
+    why = json.loads(collide("inspect", "two.xml", "--why", "a", "b0", "--json").out)["why"]
+    assert [(p["shape0"], p["shape1"], p["may_touch"]) for p in why["pairs"]] == [
+        ("a0", "b0", True),
+        ("a1", "b0", True),
+    ]
+    assert why["may_touch"]
+    assert "there is no shape or body 'c'" in collide("inspect", "two.xml", "--why", "c", "b").err
 
 
 @pytest.mark.parametrize(
@@ -85,16 +108,28 @@ def test_trajectory(here, collide):
 
 
 def test_contact_set_whatever_it_is_called(here, collide):
-    run = json.loads(collide(*RUN, "-o", "contacts.dat", "--json", "--gap", "0.05", "--worlds", "2").out)
+    run = json.loads(collide(*RUN, "-o", "contacts.h5", "--json", "--gap", "0.05", "--worlds", "2").out)
+    (here / "contacts.h5").rename("contacts.dat")
     result = json.loads(collide("inspect", "contacts.dat", "--json").out)
     assert result["schema"] == "collide.inspect.contacts/1"
-    for name in ("content_sha256", "contacts", "touching_pairs", "deepest", "top_pairs", "frames", "worlds"):
+    for name in ("content_sha256", "frames", "worlds", *(field.name for field in fields(ContactCounts))):
         assert result[name] == run[name]
+    assert 0 < result["touching_contacts"] < result["contacts"]
+    (ball,) = [shape for shape in result["shape_table"] if shape["path"] == "ball"]
+    assert ball == {
+        "path": "ball",
+        "type": "sphere",
+        "body": "ball",
+        "template": 0,
+        "margin": 0.0,
+        "gap": pytest.approx(0.05),
+    }
     assert result["config"]["gap"] == 0.05
     assert result["timing"]["thread_count"] == run["threads"]
     table = collide("inspect", "contacts.dat").out
-    for word in ("gap 0.05", "base", "narrow phase", result["content_sha256"]):
+    for word in ("gap 0.05", "base", "narrow phase", result["content_sha256"], "touching (1 pair of shapes)"):
         assert word in table
+    assert re.search(r"^ far +sphere +far", table, re.M), "shapes without a contact are listed too"
 
 
 def test_a_long_table_is_cut_and_says_so(here, collide):

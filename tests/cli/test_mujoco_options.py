@@ -67,7 +67,7 @@ def test_asset_map(here, collide):
 def test_a_geom_that_is_only_seen_is_told_from_one_that_is_not_there(here, collide):
     (here / "seen.xml").write_text(BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size'))
     assert "'a' is only visual" in collide("inspect", "seen.xml", "--why", "a", "b").err
-    assert "there is no shape 'c'" in collide("inspect", "seen.xml", "--why", "c", "b").err
+    assert "there is no shape or body 'c'" in collide("inspect", "seen.xml", "--why", "c", "b").err
 
 
 def test_from_python(arm):

@@ -163,3 +163,15 @@ def read_terminal(main_end: int) -> bytes:
 def test_a_name_cannot_steer_the_terminal():
     assert printable("a\x1b[2Jb\tc\u200f") == "a\\x1b[2Jb\\tc\\u200f"
     assert printable("Körper/геом") == "Körper/геом"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(here, collide, shell, monkeypatch):
+    answer = collide("completion", shell)
+    assert (answer.code, "_COLLIDE_COMPLETE" in answer.out) == (0, True), answer.err
+    assert json.loads(collide("completion", shell, "--json").out)["script"] == answer.out
+    monkeypatch.setenv("_COLLIDE_COMPLETE", f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", "collide run --broad")
+    monkeypatch.setenv("COMP_CWORD", "--broad" if shell == "fish" else "2")
+    found = collide()
+    assert (found.code, "--broad-phase" in found.out) == (0, True)

@@ -22,11 +22,14 @@ def test_facts_and_file_say_what_the_spheres_do(here, collide):
     touching = np.flatnonzero(distances() < 0.0)
     assert result["schema"] == "collide.run/1"
     assert (result["frames"], result["worlds"], result["shapes"]) == (FRAMES, 1, 3)
-    assert result["contacts"] == result["touching_pairs"] == len(touching)
+    assert result["contacts"] == result["touching_contacts"] == result["contact_pair_cells"] == len(touching)
+    assert (result["near_contacts"], result["contact_pair_count"], result["touching_pair_count"]) == (0, 1, 1)
     assert result["false_positive_ratio"] == pytest.approx(1.0 - len(touching) / result["candidates"])
     assert result["deepest"]["frame"] == FRAMES - 1
     assert result["deepest"]["distance"] == pytest.approx(distances()[-1], abs=1e-7)
-    assert result["top_pairs"] == [{"shape0": "base", "shape1": "ball", "contacts": len(touching)}]
+    assert result["top_pairs"] == [
+        {"shape0": "base", "shape1": "ball", "contacts": len(touching), "touching": len(touching)}
+    ]
     assert {stage["stage"] for stage in result["stages"]} >= {"load", "compile", "broad_phase", "narrow_phase", "write"}
     assert any("far" in warning for warning in result["warnings"])
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
@@ -275,3 +278,21 @@ def test_an_existing_output_is_refused_before_slow_imports(here):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "3 []\n", done.stderr
     assert "exists already" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "what", "where"),
+    [
+        (("-o", "x.json"), 2, "a contact set has the extension .h5 or .hdf5", "x.json"),
+        (("--no-such-option",), 2, "No such option", ""),
+        (("-o", "no/such/folder/x.h5"), 3, "the folder", "no/such/folder/x.h5"),
+    ],
+)
+def test_an_error_is_an_object_with_json(here, collide, options, code, what, where):
+    answer = collide(*RUN, "--json", *options)
+    record = json.loads(answer.out)
+    assert (answer.code, record["schema"], record["error"]["exit_code"]) == (code, "collide.error/1", code)
+    assert record["error"]["what"].startswith(what)
+    assert record["error"]["where"] == where
+    assert answer.err == f"error: {record['error']['message']}\n"
+    assert collide(*RUN, *options).out == ""

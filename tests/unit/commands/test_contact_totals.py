@@ -9,7 +9,9 @@ import pytest
 
 from collidecli.commands import contact_totals as tally_module
 from collidecli.commands.contact_totals import MAX_TABLE_SIZE, Tally
+from collidecli.report.run_table import contact_text
 from collidecli.scene.contacts import ContactBlock
+from tests.support.contact_sets import small_model
 
 
 @pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
@@ -19,21 +21,48 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, monkeypatch):
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(tally_module, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
-    tally, wanted, deepest = Tally(shapes), Counter(), []
+    tally, wanted, touching, deepest, cells_of = Tally(shapes), Counter(), Counter(), [], [set(), set()]
     for first in range(0, 30, 10):
         counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
         count = int(counts.sum())
         shape0 = rng.integers(0, shapes - 1, count).astype(np.int32)
         shape1 = rng.integers(shape0 + 1, shapes).astype(np.int32)
+        order = np.lexsort((shape1, shape0, np.repeat(np.arange(10), counts)))
+        shape0, shape1 = shape0[order], shape1[order]
         distance = rng.normal(size=count).astype(np.float32)
         tally.add(ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance}))
-        wanted.update(zip(shape0.tolist(), shape1.tolist(), strict=True))
+        rows = list(zip(shape0.tolist(), shape1.tolist(), strict=True))
+        wanted.update(rows)
+        touching.update(row for row, apart in zip(rows, distance, strict=True) if apart <= 0.0)
         cells = np.repeat(np.arange(first, first + 10), counts).tolist()
         deepest += zip(distance.tolist(), shape0.tolist(), shape1.tolist(), cells, strict=True)
+        for row, cell, apart in zip(rows, cells, distance, strict=True):
+            cells_of[0].add((row, cell))
+            cells_of[1].update([(row, cell)] if apart <= 0.0 else [])
     found = tally.pairs()
-    assert found == dict(wanted)
-    assert list(found.values()) == sorted(wanted.values(), reverse=True)
+    assert found == {pair: (number, touching[pair]) for pair, number in wanted.items()}
+    assert [number for number, _ in found.values()] == sorted(wanted.values(), reverse=True)
+    assert (tally.contact_pair_cells, tally.touching_pair_cells) == tuple(map(len, cells_of))
     assert tally.deepest == min(deepest)
+
+
+def test_touching_and_near_contacts_are_told_apart():
+    """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
+    model = small_model(1)
+    columns = {
+        "shape0": np.array([0, 0, 0, 1, 0], np.int32),
+        "shape1": np.array([1, 1, 2, 2, 1], np.int32),
+        "distance": np.array([-0.1, 0.02, 0.0, 0.01, 0.03], np.float32),
+    }
+    tally = Tally(len(model.shapes))
+    tally.add(ContactBlock(0, np.array([4, 1]), columns))
+    found = tally.counts(model)
+    assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
+    assert (found.contact_pair_count, found.touching_pair_count) == (3, 2)
+    assert (found.contact_pair_cells, found.touching_pair_cells) == (4, 2)
+    assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
+    words = contact_text(vars(found))
+    assert words == "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
 
 
 def test_both_ways_are_tried():

@@ -50,7 +50,7 @@ RESULT = {
     "contacts": 10,
     "penetrating": 6,
     "frames": 4,
-    "touching_pairs": 9,
+    "contact_pair_cells": 9,
     "series": SERIES,
     "pairs": PAIRS,
     "depths": DEPTHS,
