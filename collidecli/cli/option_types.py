@@ -52,6 +52,9 @@ METRES = Number("metres", "number of metres", "length: it must be finite and at 
 RATE = Number(
     "rate", "number of frames per second", "rate: it must be finite and above zero", lambda x: 0.0 < x < math.inf
 )
+DURATION = Number(
+    "seconds", "number of seconds", "duration: it must be finite and above zero", lambda x: 0.0 < x < math.inf
+)
 SHARE = Number("share", "number", "fraction: it must be from 0 to 1", lambda x: 0.0 <= x <= 1.0)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +24,9 @@ from collidecli.cli.options import (
     streams_of,
 )
 from collidecli.cli.settings import setting
+
+if TYPE_CHECKING:
+    from collidecli.commands.run import RunRequest
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as "threads = 4", can set
 an option. A flag takes precedence over a variable, and a variable over the file.
@@ -63,15 +67,29 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     output = values["output"] or default_output(scenes, trajectory, ".contacts.h5")
     check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
-    from collidecli.commands.run import RunRequest, run
+    from collidecli.commands.run import run
     from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.run_table import run_table
+
+    request = request_of(scenes, {**values, "output": output, "trajectory": trajectory})
+    with (
+        streams.progress("colliding", "loading") as progress,
+        reported_compilation(progress and progress.compiling),
+    ):
+        result = run(request, progress)
+    streams.result(result, run_table)
+    return 0
+
+
+def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:
+    """The request for scenes and the values of all options of `run`, by parameter name."""
+    from collidecli.commands.run import RunRequest
     from collidecli.scene.run_options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
 
-    request = RunRequest(
+    return RunRequest(
         scenes=scenes,
-        output=output,
-        trajectory=trajectory,
+        output=values["output"],
+        trajectory=values["trajectory"],
         worlds=values["worlds"],
         frames=values["frames"],
         contact=option_group(ContactOptions, values),
@@ -82,10 +100,3 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         compression=values["compression"],
         force=values["force"],
     )
-    with (
-        streams.progress("colliding", "loading") as progress,
-        reported_compilation(progress and progress.compiling),
-    ):
-        result = run(request, progress)
-    streams.result(result, run_table)
-    return 0

@@ -1,0 +1,131 @@
+"""What a batch has computed: its state, a sample computed again, and a manifest of its contact sets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from collidecli.batch.plan import Plan
+from collidecli.batch.store import Failure, Store
+from collidecli.batch.work import recomputed_content
+from collidecli.commands.result import Progress, Result
+from collidecli.errors import InputError, extra_module
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.reader import ContactSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchState(Result):
+    """Counts of episodes, and of the seconds that the plan estimates for those that are left."""
+
+    SCHEMA: ClassVar[str] = "collide.batch/1"
+
+    folder: str
+    episodes: int
+    shards: int
+    done: int
+    failed: int
+    left: int
+    estimated_seconds_left: float
+    failures: list[Failure]
+
+
+def state_of(store: Store, plan: Plan) -> BatchState:
+    """The state of a batch, from its folder alone. Episodes of one key count each."""
+    done, failures = set(store.results()), store.failures()
+    left = [e for e in plan.episodes if e.key not in done and e.key not in failures]
+    failed = [e for e in plan.episodes if e.key in failures and e.key not in done]
+    return BatchState(
+        folder=store.folder,
+        episodes=len(plan.episodes),
+        shards=plan.shard_count,
+        done=len(plan.episodes) - len(left) - len(failed),
+        failed=len(failed),
+        left=len(left),
+        estimated_seconds_left=sum(episode.seconds for episode in left),
+        failures=[failures[key] for key in dict.fromkeys(episode.key for episode in failed)],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyResult(Result):
+    """Contact sets that were computed again, and the files whose contacts differ."""
+
+    SCHEMA: ClassVar[str] = "collide.batch_verify/1"
+
+    checked: int
+    different: list[str]
+
+
+def verify(store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None) -> VerifyResult:
+    """Computes a share of the contact sets again, at least one. Raises InputError where there is none."""
+    done = [episode for episode in plan.episodes if store.has_result(episode.key)]
+    if not done:
+        raise InputError("has no contact set to verify", store.folder, "work on it with collide batch run")
+    chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
+    different = []
+    for number, episode in enumerate(chosen, 1):
+        stored, again = recomputed_content(store, plan, episode)
+        if stored != again:
+            different.append(store.result_path(episode.key))
+        if progress:
+            progress(number, len(chosen))
+    return VerifyResult(checked=len(chosen), different=different)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatherResult(Result):
+    """The output of `gather`. dataset_sha256: over the sorted keys and content hashes of all contact sets."""
+
+    SCHEMA: ClassVar[str] = "collide.batch_gather/1"
+
+    output: str
+    episodes: int
+    contacts: int
+    dataset_sha256: str
+
+
+def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress: Progress = None) -> GatherResult:
+    """Writes a Parquet table with a row per episode that has a contact set, in the order of job and recording.
+
+    Raises InputError where an episode has neither a contact set nor a failure, OutputError.
+    """
+    rows, sizes = [], {}
+    episodes = sorted(plan.episodes, key=lambda episode: (episode.job, episode.motion))
+    failures = store.failures()
+    for number, episode in enumerate(episodes, 1):
+        if episode.key in failures:
+            continue
+        if not store.has_result(episode.key):
+            fix = "work on it with collide batch run"
+            raise InputError(f"has no contact set of {episode.motion or episode.job}", store.folder, fix)
+        if episode.key not in sizes:
+            with ContactSet.open(store.result_path(episode.key)) as contacts:
+                sizes[episode.key] = (contacts.content_sha256, contacts.contact_count, contacts.frame_count)
+        content, contact_count, frame_count = sizes[episode.key]
+        file = os.path.relpath(store.result_path(episode.key), os.path.dirname(os.path.abspath(output)))
+        rows.append((episode.key, episode.job, episode.motion, content, contact_count, frame_count, file))
+        if progress:
+            progress(number, len(episodes))
+    names = ("key", "job", "motion", "content_sha256", "contacts", "frames", "file")
+    dataset = dataset_hash({row[0]: row[3] for row in rows})
+    _write_parquet(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), dataset, output, force)
+    return GatherResult(output=output, episodes=len(rows), contacts=sum(row[4] for row in rows), dataset_sha256=dataset)
+
+
+def dataset_hash(contents: dict[str, str]) -> str:
+    """SHA-256 over the sorted pairs of key and content hash."""
+    return hashlib.sha256("".join(f"{key} {contents[key]}\n" for key in sorted(contents)).encode()).hexdigest()
+
+
+def _write_parquet(columns: dict[str, list[Any]], dataset: str, output: str, force: bool) -> None:
+    pyarrow = extra_module("pyarrow", "tables", "batch gather")
+    sink = pyarrow.BufferOutputStream()
+    table = pyarrow.table(columns).replace_schema_metadata({"collide.dataset_sha256": dataset})
+    extra_module("pyarrow", "tables", "batch gather", "pyarrow.parquet").write_table(table, sink, compression="zstd")
+    with AtomicOutput(output, force) as file:
+        file.write(sink.getvalue().to_pybytes())
+        file.commit()

@@ -1,0 +1,99 @@
+"""The job file of a batch: which scenes, which recordings, which options of `run`."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from collidecli.commands.run import RunRequest
+from collidecli.errors import InputError
+
+KEYS = ("name", "scene", "motion", "options")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Recordings that share a scene and options. motions: files, sorted. request: without recording and output."""
+
+    name: str
+    motions: tuple[str, ...]
+    request: RunRequest
+
+
+def read_jobs(path: str, request_of: Callable[[Sequence[str], Mapping[str, Any], str], RunRequest]) -> list[Job]:
+    """The jobs of a TOML file, whose paths are relative to the file's folder.
+
+    Args:
+        request_of: the request for scenes and options of `run`, by long name; the third argument is named in errors.
+    Raises InputError for a file that is not TOML, an unknown key, a name that is given twice, a pattern that matches
+    no file, or an option that `run` does not have.
+    """
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not TOML: {error}", path) from error
+    except RecursionError:
+        raise InputError("has values nested too deep to be read", path) from None
+    entries = found.pop("job", None)
+    if found:
+        raise InputError(f"has the unknown key '{next(iter(found))}'", path, "each job is a table [[job]]")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError("has no job", path, "write each job as a table [[job]] with name, scene and motion")
+    jobs: list[Job] = []
+    for number, entry in enumerate(entries, 1):
+        job = _job(entry, number, path, request_of)
+        if job.name in [other.name for other in jobs]:
+            raise InputError(f"two jobs have the name '{job.name}'", path, "names are unique")
+        jobs.append(job)
+    return jobs
+
+
+def _job(entry: dict[str, Any], number: int, path: str, request_of: Callable[..., RunRequest]) -> Job:
+    for key in entry:
+        if key not in KEYS:
+            close = get_close_matches(key, KEYS, n=1)
+            fix = f"did you mean '{close[0]}'?" if close else f"keys of a job: {', '.join(KEYS)}"
+            raise InputError(f"has the unknown key '{key}'", f"{path}: job {number}", fix)
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError("has no name", f"{path}: job {number}", 'write name = "..."')
+    where = f"{path}: job '{name}'"
+    folder = os.path.dirname(os.path.abspath(path))
+    scenes = [os.path.join(folder, scene) for scene in _texts(entry.get("scene", []), "scene", where)]
+    patterns = _texts(entry.get("motion", []), "motion", where)
+    if not patterns and not scenes:
+        raise InputError("has neither a scene nor a motion", where, "give the recordings, or the scene, or both")
+    options = entry.get("options", {})
+    if not isinstance(options, dict):
+        raise InputError("options is not a table", where, "write options = { gap = 0.01 }")
+    return Job(name, _matches(patterns, folder, where), request_of(scenes, options, where))
+
+
+def _texts(value: Any, key: str, where: str) -> list[str]:
+    """A text or a list of texts as a list."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
+        raise InputError(f"{key} is {value!r}", where, "give a path in quotes, or a list of them")
+    return texts
+
+
+def _matches(patterns: Sequence[str], folder: str, where: str) -> tuple[str, ...]:
+    """The files that match the patterns, each once, sorted by path; a folder stands for the files in it."""
+    found: set[str] = set()
+    for pattern in patterns:
+        path = os.path.join(folder, pattern)
+        if os.path.isdir(path):
+            path = os.path.join(glob.escape(path), "*")
+        matches = [os.path.abspath(match) for match in glob.glob(path, recursive=True) if os.path.isfile(match)]
+        if not matches:
+            raise InputError(f"'{pattern}' matches no file", where, f"patterns are relative to {folder}")
+        found.update(matches)
+    return tuple(sorted(found))

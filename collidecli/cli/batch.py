@@ -1,0 +1,300 @@
+"""Command line of `collide batch`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidecli.cli.option_types import DURATION, WholeNumber
+from collidecli.cli.options import Verb, force_option, streams_of
+from collidecli.cli.settings import option
+from collidecli.cli.traj import VerbGroup
+
+if TYPE_CHECKING:
+    from collidecli.batch.plan import Plan
+    from collidecli.batch.store import Store
+    from collidecli.batch.work import ShardReport
+    from collidecli.commands.run import RunRequest
+
+EPILOG = """\b
+collide batch run jobs.toml -o nightly
+collide batch status nightly
+collide batch gather nightly -o contacts.parquet
+"""
+FIXED = ("output", "scenes", "trajectory", "force")
+"""Parameters of `run` that the batch sets for each episode."""
+FOLDER = "The folder of the batch: its plan and its contact sets."
+
+
+@click.group("batch", cls=VerbGroup, invoke_without_command=True, subcommand_metavar="VERB ...", epilog=EPILOG)
+@click.pass_context
+def verb(ctx: click.Context) -> int:
+    """Run many recordings: plan, compute with any number of processes or machines, and gather the results."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        return 2
+    return 0
+
+
+def _job_request(scenes: Sequence[str], options: Mapping[str, Any], where: str) -> RunRequest:
+    """The request of a job for options of `run` by long name, parsed as the command line parses them."""
+    from collidecli.cli.run import request_of
+    from collidecli.cli.run import verb as run_verb
+    from collidecli.errors import InputError
+
+    known = {
+        name[2:]: parameter
+        for parameter in run_verb.params
+        if isinstance(parameter, click.Option) and parameter.expose_value and parameter.name not in FIXED
+        for name in parameter.opts
+        if name.startswith("--")
+    }
+    words: list[str] = []
+    for key, value in options.items():
+        name = key.replace("_", "-")
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            raise InputError(
+                f"run has no option '{key}'", where, f"did you mean {close[0]}?" if close else "see collide run --help"
+            )
+        words += _words(known[name], name, value, where)
+    try:
+        with run_verb.make_context("run", [*words, "--", *scenes], resilient_parsing=False) as ctx:
+            values = {**ctx.params, "output": "", "trajectory": None, "force": False}
+    except click.ClickException as error:
+        raise InputError(error.format_message(), f"{where}, options") from None
+    return request_of(values.pop("scenes"), values)
+
+
+def _words(parameter: click.Option, name: str, value: Any, where: str) -> list[str]:
+    """Words of the command line for an option's value in TOML."""
+    from collidecli.errors import InputError
+
+    if parameter.is_flag:
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}", f"{where}, options", "write true or false")
+        return [f"--{name}"] if value else []
+    if isinstance(value, list):
+        texts = [str(one) for one in value]
+        return (
+            [word for text in texts for word in (f"--{name}", text)]
+            if parameter.multiple
+            else [f"--{name}", ",".join(texts)]
+        )
+    if isinstance(value, (bool, dict)):
+        raise InputError(f"{name} is {value!r}", f"{where}, options", "write a number, a text or a list")
+    return [f"--{name}={value}"]
+
+
+def _planned(jobs: str, folder: str, shard_seconds: float, force: bool) -> tuple[Store, Plan]:
+    """The plan of a job file, written to the folder; the plan that is there where it has the same episodes."""
+    from collidecli.batch.jobs import read_jobs
+    from collidecli.batch.plan import make_plan, read_plan, write_plan
+    from collidecli.batch.store import Store
+    from collidecli.batch.work import probe
+    from collidecli.errors import OutputError
+
+    found = read_jobs(jobs, _job_request)
+    store = Store(folder)
+    plan = make_plan(found, {job.name: probe(job) for job in found}, shard_seconds)
+    if os.path.exists(store.plan_path) and not force:
+        held = read_plan(store.plan_path)
+        if _inputs(held) == _inputs(plan):
+            return store, held
+        raise OutputError("has the plan of other episodes", folder, "give another folder, or --force to replace it")
+    write_plan(plan, store.plan_path, force=True)
+    return store, plan
+
+
+def _inputs(plan: Plan) -> set[tuple[str, str, str]]:
+    return {(episode.key, episode.job, episode.motion) for episode in plan.episodes}
+
+
+def plan_options(command: Callable) -> Callable:
+    """Adds the options of a plan."""
+    seconds = "Estimated duration of a shard, the unit of work."
+    command = option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help=seconds)(command)
+    return option("-o", "--output", "folder", metavar="FOLDER", required=True, section="Output", help=FOLDER)(command)
+
+
+@verb.command("plan", cls=Verb)
+@click.argument("jobs", metavar="JOBS.TOML")
+@plan_options
+@force_option
+@click.pass_context
+def plan_verb(ctx: click.Context, jobs: str, folder: str, shard_seconds: float, force: bool) -> int:
+    """Expand the patterns, hash the inputs, estimate the cost, and write FOLDER/plan.parquet."""
+    from collidecli.batch.gather import state_of
+    from collidecli.report.batch_tables import state_table
+
+    store, plan = _planned(jobs, folder, shard_seconds, force)
+    streams_of(ctx).result(state_of(store, plan), state_table)
+    return 0
+
+
+@verb.command("run", cls=Verb)
+@click.argument("target", metavar="FOLDER|JOBS.TOML")
+@option("-o", "--output", "folder", metavar="FOLDER", section="Output", help=f"{FOLDER} With JOBS.TOML.")
+@option("--shard-seconds", type=DURATION, default=90.0, section="Plan", help="As of batch plan.")
+@option("--workers", type=WholeNumber(0), default=0, section="Execution", help="Processes. [default: one a core]")
+@option(
+    "--executor",
+    type=click.Choice(("processes", "dask")),
+    default="processes",
+    section="Execution",
+    help="Processes of this machine, or a Dask cluster.",
+)
+@option("--address", default="", metavar="URL", section="Execution", help="The Dask scheduler. [default: a local one]")
+@option("--scheduler-file", default="", metavar="FILE", section="Execution", help="The Dask scheduler's file.")
+@option("--retry-failed", is_flag=True, section="Execution", help="Compute episodes that failed before again.")
+@click.pass_context
+def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
+    """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""
+    from collidecli.batch.gather import state_of
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+    from collidecli.errors import InputError
+    from collidecli.report.batch_tables import state_table
+
+    if os.path.isdir(target) or folder is None:
+        if folder is not None:
+            raise InputError("is the folder of a batch", target, "remove -o")
+        store = open_store(target)
+        plan = read_plan(store.plan_path)
+    else:
+        store, plan = _planned(target, folder, values["shard_seconds"], force=False)
+    if values["retry_failed"]:
+        for key in store.failures():
+            store.forget_failure(key)
+    streams = streams_of(ctx)
+    counts = [0]
+    with streams.progress("episodes", "starting workers") as progress:
+
+        def done(report: ShardReport) -> None:
+            counts[0] += report.done + report.skipped + report.failed
+            if progress:
+                progress(counts[0], len(plan.episodes))
+
+        _execute(store, plan, values, done)
+    state = state_of(store, plan)
+    streams.result(state, state_table)
+    return 1 if state.failed or state.left else 0
+
+
+def _execute(store: Store, plan: Plan, values: Mapping[str, Any], done: Callable[[ShardReport], None]) -> None:
+    from collidecli.batch.executors import by_dask, by_processes
+    from collidecli.engine.scheduler import worker_count
+    from collidecli.errors import InputError, extra_module
+
+    if values["executor"] == "processes":
+        if values["address"] or values["scheduler_file"]:
+            raise InputError("has no effect on processes", "--address or --scheduler-file", "give --executor dask")
+        by_processes(store, plan, worker_count(values["workers"], False), done)
+        return
+    distributed = extra_module("distributed", "cluster", "--executor dask")
+    where = values["address"] or values["scheduler_file"]
+    try:
+        if values["scheduler_file"]:
+            client = distributed.Client(scheduler_file=values["scheduler_file"], timeout="30s")
+        elif values["address"]:
+            client = distributed.Client(values["address"], timeout="30s")
+        else:
+            workers = worker_count(values["workers"], False)
+            client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(f"nobody answers: {error}", where or "--executor dask", "start the scheduler first") from error
+    with client:
+        by_dask(store, plan, client, done)
+
+
+@verb.command("work", cls=Verb)
+@click.argument("folder")
+@option("--slot", required=True, metavar="K/N", section="Execution", help="Slot K of N, from 0: shards K, K + N, ...")
+@click.pass_context
+def work_verb(ctx: click.Context, folder: str, slot: str) -> int:
+    """Compute the shards of one slot: a task of a Slurm array or of a Kubernetes indexed Job."""
+    from collidecli.batch.gather import state_of
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+    from collidecli.batch.work import work_shard
+    from collidecli.errors import InputError
+    from collidecli.report.batch_tables import state_table
+
+    try:
+        first, count = (int(part) for part in slot.split("/"))
+        if not 0 <= first < count:
+            raise ValueError
+    except ValueError:
+        raise InputError(f"'{slot}' is not a slot", "--slot", "write K/N with K from 0 to N - 1") from None
+    store = open_store(folder)
+    plan = read_plan(store.plan_path)
+    failed = sum(work_shard(folder, shard).failed for shard in range(first, plan.shard_count, count))
+    streams_of(ctx).result(state_of(store, plan), state_table)
+    return 1 if failed else 0
+
+
+@verb.command("status", cls=Verb)
+@click.argument("folder")
+@click.pass_context
+def status_verb(ctx: click.Context, folder: str) -> int:
+    """Show how many episodes are done, failed and left, from the folder alone."""
+    from collidecli.batch.gather import state_of
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+    from collidecli.report.batch_tables import state_table
+
+    store = open_store(folder)
+    streams_of(ctx).result(state_of(store, read_plan(store.plan_path)), state_table)
+    return 0
+
+
+@verb.command("verify", cls=Verb)
+@click.argument("folder")
+@option("--sample", default="1%", metavar="P%", section="Sample", help="Share of the contact sets, at least one.")
+@option("--seed", type=WholeNumber(0), default=0, section="Sample", help="Of the choice.")
+@click.pass_context
+def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
+    """Compute a sample of the contact sets again and compare their content hashes."""
+    from collidecli.batch.gather import verify
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+    from collidecli.errors import InputError
+    from collidecli.report.batch_tables import verify_table
+
+    try:
+        share = float(sample.removesuffix("%")) / (100.0 if sample.endswith("%") else 1.0)
+        if not 0.0 < share <= 1.0:
+            raise ValueError
+    except ValueError:
+        raise InputError(f"'{sample}' is not a share", "--sample", "write 1% or 0.01") from None
+    store = open_store(folder)
+    streams = streams_of(ctx)
+    with streams.progress("verifying") as progress:
+        result = verify(store, read_plan(store.plan_path), share, seed, progress)
+    streams.result(result, verify_table)
+    return 1 if result.different else 0
+
+
+@verb.command("gather", cls=Verb)
+@click.argument("folder")
+@option("--to", type=click.Choice(("manifest",)), default="manifest", section="Output", help="What to write.")
+@option("-o", "--output", metavar="FILE", required=True, section="Output", help="A Parquet file.")
+@force_option
+@click.pass_context
+def gather_verb(ctx: click.Context, folder: str, to: str, output: str, force: bool) -> int:
+    """Write one table of all contact sets, with a hash of the whole data set."""
+    from collidecli.batch.gather import write_manifest
+    from collidecli.batch.plan import read_plan
+    from collidecli.batch.store import open_store
+    from collidecli.report.batch_tables import gather_table
+
+    store = open_store(folder)
+    streams = streams_of(ctx)
+    with streams.progress("gathering") as progress:
+        result = write_manifest(store, read_plan(store.plan_path), output, force, progress)
+    streams.result(result, gather_table)
+    return 0

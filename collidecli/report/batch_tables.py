@@ -1,0 +1,53 @@
+"""Terminal tables of `collide batch`."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from collidecli.report.words import ResultDict, listing, name_value_table, seconds
+from collidecli.scene.text_format import count, plural
+
+FAILURES_SHOWN = 20
+
+
+def state_table(result: ResultDict) -> RenderableType:
+    """Table of collide.batch/1: counts, and the first failures with their messages."""
+    rows = [
+        ("folder", result["folder"]),
+        ("episodes", f"{count(result['episodes'])} in {plural(result['shards'], 'shard')}"),
+        ("done", count(result["done"])),
+        ("failed", count(result["failed"])),
+        ("left", count(result["left"])),
+    ]
+    if result["left"]:
+        rows.append(("estimated time left", f"{seconds(result['estimated_seconds_left'])} of one core"))
+    parts: list[RenderableType] = [name_value_table(rows)]
+    if result["failures"]:
+        table = listing(("failed episode", "left"), ("reason", "left"))
+        for failure in result["failures"][:FAILURES_SHOWN]:
+            table.add_row(failure["motion"] or failure["job"], failure["message"])
+        parts.append(table)
+        if len(result["failures"]) > FAILURES_SHOWN:
+            parts.append(Text(f"and {count(len(result['failures']) - FAILURES_SHOWN)} more; --json lists all"))
+    return Group(*parts)
+
+
+def verify_table(result: ResultDict) -> RenderableType:
+    """Text of collide.batch_verify/1."""
+    checked = plural(result["checked"], "contact set")
+    if not result["different"]:
+        return Text(f"{checked} computed again: all equal")
+    return Text("\n".join([f"{checked} computed again, these differ:", *result["different"]]))
+
+
+def gather_table(result: ResultDict) -> RenderableType:
+    """Table of collide.batch_gather/1."""
+    return name_value_table(
+        [
+            ("output", result["output"]),
+            ("episodes", count(result["episodes"])),
+            ("contacts", count(result["contacts"])),
+            ("data set hash", result["dataset_sha256"]),
+        ]
+    )

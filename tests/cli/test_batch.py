@@ -1,0 +1,270 @@
+"""`collide batch`: plans, killed workers, resumption, failures, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import psutil
+import pyarrow.parquet as parquet
+import pytest
+
+from collidecli.batch import plan as plan_module
+from collidecli.batch.executors import by_processes
+from collidecli.batch.plan import read_plan
+from collidecli.batch.store import DifferentContactsError, Store, content_of, open_store
+from collidecli.batch.work import work_shard
+from tests.cli.conftest import write_motion
+
+JOBS = """
+[[job]]
+name = "balls"
+scene = "scene.xml"
+motion = ["demos/*.h5"]
+options = { gap = 0.02, device = "cpu" }
+"""
+LENGTHS = (12, 5, 20, 9, 16, 7)
+
+
+@pytest.fixture
+def jobs(here: Path) -> Path:
+    """The current folder with jobs.toml and six recordings of different lengths."""
+    (here / "demos").mkdir()
+    for number, length in enumerate(LENGTHS):
+        write_motion(here / "demos" / f"d{number}.h5", length)
+    (here / "jobs.toml").write_text(JOBS)
+    return here
+
+
+def result(answer) -> dict:
+    assert answer.err == "" or answer.code, answer.err
+    return json.loads(answer.out)
+
+
+def dataset(collide, folder: str) -> str:
+    """Hash of the data set of a batch."""
+    return result(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--force", "--json"))["dataset_sha256"]
+
+
+def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, collide):
+    state = result(collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--json"))
+    assert (state["episodes"], state["done"], state["failed"], state["left"]) == (6, 6, 0, 0)
+    gathered = result(collide("batch", "gather", "B", "-o", "all.parquet", "--json"))
+    rows = parquet.read_table("all.parquet").to_pylist()
+    assert [Path(row["motion"]).name for row in rows] == [f"d{k}.h5" for k in range(6)]
+    assert [row["frames"] for row in rows] == list(LENGTHS)
+    assert gathered["contacts"] == sum(row["contacts"] for row in rows) > 0
+    for row in rows:
+        alone = collide("run", "scene.xml", "-t", row["motion"], "--gap", "0.02", "-o", "one.h5", "--force", "--json")
+        assert json.loads(alone.out)["content_sha256"] == row["content_sha256"] == content_of(row["file"])
+    before = {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")}
+    assert collide("batch", "run", "B").code == 0
+    assert {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")} == before, (
+        "nothing is done again"
+    )
+    assert not [path for path in Path("B").rglob("*") if path.name.startswith(".")]
+    assert result(collide("batch", "verify", "B", "--sample", "100%", "--json"))["checked"] == 6
+
+
+def test_shards_and_slots_give_one_data_set(jobs, collide):
+    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
+    assert read_plan("B/plan.parquet").shard_count == 6
+    assert result(collide("batch", "status", "B", "--json"))["left"] == 6
+    for slot in (2, 0, 1, 0):
+        assert collide("batch", "work", "B", "--slot", f"{slot}/3").code == 0
+    assert dataset(collide, "A") == dataset(collide, "B")
+
+
+def test_a_killed_worker_loses_nothing(jobs, collide):
+    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+    for number in range(6, 30):
+        write_motion(jobs / "demos" / f"d{number}.h5", 40 + number)
+    command = "from collidecli.cli.guard import command; raise SystemExit(command())"
+    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--shard-seconds", "1e-9", "--json"]
+    running = subprocess.Popen([sys.executable, "-c", command, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    killed = 0
+    while running.poll() is None and killed < 3:
+        if len(list(Path("B/results").rglob("*.h5"))) > 2 * killed:
+            workers = [
+                child
+                for child in psutil.Process(running.pid).children(recursive=True)
+                if "spawn_main" in " ".join(child.cmdline())
+            ]
+            for worker in workers[:1]:
+                os.kill(worker.pid, signal.SIGKILL)
+                killed += 1
+        time.sleep(0.05)
+    out, err = running.communicate(timeout=300)
+    assert killed == 3
+    assert running.returncode == 0, err.decode()
+    assert json.loads(out)["done"] == 30
+    assert collide("batch", "run", "jobs.toml", "-o", "C", "--workers", "2").code == 0
+    assert dataset(collide, "B") == dataset(collide, "C")
+
+
+def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
+    command = "from collidecli.cli.guard import command; raise SystemExit(command())"
+    words = ["batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--shard-seconds", "1e-9"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", command, *words],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    while running.poll() is None and not list(Path("B/results").rglob("*.h5")):
+        time.sleep(0.02)
+    workers = psutil.Process(running.pid).children(recursive=True)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == [], "workers end with the process that started them"
+    assert collide("batch", "run", "B", "--workers", "1").code == 0
+    assert result(collide("batch", "status", "B", "--json"))["done"] == 6
+    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+    assert dataset(collide, "A") == dataset(collide, "B")
+
+
+def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
+    (jobs / "demos" / "junk.h5").write_bytes(b"junk")
+    write_motion(jobs / "demos" / "nan.h5", 5)
+    with h5py.File(jobs / "demos" / "nan.h5", "a") as file:
+        file["body_q"][3, 0, 0, 1] = float("nan")
+    answer = collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--json")
+    state = json.loads(answer.out)
+    assert (answer.code, state["done"], state["failed"], state["left"]) == (1, 6, 2, 0)
+    said = {Path(failure["motion"]).name: failure for failure in state["failures"]}
+    assert "not a recording" in said["junk.h5"]["message"]
+    assert "frame 3" in said["nan.h5"]["message"]
+    assert {failure["exit_code"] for failure in state["failures"]} == {2}
+    assert collide("batch", "run", "B").code == 1
+    write_motion(jobs / "demos" / "nan.h5", 5)
+    assert collide("batch", "run", "B", "--retry-failed").code == 1
+    assert result(collide("batch", "gather", "B", "-o", "x.parquet", "--json"))["episodes"] == 7
+
+
+def test_an_episode_that_kills_its_worker_is_quarantined(jobs, collide, monkeypatch):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    store, plan = open_store("B"), read_plan("B/plan.parquet")
+    bad = next(episode for episode in plan.episodes if episode.motion.endswith("d3.h5"))
+    monkeypatch.setattr("collidecli.batch.executors.work_shard", KillsOn(bad.key))
+    by_processes(store, plan, 1, lambda report: None)
+    (failure,) = store.failures().values()
+    assert (failure.key, failure.attempts, failure.exit_code) == (bad.key, 3, 137)
+    assert set(store.results()) == {episode.key for episode in plan.episodes} - {bad.key}
+
+
+class KillsOn:
+    """`work_shard` whose process is killed where the episode with this key is next."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __call__(self, folder: str, shard: int, only: list[str] | None = None):
+        keys = only or [episode.key for episode in read_plan(os.path.join(folder, "plan.parquet")).shard(shard)]
+        for key in keys:
+            if key == self.key:
+                os.kill(os.getpid(), signal.SIGKILL)
+            report = work_shard(folder, shard, [key])
+        return report
+
+
+def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
+    assert collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "1").code == 0
+    store = Store("B")
+    one, other = sorted(store.results())[:2]
+    made = store.new_result(one)
+    Path(made).write_bytes(Path(store.result_path(other)).read_bytes())
+    with pytest.raises(DifferentContactsError, match=os.uname().nodename):
+        store.keep_result(one, made)
+    made = store.new_result(one)
+    Path(made).write_bytes(Path(store.result_path(one)).read_bytes())
+    store.keep_result(one, made)
+    assert not Path(made).exists()
+
+
+def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
+    def keys(folder: str) -> set[str]:
+        assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
+        return {episode.key for episode in read_plan(f"{folder}/plan.parquet").episodes}
+
+    found = [keys("A")]
+    assert keys("A2") == found[0]
+    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", "gap = 0.03"))
+    found.append(keys("B"))
+    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, broad-phase = "sap", threads = 2'))
+    assert keys("C") == found[0], "options that change no contact change no key"
+    (jobs / "jobs.toml").write_text(JOBS)
+    monkeypatch.setattr(plan_module, "RESULT_EPOCH", 99)
+    found.append(keys("D"))
+    monkeypatch.undo()
+    monkeypatch.chdir(jobs)
+    (jobs / "scene.xml").write_text((jobs / "scene.xml").read_text().replace('size="0.5"', 'size="0.51"'))
+    found.append(keys("E"))
+    assert len(set.union(*found)) == 4 * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotoin = ['x']", ("job 1", "'motoin'", "did you mean 'motion'")),
+        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = ['nothing/*.h5']", ("job 'a'", "matches no file")),
+        (JOBS + JOBS, ("two jobs", "'balls'")),
+        (JOBS.replace("gap", "gpa"), ("job 'balls'", "no option 'gpa'", "did you mean gap")),
+        (JOBS.replace("gap = 0.02", "gap = -1"), ("job 'balls'", "gap")),
+        (JOBS.replace("gap = 0.02", "force = true"), ("no option 'force'",)),
+        (JOBS.replace("gap = 0.02", "gap = true"), ("gap is True",)),
+        (JOBS.replace("scene.xml", "gone.xml"), ("gone.xml", "no such file")),
+        ("jobs = 1", ("'jobs'", "[[job]]")),
+        ("", ("no job",)),
+        ("[[job]", ("not TOML",)),
+        ("[[job]]\nscene = 'scene.xml'", ("no name",)),
+        ("[[job]]\nname = 'a'", ("neither a scene nor a motion",)),
+    ],
+)
+def test_a_faulty_job_file_is_refused(jobs, collide, text, words):
+    (jobs / "jobs.toml").write_text(text)
+    answer = collide("batch", "run", "jobs.toml", "-o", "B")
+    assert (answer.code, answer.out) == (2, ""), answer.err
+    for word in words:
+        assert word in answer.err
+    assert not Path("B/plan.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("status", "nothing"), 2, "no plan"),
+        (("run", "jobs.toml"), 2, "no plan"),
+        (("work", "B", "--slot", "3/3"), 2, "not a slot"),
+        (("work", "B", "--slot", "x"), 2, "not a slot"),
+        (("verify", "B", "--sample", "0%"), 2, "not a share"),
+        (("verify", "B"), 2, "no contact set"),
+        (("gather", "B", "-o", "x.parquet"), 2, "no contact set of"),
+        (("run", "B", "--address", "tcp://127.0.0.1:1"), 2, "no effect on processes"),
+        (("plan", "jobs.toml", "-o", "scene.xml"), 3, "cannot be made"),
+    ],
+)
+def test_wrong_words_are_refused(jobs, collide, words, code, said):
+    if "B" in words:
+        assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    answer = collide("batch", *words)
+    assert (answer.code, answer.out) == (code, "")
+    assert said in answer.err
+
+
+def test_a_folder_of_another_plan_is_refused(jobs, collide):
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    write_motion(jobs / "demos" / "more.h5", 5)
+    answer = collide("batch", "plan", "jobs.toml", "-o", "B")
+    assert answer.code == 3
+    assert "other episodes" in answer.err
+    assert collide("batch", "plan", "jobs.toml", "-o", "B", "--force").code == 0
+    assert len(read_plan("B/plan.parquet").episodes) == 7
