@@ -159,7 +159,8 @@ def _request(values: dict[str, Any]) -> RunRequest:
 
 def _options(kind: type[Options], values: dict[str, Any]) -> Options:
     tuples = {each.name for each in fields(kind) if isinstance(each.default, tuple)}
-    return kind(**{name: tuple(value) if name in tuples else value for name, value in values.items()})
+    found: dict[str, Any] = {name: tuple(value) if name in tuples else value for name, value in values.items()}
+    return kind(**found)
 
 
 def _pyarrow() -> Any:

@@ -131,7 +131,7 @@ def test_options_named_in_the_text_exist(path):
 def test_table_ofverbs_of():
     rows = table(page("docs/reference/cli.md"), "# Command line")
     assert [re.findall(r"`collide (\w+)", row[0])[0] for row in rows] == list(cli.VERBS)
-    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/commands/*.py"))
+    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("collidecli/*/*.py"))
     for row in rows:
         for schema in re.findall(r"`([a-z.]+/1)`", row[2]):
             assert re.search(rf'SCHEMA(?:: ClassVar\[str\])? = "[\w.]*{re.escape(schema)}"', source), schema
