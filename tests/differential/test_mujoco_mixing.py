@@ -146,12 +146,16 @@ def test_override(tmp_path):
     assert set(both.ours.columns["condim"]) == {1, 3, 4, 6}
 
 
-def test_override_with_two_directions_is_warned_of(tmp_path):
-    option = '<option o_friction="0.7 0.1 0.03 0.002 0.002"><flag override="enable"/></option>'
+@pytest.mark.parametrize(
+    ("friction", "warns"),
+    [("0.7 0.1 0.03 0.002 0.002", True), ("0.7 0.7 0.03 0.002 0.001", True), ("0.7 0.7 0.03 0.002 0.002", False)],
+)
+def test_override_with_two_directions_is_warned_of(tmp_path, friction, warns):
+    option = f'<option o_friction="{friction}"><flag override="enable"/></option>'
     path = tmp_path / "scene.xml"
     path.write_text(heap(1, option))
     warnings = add_mjcf(collidecli.ModelBuilder(), path).warnings
-    assert [w for w in warnings if w.startswith("o_friction is 0.7 0.1 0.03 0.002 0.002")]
+    assert len([w for w in warnings if w.startswith(f"o_friction is {friction}")]) == warns
 
 
 def test_pairs_own_friction_in_tangent_directions_is_warned_of(tmp_path):

@@ -21,8 +21,8 @@ _KIND = mujoco.mjtOrientation
 _GEOM = mujoco.mjtGeom
 _WITH_ENDS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER, _GEOM.mjGEOM_ELLIPSOID, _GEOM.mjGEOM_BOX)
 _BY_RADIUS = (_GEOM.mjGEOM_CAPSULE, _GEOM.mjGEOM_CYLINDER)
-_SHORTEST = 1e-10
-"""Sine below which MuJoCo treats a vector as parallel to the z axis."""
+_SHORTEST = 1e-7
+"""Sine below which MuJoCo treats a vector as parallel to the z axis (measured with MuJoCo 4.0)."""
 _LEAST_LENGTH = 1e-14
 """Minimum distance of two ends; MuJoCo refuses smaller ones."""
 _LEAST_AXIS = 1e-15
@@ -102,7 +102,7 @@ def _from_z_axis(vector: np.ndarray) -> np.ndarray:
         sine = norm(axis)
         along = sine < _SHORTEST
         axis = np.where(along[:, None], np.array([1.0, 0.0, 0.0]), axis * (1.0 / sine)[:, None])
-    half_sine, half_cosine = sincos(0.5 * atan2(sine, unit[:, 2]))
+    half_sine, half_cosine = sincos(0.5 * atan2(np.where(along, 0.0, sine), unit[:, 2]))
     return np.column_stack([half_cosine, axis * half_sine[:, None]])
 
 

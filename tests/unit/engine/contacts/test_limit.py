@@ -11,6 +11,7 @@ from collidecli.scene.contacts import RIGID_COLUMNS
 
 TILTED = (np.sin(0.01), 0.0, 0.0, np.cos(0.01))
 """About x: two corners of a box are deeper than the other two, and each two are equally deep."""
+TILTED_BACK = (-TILTED[0], 0.0, 0.0, TILTED[3])
 CUBE = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 FIRST_CORNERS = [(0, 1, 3), (4, 6, 7), (0, 4, 5), (2, 3, 7), (0, 2, 6), (1, 5, 7)]
 SECOND_CORNERS = [(0, 3, 2), (4, 7, 5), (0, 5, 1), (2, 7, 6), (0, 6, 4), (1, 7, 3)]
@@ -50,6 +51,7 @@ def depths(cell) -> np.ndarray:
     [
         ("box", "plane", (0, 0, 0, 1), 4, 1),
         ("box", "plane", TILTED, 4, 2),
+        ("box", "plane", TILTED_BACK, 4, 2),
         ("box", "box", (0, 0, 0, 1), 4, 1),
         ("box", "box", (0, 0, np.sin(np.pi / 8), np.cos(np.pi / 8)), 4, 1),
         ("mesh", "plane", (0, 0, 0, 1), 4, 1),

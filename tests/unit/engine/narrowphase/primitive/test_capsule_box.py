@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
 from collidecli.engine.narrowphase.primitive.capsule_box import collide_capsule_box
@@ -56,6 +57,22 @@ def test_standing_on_a_face_has_one():
     np.testing.assert_allclose(contacts.point[0, 0], [0, 0, -0.6], atol=1e-12)
     assert contacts.feature[0, 0].tolist() == [0, 22]
     np.testing.assert_allclose(contacts.separation[0, 0], 0.02, atol=1e-12)
+
+
+@pytest.mark.parametrize(("degrees", "count"), [(5, 2), (20, 2), (30, 2), (44.9, 2), (45.1, 1), (60, 1), (90, 1)])
+def test_inclined_over_a_face_has_two_up_to_45_degrees(degrees, count):
+    """The axis is (cos, 0, sin) in the box's frame; the far end of the line under the side counts too."""
+    tilt = np.radians(degrees)
+    turn = Rotation.from_rotvec([0, np.pi / 2 - tilt, 0])  # of the capsule in the box's frame
+    center = np.array([0.1, 0.0, 1 + 0.25 + 0.5 * np.sin(tilt)])  # the lowest end touches
+    pose = (*-turn.inv().apply(center), *turn.inv().as_quat())
+    contacts = _contacts((0.25, 0.5, 0), (3, 3, 1), pose, 100.0)
+    assert contacts.count.tolist() == [count]
+    expected = [0.0, np.sin(tilt) + 0.25 * (1 - np.cos(tilt))]
+    np.testing.assert_allclose(np.sort(contacts.separation[0, :count]), expected[:count], atol=1e-12)
+    assert sorted(contacts.feature[0, :count, 0].tolist()) == [0, 1][:count]
+    assert set(contacts.feature[0, :count, 1].tolist()) == {22}
+    assert set(contacts.kind[0, :count].tolist()) == {count - 1}
 
 
 def test_a_segment_through_an_edge_is_separated_across_it():
