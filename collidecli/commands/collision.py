@@ -6,6 +6,7 @@ import ctypes
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import warp as wp
@@ -158,7 +159,7 @@ def prepare_collision(
     """
     cache = FieldCache(engine.cache_dir, engine.cache_limit)
     with timing.stage("compile"):
-        samples = sample_poses(motion)
+        samples = partial(sample_poses, motion)
         pipeline, choice = build_pipeline(model, contact, engine, device, samples, motion.float_type, cache)
         native_loops.use_compiled()
     timing.move("compile", "load", pipeline.field_seconds)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -151,13 +152,13 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     with parts_kept_in(request.engine.cache_dir, request.engine.cache_limit):
         scene, motion = scene_in_motion(request)
     try:
-        samples = sample_poses(motion)
-        cache = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
+        samples = cache(partial(sample_poses, motion))
+        fields = FieldCache(request.engine.cache_dir, request.engine.cache_limit)
 
         def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
             options = replace(request.engine, **engine)
             with scene.named():
-                return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, cache)
+                return build_pipeline(scene.model, request.contact, options, device, samples, motion.float_type, fields)
 
         _, choice = build(pipeline="unified", broad_phase="auto")
         measured = [Measured(name, skip_reason(name, scene, len(motion.time))) for name in PHASES]
@@ -186,7 +187,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             fastest=fastest,
             auto={"choice": choice.name, "reason": choice.reason, "agrees": agrees},
             advice=advice,
-            warnings=(*scene.warnings, *motion.warnings, *cache.notes, *kernel_cache_notes()),
+            warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
         )
     finally:
         motion.close()

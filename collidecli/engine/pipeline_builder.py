@@ -6,6 +6,7 @@ It uploads the model, chooses the broad phase, selects the pair colliders and co
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,16 +92,17 @@ def build_pipeline(
     contact_options: ContactOptions,
     options: EngineOptions,
     device: wp.Device,
-    sample_poses: np.ndarray,
+    sample_poses: Callable[[], np.ndarray],
     float_type: np.dtype,
     store: FieldStore | None = None,
 ) -> tuple[CollisionPipeline, BroadPhaseChoice]:
     """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
     Args:
-        sample_poses: float64[samples, recorded worlds, B, 7], some frames of the motion, for the parameters of the
-        sweep. float_type: of the witness points, float32 or float64. store: cache of signed distance fields between
-        runs.
+        sample_poses: returns float64[samples, recorded worlds, B, 7], some frames of the motion; called for the
+            parameters of the sweep alone.
+        float_type: of the witness points, float32 or float64.
+        store: cache of signed distance fields between runs.
     """
     refuse_heightfield_pairs(model)
     device_model = upload_model(contact_options.apply(model), device)
@@ -191,15 +193,19 @@ def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
 
 
 def _broad_phase(
-    name: str, device_model: DeviceModel, template_pairs: list[np.ndarray] | None, sample_poses: np.ndarray
+    name: str,
+    device_model: DeviceModel,
+    template_pairs: list[np.ndarray] | None,
+    sample_poses: Callable[[], np.ndarray],
 ) -> BroadPhase:
     if name == "nxn":
         return AllPairs(device_model)
     if name == "explicit":
         assert template_pairs is not None
         return explicit(device_model, template_pairs)
-    lower, upper = sample_bounds(device_model, sample_poses)
-    offset = world_offset(device_model.model, sample_poses)
+    samples = sample_poses()
+    lower, upper = sample_bounds(device_model, samples)
+    offset = world_offset(device_model.model, samples)
     return SweepAndPrune(device_model, plan_sweep(device_model, lower, upper, offset, template_pairs))
 
 

@@ -65,7 +65,9 @@ def pipeline_of(
     """A pipeline on a device. sample: float64[samples, W, B, 7], what a sweep is planned from."""
     options = replace(EngineOptions(), **engine)
     where = find_device(device)
-    return build_pipeline(model, contact or ContactOptions(), options, where, sample, np.dtype(float_type), store)[0]
+    return build_pipeline(
+        model, contact or ContactOptions(), options, where, lambda: sample, np.dtype(float_type), store
+    )[0]
 
 
 def contacts_of(
