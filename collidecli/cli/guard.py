@@ -207,6 +207,11 @@ def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
     what, path = board.reading
     doing = f"reading the {what}" if what else "working"
     place = f"{path}: " if path else ""
+    if board.exceeded:
+        return KILLED, (
+            f"{place}{doing} needs more than {board.exceeded / (1 << 30):.3g} GiB of memory\n"
+            "  split the input; run and profile have --memory-limit, whose default is half of the free memory"
+        )
     if status == -signal.SIGKILL:
         return KILLED, (
             f"{place}collide was killed while {doing}, most likely because the system ran out of memory\n"

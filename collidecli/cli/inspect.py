@@ -36,11 +36,17 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
     from collidecli.report.inspect_tables import inspect_table
     from collidecli.scene.run_options import DEFAULT_CACHE_LIMIT, SceneOptions
     from collidecli.storage.process_activity import reading
+    from collidecli.storage.reading_limit import limited_reading
 
     streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = values["cache_dir"] or "", DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"]
-    with reading("file", file), parts_kept_in(*kept):
+    with (
+        streams.progress("reading", "loading"),
+        limited_reading(),
+        reading("file", file),
+        parts_kept_in(*kept),
+    ):
         result = inspect_file(file, options=option_group(SceneOptions, values), **requested)
     streams.result(result, partial(inspect_table, every=values["all"]))
     return 0

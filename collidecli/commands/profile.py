@@ -54,6 +54,10 @@ class ProfileRequest(SceneRequest):
     engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
 
+    @property
+    def memory_limit(self) -> int:
+        return self.engine.memory_limit
+
 
 @dataclass
 class Measured:

@@ -20,6 +20,7 @@ from collidecli.importers.mujoco.scene import body_name, static_bodies
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import limited_reading
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
 Control = Callable[[int, int], np.ndarray]
@@ -157,7 +158,7 @@ def record(
     """
     path = os.fspath(scene)
     _check_arguments(path, frames, every, worlds, seed, noise, float_type)
-    with reading("scene", path):
+    with limited_reading(), reading("scene", path):
         compiled = compile_mjcf(path, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings
     if Path(output).exists() and Path(output).samefile(path):

@@ -51,6 +51,10 @@ class RunRequest(SceneRequest):
     compression: str = "gzip"
     force: bool = False
 
+    @property
+    def memory_limit(self) -> int:
+        return self.engine.memory_limit
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult(ContactCounts, Result):

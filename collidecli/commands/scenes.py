@@ -17,6 +17,7 @@ from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.run_options import ContactOptions, RecordingOptions, SceneOptions
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
+from collidecli.storage.reading_limit import check_size, limited_reading
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.recording import EmbeddedScene, Recording
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
+
+WORLD_BYTES, POSE_BYTES = 256, 56
+"""Memory of a world without bodies, and of the pose of a body."""
 
 Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
@@ -40,6 +44,11 @@ class SceneRequest:
     contact: ContactOptions = field(default_factory=ContactOptions)
     scene_options: SceneOptions = field(default_factory=SceneOptions)
     recording: RecordingOptions = field(default_factory=RecordingOptions)
+
+    @property
+    def memory_limit(self) -> int:
+        """Limit of the process's memory while it reads [bytes]; 0 is half of the free memory."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +107,9 @@ class LoadedScene:
 
 def scene_in_motion(request: SceneRequest) -> tuple[LoadedScene, Motion]:
     """The scene and the selected frames of its motion, with a checked world count."""
-    scene = _loaded(request)
-    motion = scene.motion(request.recording)
+    with limited_reading(request.memory_limit):
+        scene = _loaded(request)
+        motion = scene.motion(request.recording)
     where = request.trajectory or scene.name
     check_worlds(motion, scene.model, where, f"run with --worlds {motion.world_count}")
     if not request.frames:
@@ -121,16 +131,16 @@ def load_scene(
 
     Raises InputError for a file that is missing, has an unknown ending, or has content that its ending does not match.
     """
-    return _loaded(
-        SceneRequest(
-            scenes=[os.fspath(path) for path in paths],
-            trajectory=None if trajectory is None else os.fspath(trajectory),
-            worlds=worlds,
-            contact=ContactOptions(static_pairs=static_pairs),
-            scene_options=options or SceneOptions(),
-            recording=recording_options or RecordingOptions(),
-        )
+    request = SceneRequest(
+        scenes=[os.fspath(path) for path in paths],
+        trajectory=None if trajectory is None else os.fspath(trajectory),
+        worlds=worlds,
+        contact=ContactOptions(static_pairs=static_pairs),
+        scene_options=options or SceneOptions(),
+        recording=recording_options or RecordingOptions(),
     )
+    with limited_reading():
+        return _loaded(request)
 
 
 def _loaded(request: SceneRequest) -> LoadedScene:
@@ -186,7 +196,14 @@ def _one_scene(request: SceneRequest, builder: ModelBuilder, recording: Recordin
         _check_environments(builder, worlds, "worlds of the recording", recording.content.path)
     else:
         _check_environments(builder, worlds, "worlds", "--worlds")
+    _check_world_memory(builder, worlds)
     return builder.finalize(world_count=worlds, static_pairs=request.contact.static_pairs)
+
+
+def _check_world_memory(builder: ModelBuilder, worlds: int | None) -> None:
+    """Raises InputError for copies of a scene whose poses in one frame exceed the memory limit."""
+    size = (worlds or 1) * (WORLD_BYTES + POSE_BYTES * builder.body_count)
+    check_size(size, f"a frame of {worlds} worlds", "--worlds", "run fewer worlds, or raise --memory-limit")
 
 
 def _several_scenes(request: SceneRequest, builders: Sequence[ModelBuilder]) -> Model:
@@ -251,6 +268,7 @@ def _embedded_scene(request: SceneRequest, recording: Recording) -> LoadedScene:
         builders.append(builder)
     world_import = embedded.world_scene
     if len(builders) == 1:
+        _check_world_memory(builders[0], worlds)
         model = builders[0].finalize(world_count=worlds or len(world_import), static_pairs=static_pairs)
         world_import = (0,) * model.world_count
     elif worlds not in (None, len(world_import)):

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+SHOWN_SECONDS = 2.0
 COMPILING = "compiling kernels (first run only)"
 
 
@@ -17,6 +18,14 @@ class FrameRate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f} frames/s" if task.speed else "", style="dim")
+
+
+class LoadingTime(ProgressColumn):
+    """A column with the time since the start of the work before the first frame, from SHOWN_SECONDS on."""
+
+    def render(self, task: Task) -> Text:
+        shown = task.total is None and task.elapsed is not None and task.elapsed >= SHOWN_SECONDS
+        return Text(f"{task.elapsed:.0f} s" if shown else "", style="dim")
 
 
 class FrameProgress:
@@ -46,6 +55,13 @@ def frame_progress(console: Console, doing: str, before: str = "") -> Iterator[F
 
     before: description of the work before the first frame, during which the bar pulses.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), FrameRate(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        LoadingTime(),
+        MofNCompleteColumn(),
+        FrameRate(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         yield FrameProgress(progress, doing, before)

@@ -11,10 +11,11 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from collidecli.errors import InputError
 
-_READING, _OUTPUTS, _END = slice(8, 8192), slice(8192, 32768), 32768
+_READING, _OUTPUTS, _LIMIT, _END = slice(8, 8192), slice(8192, 32768), slice(32768, 32776), 32776
 _LENGTH_BYTES = 4
 _BETWEEN = b"\0"
 """Separator, which no file name contains."""
@@ -24,7 +25,8 @@ class Board:
     """Memory that is shared with children forked later.
 
     code: the child's exit code; None if the child did not finish. reading: kind and path of the input being read, both
-    empty for none. outputs: the child's temporary output files.
+    empty for none. outputs: the child's temporary output files. exceeded: the memory limit for which the child ended
+    itself [bytes]; 0 for none.
     """
 
     def __init__(self) -> None:
@@ -37,6 +39,13 @@ class Board:
     def finish(self, code: int) -> None:
         self._memory[1] = code
         self._memory[0] = 1
+
+    @property
+    def exceeded(self) -> int:
+        return int.from_bytes(self._memory[_LIMIT], "little")
+
+    def note_exceeded(self, limit: int) -> None:
+        self._memory[_LIMIT] = limit.to_bytes(8, "little")
 
     @property
     def reading(self) -> tuple[str, str]:
@@ -121,6 +130,19 @@ def show_on(board: Board | None) -> None:
     """Sets the board of this process; None is no board."""
     global _board
     _board = board
+
+
+def is_guarded() -> bool:
+    """Whether a parent process reports the reason if this process ends."""
+    return _board is not None
+
+
+def end_for_memory(limit: int) -> NoReturn:
+    """Ends a guarded process that exceeds a memory limit [bytes]; its parent prints the message."""
+    assert _board is not None
+    _board.note_exceeded(limit)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError  # SIGKILL does not return
 
 
 @contextmanager

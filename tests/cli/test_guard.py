@@ -93,6 +93,42 @@ def test_verbose_shows_where_it_crashed():
     assert "in work" in err
 
 
+@pytest.mark.parametrize("limit", [0, 200])
+def test_reading_ends_at_the_memory_limit(limit):
+    """limit: in MiB; 0 is half of the free memory, which is replaced by 200 MiB."""
+    before = """
+import time
+from collidecli.storage import reading_limit
+from collidecli.storage.reading_limit import limited_reading
+reading_limit.LEAST_LIMIT = 1
+reading_limit.free_memory = lambda: 400 << 20
+"""
+    work = f"""
+with limited_reading({limit} << 20), reading('scene', 'a.xml'):
+    held = []
+    while len(held) < 2000:
+        held.append(b'x' * (1 << 20))
+        time.sleep(0.001)
+"""
+    code, _, err = answer(work, before)
+    assert code == 4
+    assert "a.xml: reading the scene needs more than 0.195 GiB of memory" in err
+    below = work.replace("2000", "20") + "\nreturn 7"
+    assert answer(below, before)[0] == 7
+
+
+def test_the_memory_limit_ends_with_the_reading():
+    before = "import time\nfrom collidecli.storage import reading_limit\nreading_limit.LEAST_LIMIT = 1"
+    work = """
+with reading_limit.limited_reading(300 << 20), reading('scene', 'a.xml'):
+    pass
+held = b'x' * (400 << 20)
+time.sleep(5 * reading_limit.CHECK_SECONDS)
+return 7
+"""
+    assert answer(work, before)[0] == 7
+
+
 def test_killed_means_out_of_memory():
     code, _, err = answer("with reading('scene', 'a.xml'):\n    os.kill(os.getpid(), signal.SIGKILL)")
     assert code == 4

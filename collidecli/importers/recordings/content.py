@@ -18,9 +18,9 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.text_format import memory, some_names
+from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
-from collidecli.system_resources import free_memory
+from collidecli.storage.reading_limit import check_size
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -103,13 +103,8 @@ def read_npz(path: str, name: str) -> np.ndarray:
         raise InputError(f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}")
     header = headers[name]
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
-    free = free_memory()
-    if size > free:
-        raise InputError(
-            f"the array needs {memory(size)}, and {memory(free)} are free",
-            f"{path}: {name}",
-            "save it as .npy, which is read in parts",
-        )
+    # NumPy reads a compressed array in parts and joins them: twice its size at the peak.
+    check_size(2 * size, "the array", f"{path}: {name}", "save it as .npy, which is read in parts")
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return np.asarray(arrays[name])

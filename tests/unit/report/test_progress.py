@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 from rich.console import Console
 
 from collidecli.report.progress import frame_progress
+
+
+def test_the_time_of_a_long_load_is_shown(monkeypatch):
+    out = StringIO()
+    console = Console(file=out, force_terminal=True, width=120, color_system=None)
+    with frame_progress(console, "colliding", "loading") as bar:
+        clock = bar._bar.get_time
+        assert not re.search(r"\d s", out.getvalue())
+        monkeypatch.setattr(bar._bar, "get_time", lambda: clock() + 75.0)
+        for task in bar._bar.tasks:
+            task._get_time = bar._bar.get_time
+        bar._bar.refresh()
+        assert re.search(r"loading.* 75 s", out.getvalue())
 
 
 def test_compiled_kernels_are_counted_until_the_first_frame():
