@@ -17,7 +17,7 @@ collide cache clear
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: int | None) -> int:
-    """Show the cache of signed distance fields and convex parts, or remove all its entries with 'clear'.
+    """Show the cache of signed distance fields, hulls and convex parts, or remove all its entries with 'clear'.
 
     An entry is created when a scene first needs it. If the cache exceeds its limit, the least recently used entries
     are removed.

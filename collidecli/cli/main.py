@@ -32,7 +32,7 @@ VERBS = {
     "export": "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
     "merge": "Merge contact sets of disjoint frames or worlds.",
     "batch": "Run many recordings: plan, compute on many processes or machines, gather.",
-    "cache": "Show or clear the cache of signed distance fields and convex parts.",
+    "cache": "Show or clear the cache of signed distance fields, hulls and convex parts.",
     "completion": "Print the script that completes verbs and options in bash, zsh or fish.",
     "check": "Check that a contact set or a trajectory is well formed and complete.",
 }

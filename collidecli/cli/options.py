@@ -247,8 +247,8 @@ def device_options(command: Callable) -> Callable:
 
 
 def cache_options(command: Callable) -> Callable:
-    """Adds options of the cache of signed distance fields and convex parts."""
-    add = partial(setting, section="Cache of signed distance fields and convex parts")
+    """Adds options of the cache of signed distance fields, hulls and convex parts."""
+    add = partial(setting, section="Cache of signed distance fields, hulls and convex parts")
     size = MemorySize(least=0)
     return _decorated(
         command,

@@ -1,4 +1,4 @@
-"""The verb `cache`: entries of the cache of signed distance fields and convex parts."""
+"""The verb `cache`: entries of the cache of signed distance fields, hulls and convex parts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from collidecli.commands.result import Result
+from collidecli.importers.meshes.hull_cache import HULL_PREFIX
 from collidecli.importers.meshes.part_cache import PREFIX
 from collidecli.storage.field_cache import CacheEntry, FieldCache
 
@@ -35,11 +36,15 @@ def clear_cache(cache: FieldCache) -> CacheResult:
     return _result(cache, cache.clear(), "removed")
 
 
+def _kind(key: str) -> str:
+    return "parts" if key.startswith(PREFIX) else "hull" if key.startswith(HULL_PREFIX) else "field"
+
+
 def _result(cache: FieldCache, entries: list[CacheEntry], name: str) -> CacheResult:
     rows = [
         {
-            "key": entry.key.removeprefix(PREFIX),
-            "kind": "parts" if entry.key.startswith(PREFIX) else "field",
+            "key": entry.key.removeprefix(PREFIX).removeprefix(HULL_PREFIX),
+            "kind": _kind(entry.key),
             "bytes": entry.bytes,
             "used": datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds"),
         }

@@ -14,7 +14,7 @@ from collidecli.report.words import ResultDict, length, listing, name_value_tabl
 from collidecli.scene.text_format import count, memory, plural
 
 KEY_DIGITS = 12
-KIND_NAMES = {"field": "field", "parts": "convex parts"}
+KIND_NAMES = {"field": "field", "hull": "convex hull", "parts": "convex parts"}
 
 
 def cache_table(result: ResultDict) -> RenderableType:
@@ -33,9 +33,11 @@ def cache_table(result: ResultDict) -> RenderableType:
 
 def _entry_counts(entries: Sequence[ResultDict]) -> str:
     fields = sum(entry["kind"] == "field" for entry in entries)
-    meshes = len(entries) - fields
-    of_meshes = f", convex parts of {meshes} {'mesh' if meshes == 1 else 'meshes'}" if meshes else ""
-    return f"{fields} {'field' if fields == 1 else 'fields'}{of_meshes}"
+    hulls = sum(entry["kind"] == "hull" for entry in entries)
+    meshes = len(entries) - fields - hulls
+    of_hulls = f", {plural(hulls, 'hull')}" if hulls else ""
+    of_meshes = f", convex parts of {plural(meshes, 'mesh', 'meshes')}" if meshes else ""
+    return f"{plural(fields, 'field')}{of_hulls}{of_meshes}"
 
 
 def check_table(result: ResultDict) -> RenderableType:

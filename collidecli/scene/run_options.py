@@ -123,9 +123,10 @@ class ContactOptions:
 class EngineOptions:
     """Options of the execution, which never change the contacts.
 
-    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers; 0 is half of the
-    free memory. chunk_cells: cells of a chunk; 0 is the engine's choice. cache_dir: folder of the signed distance
-    fields and convex parts that are kept between runs; "" is the platform's. cache_limit: its bytes; 0 keeps none.
+    threads: CPU workers; 0 is one a core. memory_limit: bytes for the scratch memory of all workers, and for the
+    process while it reads; 0 is half of the free memory. chunk_cells: cells of a chunk; 0 is the engine's choice.
+    cache_dir: folder of the signed distance fields, hulls and convex parts kept between runs; "" is the platform's.
+    cache_limit: its bytes; 0 keeps none.
     """
 
     pipeline: str = "unified"

@@ -1,4 +1,4 @@
-"""Disk cache of signed distance fields and convex parts, keyed by the hash of their input.
+"""Disk cache of signed distance fields, hulls and convex parts, keyed by the hash of their input.
 
 An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line of JSON with the key and the arrays'
 names, types and shapes, and the arrays. It is created atomically by a rename and read whole; an invalid entry is

@@ -45,6 +45,14 @@ def test_in_words(filled, capsys):
     assert "2 fields removed" in capsys.readouterr().out
 
 
+def test_hulls_are_counted(filled, capsys):
+    FieldCache(str(filled)).save("hull-cc", {"values": np.arange(3.0)})
+    assert cli.main(["cache", "--cache-dir", str(filled)]) == 0
+    out = capsys.readouterr().out
+    assert "2 fields, 1 hull," in out
+    assert "convex hull" in out
+
+
 def test_variable_and_file_say_where(filled, capsys, monkeypatch):
     monkeypatch.setenv("COLLIDE_CACHE_DIR", str(filled))
     assert len(result(capsys)["entries"]) == 2

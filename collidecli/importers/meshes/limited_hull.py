@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.importers.meshes.hull_cache import cached_hull
+from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.surface_distance import surface_distance
 
 FEWEST = 4
@@ -36,7 +37,7 @@ def limited_hull(points: np.ndarray, exact: ConvexHull, limit: int, of_mujoco: b
     kept = _kept_by_mujoco(points, limit, where) if of_mujoco else _kept_by_qhull(points, limit)
     if len(kept) == len(points):
         return LimitedHull(exact, 0.0)
-    hull = convex_hull(points[kept], f"{where}, at most {limit} vertices of it")
+    hull = cached_hull(points[kept], f"{where}, at most {limit} vertices of it")
     triangles = np.array([(face[0], face[k], face[k + 1]) for face in hull.face for k in range(1, len(face) - 1)])
     off = surface_distance(exact.vertex + exact.center, hull.vertex[triangles] + hull.center)
     return LimitedHull(hull, float(off.max()))

@@ -30,12 +30,17 @@ class RawParts:
 
 @contextmanager
 def parts_kept_in(folder: str, limit: int) -> Iterator[None]:
-    """Caches the parts of scenes loaded in the block. folder: "" for the platform's. limit: bytes; 0 for no cache."""
+    """Caches parts and hulls of the scenes loaded in the block. folder: "" is the platform's. limit: bytes; 0: none."""
     token = _location.set((folder, limit))
     try:
         yield
     finally:
         _location.reset(token)
+
+
+def kept_location() -> tuple[str, int]:
+    """Folder and limit [bytes] of the cache, as arguments of `FieldCache`."""
+    return _location.get()
 
 
 def parts_of(
@@ -45,7 +50,7 @@ def parts_of(
 
     settings: all other inputs of the parts, with the library's version.
     """
-    cache = FieldCache(*_location.get())
+    cache = FieldCache(*kept_location())
     digest = hashlib.sha256(f"{VERSION} {settings} {vertex.shape} {face.shape}".encode())
     digest.update(np.ascontiguousarray(vertex, np.float64).tobytes())
     digest.update(np.ascontiguousarray(face, np.int64).tobytes())

@@ -15,9 +15,10 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.meshes.hull_cache import cached_hull
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.material import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY
@@ -313,7 +314,7 @@ def mesh_hull(mj_model: mujoco.MjModel, mesh: int, where: str) -> ConvexHull:
     first, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
     vertex = mj_model.mesh_vert[first : first + count][hull_vertices(mj_model, mesh)]
     name = mj_model.mesh(mesh).name
-    return convex_hull(vertex, f"{where}, mesh '{name}'" if name else where)
+    return cached_hull(vertex, f"{where}, mesh '{name}'" if name else where)
 
 
 def hull_vertices(mj_model: mujoco.MjModel, mesh: int) -> np.ndarray:

@@ -8,11 +8,12 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.meshes.decompose import decomposed
+from collidecli.importers.meshes.hull_cache import cached_hull
 from collidecli.importers.meshes.limited_hull import limited_hull
 from collidecli.importers.meshes.simplify import simplified
 from collidecli.importers.usd.mesh_content import MeshContent
 from collidecli.numerics.matrices import cross, dot, length, matvec, norm
-from collidecli.scene.convex_hull import ConvexHull, convex_hull, hull_points
+from collidecli.scene.convex_hull import ConvexHull, hull_points
 from collidecli.scene.shape_types import ShapeType, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
@@ -82,7 +83,7 @@ def _of_points(point: np.ndarray, approximation: str, to_metres: np.ndarray, lim
         center, radius = bounding_sphere(matvec(to_metres, point))
         return Fit((Fitted(ShapeType.SPHERE, (radius,), center),))
     points = hull_points(matvec(to_metres, point), where)
-    hull = convex_hull(points, where)
+    hull = cached_hull(points, where)
     if limits.vertices is None:
         return Fit((_convex(hull),))
     made = limited_hull(points, hull, limits.vertices, limits.vertices_of_mujoco, where)

@@ -1,0 +1,77 @@
+"""Hulls from the cache: equal to computed ones in every bit, and computed where an entry is missing or invalid."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from collidecli.errors import InputError
+from collidecli.importers.meshes import hull_cache
+from collidecli.importers.meshes.hull_cache import HULL_PREFIX, LEAST_POINTS, cached_hull
+from collidecli.importers.meshes.part_cache import parts_kept_in
+from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.storage.field_cache import FieldCache
+
+CYLINDER = np.array([[np.cos(a), np.sin(a), z] for a in np.linspace(0.0, 6.2, LEAST_POINTS // 2) for z in (-1.0, 0.7)])
+LIMIT = 1 << 20
+
+
+def same(one: ConvexHull, other: ConvexHull) -> bool:
+    arrays = [each.name for each in fields(ConvexHull) if each.name != "face"]
+    bits = all(
+        getattr(one, name).tobytes() == getattr(other, name).tobytes()
+        and getattr(one, name).dtype == getattr(other, name).dtype
+        for name in arrays
+    )
+    return bits and one.face == other.face
+
+
+def no_computation(*_):
+    raise AssertionError("computed")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with parts_kept_in(str(tmp_path), LIMIT):
+        yield str(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_kept_hull_has_the_bits_of_a_computed_one(folder, monkeypatch, dtype):
+    points = CYLINDER.astype(dtype)
+    assert same(cached_hull(points, "a"), convex_hull(points, "a"))
+    monkeypatch.setattr(hull_cache, "convex_hull", no_computation)
+    kept = cached_hull(points, "a")
+    monkeypatch.undo()
+    assert same(kept, convex_hull(points, "a"))
+    assert [entry.key.startswith(HULL_PREFIX) for entry in FieldCache(folder, LIMIT).entries()] == [True]
+
+
+def test_other_points_have_another_entry(folder):
+    cached_hull(CYLINDER, "a")
+    moved = CYLINDER + np.array([0.0, 0.0, 1e-12])
+    assert same(cached_hull(moved, "a"), convex_hull(moved, "a"))
+    assert len(FieldCache(folder, LIMIT).entries()) == 2
+
+
+def test_an_invalid_entry_is_computed_again(folder):
+    right = cached_hull(CYLINDER, "a")
+    cache = FieldCache(folder, LIMIT)
+    key = cache.entries()[0].key
+    arrays = cache.load(key)
+    for name, value in (
+        ("corner", arrays["corner"] + 1000),
+        ("edge", arrays["edge"] - 1),
+        ("first", arrays["first"][1:]),
+    ):
+        cache.save(key, {**arrays, name: value})
+        assert same(cached_hull(CYLINDER, "a"), right)
+
+
+def test_small_and_flat_point_sets_are_not_kept(folder):
+    cached_hull(CYLINDER[: LEAST_POINTS - 2], "a")
+    with pytest.raises(InputError, match="flat"):
+        cached_hull(CYLINDER * [1.0, 1.0, 0.0], "a")
+    assert FieldCache(folder, LIMIT).entries() == []
