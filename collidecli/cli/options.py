@@ -149,11 +149,20 @@ def recording_options(command: Callable) -> Callable:
     )
 
 
-def asset_map_option(command: Callable) -> Callable:
-    """Adds the option for other folders of assets."""
-    text = "Replace the prefix OLD of asset paths in MJCF and URDF."
-    add = partial(setting, section="Scene", type=NameList(), metavar="OLD=NEW,...", help=text)
-    return add("--asset-map")(command)
+def robot_options(command: Callable) -> Callable:
+    """Adds options that complete a robot's scene: other folders of assets, a floating base, a ground."""
+    add = partial(setting, section="Scene")
+    return _decorated(
+        command,
+        add(
+            "--asset-map",
+            type=NameList(),
+            metavar="OLD=NEW,...",
+            help="Replace the prefix OLD of asset paths in MJCF and URDF.",
+        ),
+        add("--floating-base", is_flag=True, help="Add a free joint to the root link of a URDF."),
+        add("--ground", is_flag=True, help="Add a static plane through the origin, normal to the up axis."),
+    )
 
 
 def scene_options(command: Callable) -> Callable:
@@ -167,7 +176,7 @@ def scene_options(command: Callable) -> Callable:
             metavar="PATTERN",
             help="USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]",
         ),
-        asset_map_option,
+        robot_options,
         add("--disabled-pairs", metavar="FILE", help="SRDF file with pairs of links that may not touch."),
         add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that need repairs."),
     )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from collidecli.cli.option_types import WholeNumber
-from collidecli.cli.options import Verb, asset_map_option, force_option, streams_of
+from collidecli.cli.options import Verb, force_option, robot_options, streams_of
 from collidecli.cli.settings import option
 from collidecli.scene.option_choices import COMPRESSIONS
 
@@ -30,7 +30,7 @@ file_option = partial(option, section="Output")
 @option("--worlds", type=WholeNumber(), default=1, help="Number of worlds to simulate.")
 @option("--keyframe", metavar="NAME", help="Initial state, by name or number. [default: the scene's own]")
 @option("--noise", type=float, default=0.0, help="Perturb the initial state by up to this [m or rad].")
-@asset_map_option
+@robot_options
 @file_option("-o", "--output", metavar="FILE", help="The trajectory. [default: <scene>.motion.h5 in this folder]")
 @file_option("--joint", is_flag=True, help="Record generalized coordinates instead of body poses.")
 @file_option("--float-type", type=FLOAT_TYPE, default="float64", help="Type of the recorded numbers.")

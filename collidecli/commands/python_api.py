@@ -57,17 +57,29 @@ class ModelBuilder(model_builder.ModelBuilder):
         return add_usd(self, os.fspath(path), options)
 
     def add_mjcf(
-        self, path: str | os.PathLike[str], asset_map: Sequence[str] = (), disabled_pairs: str | os.PathLike[str] = ""
+        self,
+        path: str | os.PathLike[str],
+        asset_map: Sequence[str] = (),
+        disabled_pairs: str | os.PathLike[str] = "",
+        floating_base: bool = False,
+        ground: bool = False,
     ) -> MjcfImport:
         """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
 
         asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. disabled_pairs: an SRDF file.
+        floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
         Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
         """
         from collidecli.importers.mujoco.scene import add_mjcf
 
         _check_extension(path, USD_ENDINGS, "OpenUSD", "add_usd")
-        return add_mjcf(self, path, SceneOptions(asset_map=tuple(asset_map), disabled_pairs=os.fspath(disabled_pairs)))
+        options = SceneOptions(
+            asset_map=tuple(asset_map),
+            disabled_pairs=os.fspath(disabled_pairs),
+            floating_base=floating_base,
+            ground=ground,
+        )
+        return add_mjcf(self, path, options)
 
 
 @dataclass(frozen=True, repr=False)

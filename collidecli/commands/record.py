@@ -131,6 +131,8 @@ def record(
     noise: float = 0.0,
     joint: bool = False,
     asset_map: Sequence[str] = (),
+    floating_base: bool = False,
+    ground: bool = False,
     float_type: str = "float64",
     compression: str = "none",
     force: bool = False,
@@ -150,6 +152,7 @@ def record(
         noise: largest random offset of the initial configuration along each degree of freedom [m or rad].
         joint: write generalized coordinates instead of body poses.
         asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement.
+        floating_base: add a free joint to the root link of a URDF. ground: add a plane at z = 0.
         float_type: of body poses, "float64" or "float32".
         progress: called with the number of frames done.
     Raises:
@@ -158,8 +161,9 @@ def record(
     """
     path = os.fspath(scene)
     _check_arguments(path, frames, every, worlds, seed, noise, float_type)
+    options = SceneOptions(asset_map=tuple(asset_map), floating_base=floating_base, ground=ground)
     with limited_reading(), reading("scene", path):
-        compiled = compile_mjcf(path, options=SceneOptions(asset_map=tuple(asset_map)), strict=True)
+        compiled = compile_mjcf(path, options=options, strict=True)
     mj_model, messages = compiled.mj_model, compiled.warnings
     if Path(output).exists() and Path(output).samefile(path):
         raise OutputError("the output is the scene itself", os.fspath(output), "choose another path")

@@ -14,7 +14,7 @@ from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
-from collidecli.scene.run_options import ContactOptions, RecordingOptions, SceneOptions
+from collidecli.scene.run_options import GROUND, ContactOptions, RecordingOptions, SceneOptions
 from collidecli.storage.file_hash import files_sha256
 from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import check_size, limited_reading
@@ -290,12 +290,12 @@ def recorded_options(config: Mapping[str, object], kind: type[Options], where: s
     """
     found: dict[str, Any] = {}
     for each in fields(kind):
-        if isinstance(each.default, bool):  # affects no contact and is not recorded
-            continue
         value = config.get(each.name, each.default)
         value = tuple(value) if isinstance(value, list) else value
         texts = value if isinstance(each.default, tuple) else (value,)
         fits = isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
+        if isinstance(each.default, bool):
+            fits = isinstance(value, bool)
         if not (fits or (each.default is None and (value is None or isinstance(value, float)))):
             raise InputError(f"the option {each.name} is {value!r}", f"{where}: config", "make the contact set again")
         found[each.name] = "" if each.name == "motion_layer" else value
@@ -323,7 +323,10 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
         _refuse_option("--asset-map", options.asset_map, "MJCF and URDF", path)
         from collidecli.importers.usd.scene import add_usd
 
+        _refuse_option("--floating-base", options.floating_base, "URDF", path)
         imported = add_usd(builder, path, options)
+        if options.ground:
+            builder.add_ground_plane(key=GROUND)
         return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
         _refuse_option("--variants", options.variants, "USD", path)
@@ -345,7 +348,7 @@ def _no_file(path: str | os.PathLike[str]) -> str:
     return "is not a regular file" if os.path.exists(path) else "there is no such file"
 
 
-def _refuse_option(name: str, value: Sequence[str] | str, formats: str, path: str | os.PathLike[str]) -> None:
+def _refuse_option(name: str, value: Sequence[str] | str | bool, formats: str, path: str | os.PathLike[str]) -> None:
     if value:
         raise InputError(f"{name} is for {formats} scenes", os.fspath(path), "remove it")
 

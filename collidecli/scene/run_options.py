@@ -30,6 +30,8 @@ REDUCTION_DEFAULTS = {
     "anchor_contact": False,
 }
 """Fields of ContactOptions that apply only with reduce_contacts, and their defaults."""
+GROUND = "ground"
+"""Name of the plane that the option `ground` adds."""
 DEFAULT_CACHE_LIMIT = 1 << 30
 
 
@@ -160,7 +162,8 @@ class SceneOptions:
     worlds; "" is the importer's default, "none" reads the stage as one world. asset_map: each `OLD=NEW`, the start of
     an asset's path and its replacement. disabled_pairs: an SRDF file whose `disable_collisions` apply.
     motion_layer: a USD layer composed with the scene, where the recording is one. strict_meshes: refuse a triangle
-    mesh that needs repairs.
+    mesh that needs repairs. floating_base: a free joint of the root link of a URDF. ground: a static plane through
+    the origin, normal to the up axis.
     """
 
     variants: tuple[str, ...] = ()
@@ -169,6 +172,8 @@ class SceneOptions:
     disabled_pairs: str = ""
     motion_layer: str = ""
     strict_meshes: bool = False
+    floating_base: bool = False
+    ground: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import mujoco
 
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.packages import package_file
 from collidecli.importers.mujoco.strip import partition_geoms
 
 _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
@@ -18,17 +19,21 @@ _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str | None, location: str) -> list[str]:
-    """Replaces the paths of a spec's asset files by `asset_map`; returns warnings.
+    """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns warnings.
 
     A path is compared as written, then with the mesh or texture folder in front. The longest matching entry is used;
-    an entry matches whole components of a path only.
+    an entry matches whole components of a path only. Without a match, a `package://` path of a mesh is that of
+    `package_file`, if there is such a file.
 
     asset_map: entries `OLD=NEW`. folder: base of the relative paths of a scene given as text; None for a file.
     """
     entries = sorted((_entry(text, location) for text in asset_map), key=lambda entry: -len(entry[0]))
     used: set[str] = set()
+    assets = (*spec.meshes, *spec.hfields, *spec.skins)
+    scene_folder = os.path.dirname(location) if folder is None else folder
+    packaged = {asset.file: found for asset in assets if (found := package_file(asset.file, scene_folder))}
     # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped here.
-    strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not entries
+    strip, spec.strippath = bool(spec.strippath), bool(spec.strippath) and not (entries or packaged)
 
     def relocated(file: str, asset_folder: str) -> str:
         if not file:
@@ -40,11 +45,13 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
                 if rest is not None:
                     used.add(old)
                     return os.path.join(new, rest) if rest else new
-        if entries:
+        if file in packaged:
+            return packaged[file]
+        if entries or packaged:
             file = kept
         return file if folder is None else os.path.join(folder, asset_folder, file)
 
-    for asset in (*spec.meshes, *spec.hfields, *spec.skins):
+    for asset in assets:
         asset.file = relocated(asset.file, asset.compiler.meshdir)
     for texture in spec.textures:
         texture.file = relocated(texture.file, texture.compiler.texturedir)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import mujoco
 
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.additions import add_floating_base, add_ground
 from collidecli.importers.mujoco.assets import included_files, names_other_files, relocate_assets, shape_asset_files
 from collidecli.importers.mujoco.limits import refuse_excessive_scene
 from collidecli.importers.mujoco.orientation import resolve_orientations
@@ -61,7 +62,7 @@ def compile_mjcf(
     Args:
         path: the scene's file. With `xml`, the name in errors.
         xml: the scene as text, instead of a file. folder: base of the relative paths of its assets.
-        options: provides the asset map.
+        options: provides the asset map, the floating base and the ground.
         strict: refuse a scene that does not compile completely, for simulation.
     Raises:
         InputError: no such file, or MuJoCo cannot compile the scene, with its message; a file of a mesh that collides
@@ -157,7 +158,7 @@ class _Attempts:
         self.included: list[str] = []
         self.shape_files: list[str] = []
         self._xml = xml
-        self._asset_map = options.asset_map
+        self._options = options
         self._folder = None if xml is None else os.path.abspath(folder)
 
     def parse(self) -> mujoco.MjSpec:
@@ -167,10 +168,14 @@ class _Attempts:
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
-        self.notes[:] = relocate_assets(spec, self._asset_map, self._folder, self.location)
+        self.notes[:] = relocate_assets(spec, self._options.asset_map, self._folder, self.location)
         self._restore(spec)
         if self.urdf:
             spec.compiler.fusestatic = False
+        if self._options.floating_base:
+            add_floating_base(spec, self.location, self.urdf)
+        if self._options.ground:
+            add_ground(spec, self.location)
         return spec
 
     def _restore(self, spec: mujoco.MjSpec) -> None:
@@ -260,6 +265,7 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
             fix = "give a mesh that MuJoCo reads (STL, OBJ, MSH), or replace the geom by a primitive"
             if "opening" in message:
                 fix = f"put the file there, or give the assets' folder with --asset-map {_asset_root(file)}"
+                fix += " or ROS_PACKAGE_PATH" if file.startswith("package:") else ""
             what = f"{shown} collides, and its file '{file}' cannot be used: {message}"
             return InputError(what, attempts.location, fix)
         if geom.meshname and f"Element name '{geom.meshname}'" in message:

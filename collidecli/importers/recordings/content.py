@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings.other_formats import refuse_amass, refuse_pickle
 from collidecli.scene.text_format import some_names
 from collidecli.storage.h5_input import DAMAGE, damaged, open_h5
 from collidecli.storage.reading_limit import check_size
@@ -197,7 +198,10 @@ def open_content(path: str | os.PathLike[str]) -> Content:
     storage = storage_of(name)
     if storage == HDF5:
         return Content(name, HDF5, h5=open_h5(name))
+    if storage == UNKNOWN:
+        refuse_pickle(name)
     if storage == NPZ:
+        refuse_amass(name)
         return Content(name, NPZ, arrays=npz_headers(name))
     if storage == NPY:
         return Content(name, NPY, arrays={"": npy_header(name)})

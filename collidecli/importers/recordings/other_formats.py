@@ -1,0 +1,52 @@
+"""Motions that are no recordings of a robot yet: recognised by content, refused with the conversion to make."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection
+
+from collidecli.errors import InputError
+
+AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
+"""Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL, SMPL+H or SMPL-X."""
+GMR_KEYS = (b"root_pos", b"root_rot", b"dof_pos")
+PICKLE_PROTOCOLS = range(2, 6)
+START_BYTES = 1 << 16
+
+SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
+
+
+def refuse_amass(path: str) -> None:
+    """Raises InputError for a .npz of AMASS, which has no robot; nothing for an archive that is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return
+    if _is_amass(names):
+        raise InputError(
+            "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot",
+            path,
+            f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}",
+        )
+
+
+def _is_amass(names: Collection[str]) -> bool:
+    return any(wanted <= set(names) for wanted in AMASS_ARRAYS)
+
+
+def refuse_pickle(path: str) -> None:
+    """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is unpickled."""
+    with open(path, "rb") as file:
+        start = file.read(START_BYTES)
+    if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in PICKLE_PROTOCOLS):
+        return
+    what = "this is a pickle, which is not read, as reading it executes code from the file"
+    if all(key in start for key in GMR_KEYS):
+        what = f"this is a motion of GMR (root_pos, root_rot, dof_pos) as a pickle, {what.partition(', ')[2]}"
+        convert = (
+            "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb')); numpy.savez('motion.npz', "
+            "root_pos=d['root_pos'], root_quat_xyzw=d['root_rot'], dof_pos=d['dof_pos'], fps=d['fps'])"
+        )
+        raise InputError(what, path, f'if you trust it: python -c "{convert}", and give --joint-names')
+    raise InputError(what, path, f"if you trust it, load it and save {SAVE}")
