@@ -172,7 +172,7 @@ def test_different_scenes_are_different_templates(recordings, collide):
 def test_uneven_demos_are_refused_cut_or_held(recordings, collide):
     write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": falling(frames=7)})
     answer = collide("run", "-t", "demos.hdf5", *RUN)
-    assert (answer.code, answer.out) == (2, "")
+    assert answer.code == 2
     for words in ("7 to 12 frames", "demo_1 7", "--uneven-demos cut", "--uneven-demos hold", "--demos"):
         assert words in answer.err
     cut, _ = run(collide, "-t", "demos.hdf5", "--uneven-demos", "cut")
