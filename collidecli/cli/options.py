@@ -272,6 +272,12 @@ def compression_option(command: Callable) -> Callable:
     return add("--compression", type=click.Choice(COMPRESSIONS), help="Compression of the file.")(command)
 
 
+def trace_option(command: Callable) -> Callable:
+    """Adds the option for a trace of the run."""
+    text = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
+    return option("--trace", default="", metavar="FILE", section="Output", help=text)(command)
+
+
 def force_option(command: Callable) -> Callable:
     """Adds --force; `run` has a setting of that name instead."""
     return option("--force", is_flag=True, section="Output", help="Replace an existing output.")(command)

@@ -23,6 +23,7 @@ from collidecli.cli.options import (
     scene_options,
     scenes_and_recording,
     streams_of,
+    trace_option,
 )
 from collidecli.cli.settings import option
 from collidecli.errors import InputError
@@ -46,8 +47,9 @@ collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
     section="Output",
     help="The results as JSON. [default: path of the HDF5 file with .json]",
 )
+@trace_option
 @force_option
-@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Number of measurements of each.")
+@option("--repeats", type=WholeNumber(), default=5, section=SPEED, help="Least number of measurements of each.")
 @device_options
 @cache_options
 @click.pass_context
@@ -57,7 +59,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     The times exclude loading and compiling. The exit code is 1 if the contacts of the broad phases are not
     bit-identical.
     """
-    from collidecli.commands.output_paths import check_ending, check_hdf5_output, check_output
+    from collidecli.commands.output_paths import check_ending, check_hdf5_output, check_output, check_trace
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
@@ -69,6 +71,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     check_hdf5_output(output, "a profile", values["force"], inputs)
     check_output(json_output, values["force"], inputs)
     check_ending(json_output, (".json",), "a profile as JSON")
+    if values["trace"]:
+        check_trace(values["trace"], values["force"], inputs)
     # All outputs are checked before the imports, which take longer.
     from collidecli.commands.profile import ProfileRequest, profile
     from collidecli.engine.runtime.compilation import reported_compilation
@@ -86,6 +90,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
         scene_options=option_group(SceneOptions, values),
         recording=option_group(RecordingOptions, values),
         repeats=values["repeats"],
+        trace=values["trace"],
+        force=values["force"],
     )
     with (
         streams.progress("profiling", "loading") as progress,

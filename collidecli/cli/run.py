@@ -22,6 +22,7 @@ from collidecli.cli.options import (
     scene_options,
     scenes_and_recording,
     streams_of,
+    trace_option,
 )
 from collidecli.cli.settings import setting
 
@@ -49,6 +50,7 @@ COLUMNS = "Extra columns, such as friction. [default: none]"
 @setting("--columns", type=NameList(), metavar="NAME,...", section="Contacts", help=COLUMNS)
 @setting("-o", "--output", metavar="FILE", section="Output", help=OUTPUT)
 @compression_option
+@trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @algorithm_options
 @device_options
@@ -61,12 +63,14 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     Without a trajectory, the scene moves by its own animation or keyframes, or rests. A recording that contains its
     scene, as robosuite's demonstrations do, can take the place of SCENE.
     """
-    from collidecli.commands.output_paths import check_hdf5_output
+    from collidecli.commands.output_paths import check_hdf5_output, check_trace
 
     streams = streams_of(ctx)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     output = values["output"] or default_output(scenes, trajectory, ".contacts.h5")
     check_hdf5_output(output, "a contact set", values["force"], (*scenes, trajectory))  # before slow imports
+    if values["trace"]:
+        check_trace(values["trace"], values["force"], (*scenes, trajectory))
     from collidecli.commands.run import run
     from collidecli.engine.runtime.compilation import reported_compilation
     from collidecli.report.run_table import run_table
@@ -99,4 +103,5 @@ def request_of(scenes: Sequence[str], values: Mapping[str, Any]) -> RunRequest:
         columns=values["columns"] or (),
         compression=values["compression"],
         force=values["force"],
+        trace=values["trace"],
     )

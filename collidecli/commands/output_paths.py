@@ -33,6 +33,12 @@ def check_hdf5_output(
     check_ending(path, HDF5_ENDINGS, what)
 
 
+def check_trace(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
+    """Raises the errors of `check_output` and `check_ending` for the file of --trace."""
+    check_output(path, force, inputs)
+    check_ending(path, (".json",), "a trace")
+
+
 def check_output(path: str | os.PathLike[str], force: bool, inputs: Iterable[str | os.PathLike[str] | None]) -> None:
     """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs, or is "-"."""
     if os.fspath(path) == "-":

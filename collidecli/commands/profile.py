@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from collidecli.commands.collision import pose_batches, sample_poses
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions
+from collidecli.commands.trace import write_trace
 from collidecli.engine.chunking import default_memory_limit
 from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline, find_device, load_ahead
@@ -40,19 +42,25 @@ MOST_PAIR_TESTS = 2_000_000_000
 """nxn is skipped if one pass would test more pairs, about ten seconds per pass on one core."""
 MOST_LISTED_PAIRS = 50_000_000
 """explicit is skipped if a template has more pairs of shapes: their list takes 2 GB."""
-EQUAL_FRACTION = 0.02
-"""Two broad phases count as equally fast if they differ by at most this fraction of the compute time."""
+MOST_TIMES_REPEATS = 4
+"""Without a clear winner the passes are repeated up to this many times the requested number."""
+MOST_EXTRA_SECONDS = 60.0
+"""No repeat beyond the requested number begins later than this after the first such repeat."""
+LEAST_PASSES = 3
+"""Fewer passes of a broad phase do not show how much its time varies."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRequest(SceneRequest):
     """Scene, motion and options of a profile. engine: its pipeline and broad_phase are ignored.
 
-    repeats: measured passes of each broad phase.
+    repeats: least number of measured passes of each broad phase. trace: file for a trace of all passes; "" is none.
     """
 
     engine: EngineOptions = field(default_factory=EngineOptions)
     repeats: int = 5
+    trace: str = ""
+    force: bool = False
 
     @property
     def memory_limit(self) -> int:
@@ -115,12 +123,14 @@ class ProfileResult(Result):
     """Result of a profile. Times [s], summed over workers except wall_seconds, each as median, extremes and repeats.
 
     phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of contacts. identical:
-    every broad phase found the same contacts, bit for bit. fastest: its name. auto: what `--broad-phase auto` chooses,
-    its reason, and whether that choice is as fast as the fastest. output, json_output: files, if any are written.
+    every broad phase found the same contacts, bit for bit. repeats: passes of each broad phase. fastest: the one with
+    the least median compute time; is_clear: whether its times lie apart from those of all others, by quartiles. auto:
+    what `--broad-phase auto` chooses, its reason, and whether no other is clearly faster. output, json_output, trace:
+    files, if any are written.
     """
 
     SCHEMA: ClassVar[str] = "collide.profile/1"
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "json_output")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("output", "json_output", "trace")
 
     scene: str
     scene_sha256: str
@@ -138,15 +148,19 @@ class ProfileResult(Result):
     phases: list[dict[str, Any]]
     identical: bool
     fastest: str
+    is_clear: bool
     auto: dict[str, Any]
     advice: str
     warnings: tuple[str, ...]
     output: str | None = None
     json_output: str | None = None
+    trace: str | None = None
 
 
 def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
     """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that hashes the contacts.
+
+    Repeats further until one is clearly the fastest, within the limits MOST_TIMES_REPEATS and MOST_EXTRA_SECONDS.
 
     Loading, compiling and reading the motion are not measured. Raises InputError as `run` does.
     """
@@ -171,7 +185,9 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         first = next(iter(pipelines.values()))
         cells = batch_size(first, len(motion.time) * scene.model.world_count, threads, request.engine.chunk_cells)
         _measure(request, measured, pipelines, threads, cells, motion, progress)
-        fastest, agrees, advice = advise(measured, choice)
+        advice = advise(measured, choice)
+        if request.trace:
+            write_trace(request.trace, {m.name: m.passes for m in measured if m.passes}, request.force)
         return ProfileResult(
             scene=scene.name,
             scene_sha256=scene.sha256,
@@ -188,9 +204,11 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             repeats=max(len(m.passes) for m in measured),
             phases=[m.as_dict() for m in measured],
             identical=len({m.contacts_sha256 for m in measured if not m.skipped}) == 1,
-            fastest=fastest,
-            auto={"choice": choice.name, "reason": choice.reason, "agrees": agrees},
-            advice=advice,
+            fastest=advice.fastest,
+            is_clear=advice.is_clear,
+            auto={"choice": choice.name, "reason": choice.reason, "agrees": advice.auto_agrees},
+            advice=advice.text,
+            trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *kernel_cache_notes()),
         )
     finally:
@@ -210,31 +228,47 @@ def skip_reason(name: str, scene: LoadedScene, frame_count: int) -> str:
     return ""
 
 
-def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> tuple[str, bool, str]:
-    """The fastest broad phase, whether the choice of auto is as fast, and advice as text.
+@dataclass(frozen=True)
+class Advice:
+    """The fastest broad phase by its median, whether it is clearly so, whether auto's choice is as fast, and a text."""
 
-    If all broad phases have equal candidates, the work after them is equal too, and the time of the broad phase
-    decides. If candidates differ, the whole compute time decides.
+    fastest: str
+    is_clear: bool
+    auto_agrees: bool
+    text: str
+
+
+def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
+    """Compares the compute times, those of the table. The choice among nxn, sap and explicit; standard is explicit.
+
+    A broad phase is clearly slower if its lower quartile is above the upper quartile of the fastest.
     """
     run = [m for m in measured if not m.skipped and m.name != "standard"]
-    same_work = len({m.passes[0].candidate_count for m in run}) == 1
-    costs = {
-        m.name: float(np.median(m.stage_seconds("broad_phase") if same_work else m.compute_seconds())) for m in run
-    }
-    fastest = min(costs, key=lambda name: costs[name])
-    compute = float(np.median(next(m for m in run if m.name == fastest).compute_seconds()))
-    chosen = choice.name
-    lost = costs[chosen] - costs[fastest] if chosen in costs else 0.0
-    agrees = chosen == fastest or (chosen in costs and lost <= EQUAL_FRACTION * compute)
-    share = costs[fastest] / compute if compute else 0.0
-    advice = (
-        f"choose {fastest}: its broad phase takes {share:.1%} of the computing" if same_work else f"choose {fastest}"
-    )
-    if chosen == fastest:
-        return fastest, True, f"{advice}; auto picks it too ({choice.reason})"
-    if agrees:
-        return fastest, True, f"{advice}; auto picks {chosen}, which is as good ({choice.reason})"
-    return fastest, False, f"{advice}; auto picks {chosen}, {lost / compute:.0%} slower in all ({choice.reason})"
+    times = {m.name: m.compute_seconds() for m in run}
+    medians = {name: float(np.median(values)) for name, values in times.items()}
+    fastest = min(medians, key=lambda name: medians[name])
+    upper = np.quantile(times[fastest], 0.75)
+    passes = min(len(values) for values in times.values())
+    rivals = [
+        name
+        for name, values in times.items()
+        if name != fastest and (passes < LEAST_PASSES or np.quantile(values, 0.25) <= upper)
+    ]
+    agrees = choice.name in (fastest, *rivals)
+    auto = f"auto picks {choice.name} ({choice.reason})"
+    if rivals:
+        rivals.sort(key=lambda name: medians[name])
+        names = ", ".join([fastest, *rivals])
+        text = f"no clear winner: the times of {names} vary by more than they differ; {auto}"
+        if not agrees:
+            text += ", which is clearly slower"
+        return Advice(fastest, False, agrees, text)
+    if choice.name == fastest:
+        return Advice(fastest, True, True, f"choose {fastest}; auto picks it too ({choice.reason})")
+    if choice.name not in medians:
+        return Advice(fastest, True, False, f"choose {fastest}; {auto}, which was not measured")
+    slower = medians[choice.name] / medians[fastest] - 1.0 if medians[fastest] else 0.0
+    return Advice(fastest, True, False, f"choose {fastest}; {auto}, which takes {slower:.0%} longer")
 
 
 def _measure(
@@ -246,15 +280,21 @@ def _measure(
     motion: Motion,
     progress: Progress,
 ) -> None:
-    """Fills in passes and hashes. Repeats are interleaved, so that a slow period of the machine affects all equally."""
+    """Fills in passes and hashes.
+
+    Repeats are interleaved, in alternating order, so that a slow period of the machine and the pass before affect all
+    equally.
+    """
     running = [m for m in measured if not m.skipped]
     frames = len(motion.time)
-    total, done = frames * len(running) * (request.repeats + 1), 0
+    done, repeat, extra_since = 0, 0, math.inf
     share = (request.engine.memory_limit or default_memory_limit()) // len(running)
     with ExitStack() as stack:
         pools = {name: stack.enter_context(Workers(pipeline, threads, share)) for name, pipeline in pipelines.items()}
-        for repeat in range(request.repeats + 1):
-            for one in running:
+        while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
+            if repeat == request.repeats + 1:
+                extra_since = time.perf_counter()
+            for one in running if repeat % 2 else running[::-1]:
                 digest = ContactDigest(motion.float_type) if repeat == 0 else None
                 world_count = pipelines[one.name].device_model.model.world_count
                 report = _one_pass(pools[one.name], motion, world_count, cells, digest)
@@ -264,19 +304,31 @@ def _measure(
                     one.passes.append(report)
                 done += frames
                 if progress:
-                    progress(done, total)
+                    progress(done, frames * len(running) * (max(repeat, request.repeats) + 1))
+            repeat += 1
+
+
+def _is_decided(running: Sequence[Measured], repeats: int, extra_since: float) -> bool:
+    """Whether one broad phase is clearly the fastest, or the limit of repeats is reached. extra_since: [s]."""
+    passes = len(running[0].passes)
+    if passes >= MOST_TIMES_REPEATS * repeats or time.perf_counter() - extra_since > MOST_EXTRA_SECONDS:
+        return True
+    competing = [m for m in running if m.name != "standard"]
+    return len(competing) < 2 or advise(competing, BroadPhaseChoice(competing[0].name, "")).is_clear
 
 
 def _one_pass(
     pool: Workers, motion: Motion, world_count: int, cells: int, digest: ContactDigest | None
 ) -> TimingReport:
     report = TimingReport()
-    start = time.perf_counter()
-    for block, chunk in pool.collide(pose_batches(motion, world_count, cells, report), len(motion.time) * world_count):
-        report.add_chunk(chunk)
-        if digest is not None:
-            digest.add(block)
-    report.wall_seconds = time.perf_counter() - start
+    with report.span("pass") as span:
+        for block, chunk in pool.collide(
+            pose_batches(motion, world_count, cells, report), len(motion.time) * world_count
+        ):
+            report.add_chunk(chunk)
+            if digest is not None:
+                digest.add(block)
+    report.wall_seconds = span.seconds
     return report
 
 
@@ -304,4 +356,14 @@ class ContactDigest:
         return content_hash((digest.path, digest.line()) for digest in (self._start, *self._columns.values()))
 
 
-__all__ = ["PHASES", "STAGES", "Measured", "ProfileRequest", "ProfileResult", "advise", "profile", "skip_reason"]
+__all__ = [
+    "PHASES",
+    "STAGES",
+    "Advice",
+    "Measured",
+    "ProfileRequest",
+    "ProfileResult",
+    "advise",
+    "profile",
+    "skip_reason",
+]

@@ -15,10 +15,11 @@ from typing import ClassVar
 
 from collidecli.commands.collision import Collision, prepare_collision
 from collidecli.commands.contact_totals import ContactCounts, Tally
-from collidecli.commands.output_paths import check_hdf5_output
+from collidecli.commands.output_paths import check_hdf5_output, check_trace
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import (
+    Span,
     StageTime,
     TimingReport,
     peak_memory,
@@ -26,6 +27,7 @@ from collidecli.commands.timing import (
     processor_name,
     versions,
 )
+from collidecli.commands.trace import write_trace
 from collidecli.engine.pipeline_builder import find_device, load_ahead
 from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in
@@ -43,13 +45,17 @@ SWITCH_SECONDS = 0.0005
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(SceneRequest):
-    """Scene, motion, options and output of a run. columns: names of the optional contact columns to write."""
+    """Scene, motion, options and output of a run. columns: names of the optional contact columns to write.
+
+    trace: file for a trace of threads, chunks and stages; "" is none.
+    """
 
     output: str
     engine: EngineOptions = field(default_factory=EngineOptions)
     columns: Sequence[str] = ()
     compression: str = "gzip"
     force: bool = False
+    trace: str = ""
 
     @property
     def memory_limit(self) -> int:
@@ -65,6 +71,7 @@ class RunResult(ContactCounts, Result):
     """
 
     SCHEMA: ClassVar[str] = "collide.run/1"
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("trace",)
 
     scene: str
     scene_sha256: str
@@ -87,6 +94,7 @@ class RunResult(ContactCounts, Result):
     output: str
     content_sha256: str
     warnings: tuple[str, ...]
+    trace: str | None = None
 
 
 def run(request: RunRequest, progress: Progress = None) -> RunResult:
@@ -96,6 +104,8 @@ def run(request: RunRequest, progress: Progress = None) -> RunResult:
     request.contact.checked()
     check_column_names(request.columns)
     check_hdf5_output(request.output, "a contact set", request.force, (*request.scenes, request.trajectory))
+    if request.trace:
+        check_trace(request.trace, request.force, (*request.scenes, request.trajectory))
     with timing.stage("load"):
         device = find_device(request.engine.device)
         load_ahead(device)
@@ -155,6 +165,9 @@ def _run(
         content = writer.content_sha256
         writer.finish()
     timing.wall_seconds = time.perf_counter() - start
+    if request.trace:
+        timing.spans.append(Span("run", threading.current_thread().name, start, timing.wall_seconds))
+        write_trace(request.trace, {"collide run": [timing]}, request.force)
     device = str(environment["device"])
     return _result(request, scene, motion, collision, device, timing, tally, content)
 
@@ -192,6 +205,7 @@ def _result(
         peak_memory_bytes=peak_memory(),
         output=os.fspath(request.output),
         content_sha256=content,
+        trace=request.trace or None,
         warnings=(*scene.warnings, *motion.warnings, *collision.notes, *inexact_warnings(timing)),
     )
 

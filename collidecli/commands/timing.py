@@ -12,6 +12,7 @@ import platform
 import re
 import resource
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,27 +49,46 @@ class StageTime:
 
 
 @dataclass
+class Span:
+    """A stage of one thread. start: [s], as of time.perf_counter. seconds: its duration, 0 until it ends."""
+
+    name: str
+    thread: str
+    start: float
+    seconds: float = 0.0
+
+
+@dataclass
 class TimingReport:
     """Seconds and calls of every stage, and the reports of every chunk.
 
     Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time, which excludes load
-    and compile. wall_seconds: from the first frame read to the last byte written.
+    and compile. wall_seconds: from the first frame read to the last byte written. spans: stages outside the engine.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0))
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0))
     chunks: list[ChunkReport] = field(default_factory=list)
     wall_seconds: float = 0.0
+    spans: list[Span] = field(default_factory=list)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the duration of the `with` block to a stage."""
-        start = time.perf_counter()
-        try:
+        with self.span(name) as span:
             yield
+        self.seconds[name] += span.seconds
+        self.calls[name] += 1
+
+    @contextmanager
+    def span(self, name: str) -> Iterator[Span]:
+        """A span of the `with` block, which has its duration afterwards."""
+        found = Span(name, threading.current_thread().name, time.perf_counter())
+        self.spans.append(found)
+        try:
+            yield found
         finally:
-            self.seconds[name] += time.perf_counter() - start
-            self.calls[name] += 1
+            found.seconds = time.perf_counter() - found.start
 
     def move(self, source: str, target: str, seconds: float) -> None:
         """Moves `seconds` from stage `source` to stage `target`, which ran within it."""

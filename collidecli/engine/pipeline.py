@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
@@ -43,7 +44,9 @@ class BroadPhase(Protocol):
 class ChunkReport:
     """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a contact.
 
-    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search.
+    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search. start: when the
+    chunk began [s], as of time.perf_counter, and thread: the name of its thread; its stages follow each other. parts:
+    the reports of which this is the sum, empty if it is of one chunk.
     """
 
     cell_count: int = 0
@@ -52,6 +55,9 @@ class ChunkReport:
     contact_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
     inexact_count: int = 0
+    start: float = field(default=0.0, compare=False)
+    thread: str = field(default="", compare=False)
+    parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
 
     def plus(self, other: ChunkReport) -> ChunkReport:
         """Sum of both reports."""
@@ -62,6 +68,7 @@ class ChunkReport:
             contact_count=self.contact_count + other.contact_count,
             seconds={stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()},
             inexact_count=self.inexact_count + other.inexact_count,
+            parts=(*(self.parts or (self,)), *(other.parts or (other,))),
         )
 
 
@@ -71,6 +78,7 @@ class StageClock:
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
         self._report, self._workspace = report, workspace
         self._last = time.perf_counter()
+        report.start, report.thread = self._last, threading.current_thread().name
 
     def end(self, stage: str) -> None:
         self._workspace.finish()

@@ -29,7 +29,8 @@ def profile_table(result: ResultDict) -> RenderableType:
         rows.append(("times", "summed over threads; frames/s from wall-clock time"))
     rows += [(f"no {phase['name']}", phase["skipped"]) for phase in result["phases"] if phase["skipped"]]
     ending = [("contacts", _verdict(result, run)), ("advice", result["advice"])]
-    ending += [(name, result[key]) for name, key in (("written", "output"), ("", "json_output")) if key in result]
+    files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
+    ending += [(name, result[key]) for name, key in files if result.get(key)]
     return Group(name_value_table(rows), Fitting(partial(_side_by_side, result, run)), name_value_table(ending))
 
 
@@ -57,8 +58,8 @@ def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: bool) -> Ta
     if result["worlds"] > 1:
         table.add_row("cells/s", *(rate(each * result["worlds"]) for each in rates))
     table.add_section()
-    table.add_row("candidates", *(count(phase["candidates"]) for phase in run))
-    table.add_row("false", *(percent(phase["false_positive_ratio"]) for phase in run))
+    table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
+    table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
     table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
     return table
 

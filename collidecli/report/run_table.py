@@ -101,5 +101,6 @@ def _ending(result: ResultDict) -> list[tuple[str, str]]:
         ("run", f"{seconds(result['wall_seconds'])}, {speed}"),
         ("peak memory", memory(result["peak_memory_bytes"])),
         ("written", result["output"]),
+        *([("trace", result["trace"])] if result.get("trace") else []),
         ("content", result["content_sha256"]),
     ]

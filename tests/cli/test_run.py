@@ -11,6 +11,7 @@ import pytest
 
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import FRAMES, distances
+from tests.support.traces import checked_trace
 
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 
@@ -306,3 +307,32 @@ def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(here, 
     args = ("run", "scene.xml", "--worlds", "100", "--device", "cpu", "-o", "a.h5")
     assert collide(*args, "--memory-limit", "36KiB").code == 2
     assert collide(*args).code == 0
+
+
+def test_a_trace_holds_threads_chunks_and_stages(here, collide):
+    options = ("--gap", "0.025", "--threads", "2", "--chunk-cells", "4", "--trace")
+    result = json.loads(collide(*RUN, *options, "trace.json", "--json").out)
+    assert result["trace"] == "trace.json"
+    events = checked_trace(here / "trace.json")
+    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {"MainThread", "collide-writer", "collide_0"} <= set(threads.values())
+    complete = [event for event in events if event["ph"] == "X"]
+    chunks = [event for event in complete if event["name"] == "chunk"]
+    assert sum(chunk["args"]["cells"] for chunk in chunks) == FRAMES
+    assert sum(chunk["args"]["contacts"] for chunk in chunks) == result["contacts"]
+    assert sum(chunk["args"]["candidates"] for chunk in chunks) == result["candidates"]
+    for stage in result["stages"]:
+        if stage["stage"] in ("broad_phase", "narrow_phase", "order", "write"):
+            name = stage["stage"].replace("_", " ")
+            seconds = sum(event["dur"] for event in complete if event["name"] == name) / 1e6
+            assert seconds == pytest.approx(stage["seconds"], rel=1e-6)
+    (whole,) = [event for event in complete if event["name"] == "run"]
+    assert whole["dur"] / 1e6 == pytest.approx(result["wall_seconds"])
+    assert all(whole["ts"] <= chunk["ts"] <= whole["ts"] + whole["dur"] for chunk in chunks)
+
+
+@pytest.mark.parametrize(("name", "code"), [("trace.h5", 2), ("no/trace.json", 3), ("scene.xml", 3)])
+def test_a_trace_that_cannot_be_written_is_refused_before_the_run(here, collide, name, code):
+    answer = collide(*RUN, "--trace", name)
+    assert (answer.code, name in answer.err) == (code, True)
+    assert not (here / "scene.contacts.h5").exists()

@@ -1,0 +1,80 @@
+"""Trace of runs in the Chrome trace event format (JSON), which Perfetto and chrome://tracing open.
+
+Source: "Trace Event Format", Chromium project: complete events ("X") with begin and duration in microseconds, and
+metadata events ("M") that name processes and threads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from collidecli.commands.output_paths import write_output
+from collidecli.commands.timing import TimingReport
+from collidecli.engine.pipeline import STAGES, ChunkReport
+
+MICROSECONDS = 1e6
+
+
+def write_trace(path: str | os.PathLike[str], reports: Mapping[str, Sequence[TimingReport]], force: bool) -> None:
+    """Writes the trace of `reports`, by the name of a process of the trace. Raises OutputError and leaves no file."""
+    write_output(path, json.dumps(trace(reports), allow_nan=False).encode() + b"\n", force)
+
+
+def trace(reports: Mapping[str, Sequence[TimingReport]]) -> dict[str, Any]:
+    """The trace as an object of JSON: chunks and their stages by thread, and the stages outside the engine."""
+    events = [
+        (process, *event) for process, of_process in reports.items() for report in of_process for event in _of(report)
+    ]
+    zero = min((start for _, _, _, start, _, _ in events), default=0.0)
+    threads = sorted({(process, thread) for process, thread, *_ in events}, key=lambda one: one[1] != "MainThread")
+    numbers = {one: number for number, one in enumerate(threads, start=1)}
+    processes = {process: number for number, process in enumerate(reports, start=1)}
+    found: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": number, "tid": 0, "args": {"name": process}}
+        for process, number in processes.items()
+    ]
+    for (process, thread), number in numbers.items():
+        place = {"ph": "M", "pid": processes[process], "tid": number}
+        found.append({**place, "name": "thread_name", "args": {"name": thread}})
+        found.append({**place, "name": "thread_sort_index", "args": {"sort_index": number}})
+    for process, thread, name, start, seconds, args in sorted(events, key=lambda event: (event[3], -event[4])):
+        found.append(
+            {
+                "ph": "X",
+                "name": name,
+                "cat": "chunk" if args else "stage",
+                "pid": processes[process],
+                "tid": numbers[process, thread],
+                "ts": (start - zero) * MICROSECONDS,
+                "dur": seconds * MICROSECONDS,
+                "args": args,
+            }
+        )
+    return {"traceEvents": found, "displayTimeUnit": "ms"}
+
+
+def _of(report: TimingReport) -> Iterator[tuple[str, str, float, float, dict[str, int]]]:
+    """(thread, name, start, seconds, args) of each event of a report."""
+    for span in report.spans:
+        yield span.thread, span.name, span.start, span.seconds, {}
+    for chunk in report.chunks:
+        for part in chunk.parts or (chunk,):
+            yield from _of_chunk(part)
+
+
+def _of_chunk(chunk: ChunkReport) -> Iterable[tuple[str, str, float, float, dict[str, int]]]:
+    """The event of a chunk, then those of its stages, which follow each other from its start."""
+    counts = {
+        "cells": chunk.cell_count,
+        "candidates": chunk.candidate_count,
+        "contacts": chunk.contact_count,
+    }
+    yield chunk.thread, "chunk", chunk.start, sum(chunk.seconds.values()), counts
+    start = chunk.start
+    for stage in STAGES:
+        if seconds := chunk.seconds[stage]:
+            yield chunk.thread, stage.replace("_", " "), start, seconds, {}
+            start += seconds
