@@ -25,7 +25,7 @@ collide batch run jobs.toml -o nightly
 collide batch status nightly
 collide batch gather nightly -o contacts.parquet
 """
-FIXED = ("output", "scenes", "trajectory", "force")
+FIXED = ("output", "scenes", "trajectory", "force", "trace")
 """Parameters of `run` that the batch sets for each episode."""
 FOLDER = "The folder of the batch: its plan and its contact sets."
 
