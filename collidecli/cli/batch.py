@@ -26,7 +26,7 @@ collide batch status nightly
 collide batch gather nightly -o contacts.parquet
 """
 FIXED = ("output", "scenes", "trajectory", "force", "trace")
-"""Parameters of `run` that the batch sets for each episode."""
+"""Parameters of `run` that the batch sets for each episode, or that no episode has."""
 FOLDER = "The folder of the batch: its plan and its contact sets."
 
 
