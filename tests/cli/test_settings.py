@@ -8,7 +8,8 @@ import pytest
 
 from collidecli.cli.option_types import MemorySize
 
-RUN = ("run", "scene.xml", "-t", "motion.h5", "--json", "--force", "--device", "cpu")
+PLAIN = ("run", "scene.xml", "-t", "motion.h5", "--force", "--device", "cpu")
+RUN = (*PLAIN, "--json")
 
 
 def broad_phase(answer) -> str:
@@ -63,7 +64,7 @@ def test_every_kind_of_value(here, collide):
 )
 def test_a_faulty_file_is_refused_by_name(here, collide, text, words):
     (here / "collide.toml").write_text(text)
-    answer = collide(*RUN)
+    answer = collide(*PLAIN)
     assert (answer.code, answer.out) == (2, "")
     for word in words:
         assert word in answer.err
@@ -107,6 +108,6 @@ def test_memory_sizes(text, size):
 @pytest.mark.parametrize("name", ["COLLIDE_THREADS", "COLLIDE_RUN_THREADS"])
 def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
     monkeypatch.setenv(name, "many")
-    answer = collide(*RUN)
+    answer = collide(*PLAIN)
     assert answer.code == 2
     assert f"the value is from {name}\n" in answer.err
