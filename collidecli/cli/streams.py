@@ -153,8 +153,8 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return streams.error(CollideError("interrupted"), 130)
     if isinstance(error, click.ClickException):
-        what, _, fix = usage_message(error).partition("\n")
-        return streams.error(CollideError(what, fix=fix.strip()), 2)
+        what, *fixes = usage_message(error).splitlines()
+        return streams.error(CollideError(what, fix="; ".join(fix.strip() for fix in fixes)), 2)
     if isinstance(error, SystemExit):
         # Click exits this way after a completion, and when the pipe is closed while it prints help.
         return 0 if error.code in (0, None) else ClosedPipeError.exit_code

@@ -110,4 +110,4 @@ def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
     monkeypatch.setenv(name, "many")
     answer = collide(*PLAIN)
     assert answer.code == 2
-    assert f"the value is from {name}\n" in answer.err
+    assert f"\n  the value is from {name}; collide run --help" in answer.err
