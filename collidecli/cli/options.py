@@ -176,6 +176,7 @@ def scene_options(command: Callable) -> Callable:
             metavar="PATTERN",
             help="USD prims that are one world each, or 'none'. [default: /World/envs/env_0 etc.]",
         ),
+        add("--ignore-missing", is_flag=True, help="Leave out USD references to missing files, with a warning each."),
         robot_options,
         add("--disabled-pairs", metavar="FILE", help="SRDF file with pairs of links that may not touch."),
         add("--strict-meshes", is_flag=True, help="Refuse triangle meshes that need repairs."),

@@ -329,6 +329,7 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
             builder.add_ground_plane(key=GROUND)
         return _without_disabled_pairs(builder, imported, options) if options.disabled_pairs else imported
     if ending in MUJOCO_ENDINGS:
+        _refuse_option("--ignore-missing", options.ignore_missing, "USD", path)
         _refuse_option("--variants", options.variants, "USD", path)
         _refuse_option("--environments", options.environments, "USD", path)
         from collidecli.importers.mujoco.scene import add_mjcf

@@ -163,7 +163,7 @@ class SceneOptions:
     an asset's path and its replacement. disabled_pairs: an SRDF file whose `disable_collisions` apply.
     motion_layer: a USD layer composed with the scene, where the recording is one. strict_meshes: refuse a triangle
     mesh that needs repairs. floating_base: a free joint of the root link of a URDF. ground: a static plane through
-    the origin, normal to the up axis.
+    the origin, normal to the up axis. ignore_missing: leave out USD references to what does not exist.
     """
 
     variants: tuple[str, ...] = ()
@@ -174,6 +174,7 @@ class SceneOptions:
     strict_meshes: bool = False
     floating_base: bool = False
     ground: bool = False
+    ignore_missing: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ from collidecli.importers.usd.kinematics import UsdKinematics
 from collidecli.importers.usd.materials import PhysicsMaterials
 from collidecli.importers.usd.mesh_content import MESH
 from collidecli.importers.usd.meshes import MeshReader
+from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
 from collidecli.importers.usd.motion import RestPose, UsdMotion, is_animated, rest_poses, transform_chain
 from collidecli.importers.usd.motion_layer import file_of, layer_files
 from collidecli.importers.usd.prim_transforms import PrimTransforms
 from collidecli.importers.usd.stage import (
     REST_TIME,
     Physics,
-    check_composition,
     diagnostics,
     foreign_layers,
     metres_per_unit,
@@ -93,11 +93,14 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     Raises InputError for a file that is not a readable stage, and with the prim for content that is not handled.
     """
     options = options or SceneOptions()
-    stage, warnings = open_stage(path, options.variants, masked=True, motion_layer=options.motion_layer)
+    stage, warnings = open_stage(
+        path, options.variants, masked=True, motion_layer=options.motion_layer, ignore_missing=options.ignore_missing
+    )
     with diagnostics(str(path)) as composing_warnings:
         environments = populate(stage, options.environments, str(path))
-    warnings += composing_warnings
-    check_composition(stage, str(path))
+    with diagnostics(str(path)):
+        warnings += check_composition(stage, str(path), options.ignore_missing)
+    warnings += [warning for warning in composing_warnings if not is_report_of_missing(warning)]
     warnings += foreign_layers(stage)
     with diagnostics(str(path)) as instancer_warnings:
         instances = expand_instancers(stage, str(path), warnings)

@@ -14,6 +14,7 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.environments import Environments, upwards
+from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
 from collidecli.importers.usd.motion_layer import lay_over, select_variants
 
 
@@ -95,9 +96,6 @@ def _is_excluded(members: Usd.UsdCollectionMembershipQuery, path: str) -> bool:
 REST_TIME = Usd.TimeCode.EarliestTime()
 """The resting pose is that of the first time sample; without samples, the default values."""
 
-NAMED_ERRORS = 5
-"""Maximum number of broken references in one message."""
-
 UNIT_ROUNDING = 1e-9
 """Relative tolerance of units that are written as decimal fractions."""
 
@@ -147,12 +145,17 @@ class Physics:
 
 
 def open_stage(
-    path: str | os.PathLike[str], variants: Iterable[str] = (), masked: bool = False, motion_layer: str = ""
+    path: str | os.PathLike[str],
+    variants: Iterable[str] = (),
+    masked: bool = False,
+    motion_layer: str = "",
+    ignore_missing: bool = False,
 ) -> tuple[Usd.Stage, list[str]]:
     """The composed stage of a file with selected variants and loaded payloads, and pxr's warnings.
 
     variants: each `prim:set=value`. masked: without variants nothing is composed before the caller sets a mask.
-    motion_layer: a layer of time samples over the scene; the stage is then not masked.
+    motion_layer: a layer of time samples over the scene; the stage is then not masked. ignore_missing: leave out
+    references to what does not exist, with a warning each.
     Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not exist, and for
     broken references.
     """
@@ -170,8 +173,8 @@ def open_stage(
         select_variants(stage, variants, str(path))
         if motion_layer:
             lay_over(stage, motion_layer, str(path))
-    check_composition(stage, str(path))
-    return stage, warnings
+    left_out = check_composition(stage, str(path), ignore_missing)
+    return stage, left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
 
 
 def _reload_files() -> None:
@@ -185,19 +188,6 @@ def _is_unchanged_file(layer: Sdf.Layer | None) -> bool:
         return layer is not None and not layer.expired and bool(layer.realPath) and not layer.dirty
     except TypeError:
         return False
-
-
-def check_composition(stage: Usd.Stage, file: str) -> None:
-    """Raises InputError with the references, payloads and sublayers of a stage that do not exist."""
-    with diagnostics(file):
-        broken = sorted(str(error).rstrip(".") for error in stage.GetCompositionErrors())
-    if broken:
-        more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
-        raise InputError(
-            f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}",
-            file,
-            "put the referenced file beside the scene, or correct the reference",
-        )
 
 
 def metres_per_unit(stage: Usd.Stage, file: str, warnings: list[str]) -> float:

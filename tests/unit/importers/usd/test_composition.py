@@ -1,5 +1,7 @@
 """Ways of composing a stage, held against pxr's flattened stage; transforms and visibility against pxr's parser."""
 
+import re
+
 import numpy as np
 import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
@@ -9,6 +11,7 @@ from collidecli.importers.usd.scene import add_usd
 from collidecli.importers.usd.stage import _parse
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.run_options import SceneOptions
 from tests.support.usd_oracle import check_corners, check_same_contacts, world_corners
 from tests.support.usd_scenes import BODY, BOTH, COLLIDER, load, pairs, sphere, touching, write_usda
 
@@ -347,3 +350,47 @@ def test_value_clips(tmp_path):
     ours = load(tmp_path, GROUND + sphere("s", order, apis))
     check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
     assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}
+
+
+MISSING = """#usda 1.0
+(
+ metersPerUnit = 1
+ upAxis = "Z"
+ subLayers = [@./nosub.usda@]
+)
+def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {
+ double radius = 1
+}
+def "a" (references = @assets/none.usda@) {
+}
+def "b" (references = @omniverse://srv/lib/../box.usda@</Box>) {
+}
+def "c" (payload = @s.usda@</nothing>) {
+}
+"""
+
+
+def test_missing_files_are_left_out_or_refused_by_their_written_paths(tmp_path):
+    path = tmp_path / "s.usda"
+    path.write_text(MISSING)
+    written = ("@./nosub.usda@", "@assets/none.usda@", "@omniverse://srv/lib/../box.usda@", "</nothing>")
+    builder = ModelBuilder()
+    scene = add_usd(builder, path, SceneOptions(ignore_missing=True))
+    assert builder.finalize().shapes.path == ("/ball",)
+    assert len(scene.warnings) == len(written)
+    for name in written:
+        assert sum(name in warning for warning in scene.warnings) == 1
+    with pytest.raises(InputError, match=re.escape(written[0])):
+        add_usd(ModelBuilder(), path)
+    (tmp_path / "nosub.usda").write_text("#usda 1.0\n")
+    with pytest.raises(InputError) as refused:
+        add_usd(ModelBuilder(), path)
+    assert "--ignore-missing" in refused.value.fix
+    assert all(name in str(refused.value) for name in written[1:])
+
+
+def test_what_does_not_compose_for_another_reason_is_refused(tmp_path):
+    path = tmp_path / "s.usda"
+    path.write_text(MISSING.replace("@s.usda@</nothing>", "</c>").replace("payload", "references"))
+    with pytest.raises(InputError, match="does not compose"):
+        add_usd(ModelBuilder(), path, SceneOptions(ignore_missing=True))
