@@ -12,6 +12,7 @@ from collidecli.cli.settings import option, repeated
 from collidecli.scene.option_choices import EXPORT_FORMATS
 
 SELECTED, OUTPUT = "Selection", "Output"
+RECORDING = "The run's recording, which moves the bodies of a USD layer. [default: found]"
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'
@@ -28,6 +29,7 @@ collide export out.h5 --to mujoco -o contacts.npz --scene robot.xml
 @option("--to", type=click.Choice(EXPORT_FORMATS), section=OUTPUT, help="The format; required.")
 @option("-o", "--output", default="", metavar="FILE", section=OUTPUT, help="[default: OUT with the format's extension]")
 @option("--scene", default="", metavar="FILE", section=OUTPUT, help="The scene of the run, for usd and mujoco.")
+@option("-t", "--trajectory", default="", metavar="FILE", section=OUTPUT, help=RECORDING)
 @option("--normal-length", type=METRES, default=0.05, section=OUTPUT, help="Length of the normals in a USD layer [m].")
 @force_option
 @click.pass_context

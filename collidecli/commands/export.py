@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from collidecli.analysis.path_patterns import kept_pairs
 from collidecli.commands.motions import parse_frames
 from collidecli.commands.output_paths import check_ending, check_output
@@ -23,6 +25,7 @@ from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
     from collidecli.exporters.layouts.mujoco import CompiledGeoms
+    from collidecli.exporters.usd_bodies import MovedBodies
     from collidecli.exporters.usd_layer import SceneLayers
 
 
@@ -97,7 +100,9 @@ NPZ_ENDING = (".npz",)
 class ExportRequest:
     """Contact set, format, output and selection. output: "" is the set's name with the format's extension.
 
-    scene: the scene of the run, if the format needs it. frames: a slice A:B:S. worlds: numbers; () is all.
+    scene: the scene of the run, if the format needs it. trajectory: the recording of the run, for a USD layer; "" is a
+    file of its hash in the folder of the contact set, of the scene or in the current one. frames: a slice A:B:S.
+    worlds: numbers; () is all.
     include, exclude: patterns of shape paths. normal_length: length of the normals in a USD layer [m].
     """
 
@@ -105,6 +110,7 @@ class ExportRequest:
     to: str
     output: str = ""
     scene: str = ""
+    trajectory: str = ""
     frames: str = ""
     worlds: Sequence[int] = ()
     include: Sequence[str] = ()
@@ -176,8 +182,10 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     """A function that writes the export to a stream, and the names of the fields that are left out."""
     if request.scene and request.to not in ("usd", "mujoco"):
         raise InputError(f"{request.to} needs no scene", "--scene", "leave it out")
+    if request.trajectory and request.to != "usd":
+        raise InputError(f"{request.to} needs no recording", "--trajectory", "leave it out")
     if request.to == "usd":
-        return _usd(request, selected, output), ()
+        return _usd(request, selected, output)
     if request.to in ("csv", "parquet"):
         return _table(request, selected)
     layout = _layout(request, selected)
@@ -186,12 +194,62 @@ def _prepare(request: ExportRequest, selected: SelectedContacts, output: str):
     return (lambda stream: write_npz(stream, layout.arrays)), layout.left_out
 
 
+RECORDING_MISSING = "motion of the bodies: give the recording of the run with -t"
+
+
+def moved_bodies(request: ExportRequest, selected: SelectedContacts) -> tuple[MovedBodies | None, tuple[str, ...]]:
+    """The bodies that the run's recording moves, in the first selected world, and what is left out.
+
+    None for a run without a recording: the scene moves by itself. Raises InputError for another recording.
+    """
+    from collidecli.commands.view_sources import find_sources
+    from collidecli.exporters.usd_bodies import MovedBodies
+    from collidecli.importers.usd.scene import UsdImport
+
+    contacts = selected.contacts
+    if not contacts.trajectory_sha256:
+        if request.trajectory:
+            raise InputError("the run had no recording: the scene moves by itself", contacts.path, "remove -t")
+        return None, ()
+    try:
+        sources = find_sources(contacts, request.scene, request.trajectory, False, False)
+    except InputError as error:
+        raise InputError(error.what, error.where, "give scene and recording of the run with --scene and -t") from error
+    scene, motion = sources.scene, sources.motion
+    if scene is None or motion is None:
+        return None, (RECORDING_MISSING,)
+    (imported,) = scene.imports
+    assert isinstance(imported, UsdImport)
+    path = scene.model.bodies.path
+    if len(set(scene.model.world_template.tolist())) > 1 or any(scene.model.world_path):
+        return None, ("motion of the bodies: the scene has environments",)
+    rows = [row for row, name in enumerate(path) if imported.is_in_file(name)]
+    world = int(selected.worlds[0]) if motion.world_count > 1 else 0
+
+    def read(frame: int) -> np.ndarray:
+        at = int(sources.frame_of[selected.frames[frame]])
+        with reading("motion"):
+            return motion.read(range(at, at + 1))[0, world, rows]
+
+    scale = np.array([imported.rest[path[row]].scale for row in rows]).reshape(-1, 3)
+    left_out = [f"motion of {len(path) - len(rows)} bodies in instances"] if len(rows) < len(path) else []
+    left_out += [f"motion of the bodies in other worlds than {world}"] if selected.world_count > 1 else []
+    return MovedBodies([path[row] for row in rows], scale, read, sources.close), tuple(left_out)
+
+
 def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
     layers = layers_under(selected.contacts, request.scene, output)
     from collidecli.exporters.usd_layer import time_codes, write_usd
 
     time_codes(selected, layers.rate)
-    return lambda stream: write_usd(stream, selected, layers, request.normal_length)
+    bodies, left_out = moved_bodies(request, selected) if request.scene else (None, ())
+
+    def write(stream: AtomicOutput) -> None:
+        write_usd(stream, selected, layers, request.normal_length, bodies)
+        if bodies is not None:
+            bodies.close()
+
+    return write, left_out
 
 
 def _table(request: ExportRequest, selected: SelectedContacts):

@@ -16,6 +16,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import midpoint
 from collidecli.exporters.selection import SelectedContacts
+from collidecli.exporters.usd_bodies import MovedBodies, write_bodies
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.system_resources import free_memory
 
@@ -25,6 +26,8 @@ RATE = 24.0
 """Time codes a second of a layer without a scene: USD's default."""
 CONTACT_BYTES = 192
 """Memory for a contact: 68 bytes in the layer, as many while it is written, and an allowance for pxr."""
+BODY_BYTES = 384
+"""Memory for a transform of a body: 128 bytes in the layer, and as for a contact."""
 _TOGETHER = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond", "framesPerSecond", "defaultPrim")
 _DEEP, _APART = (0.9, 0.1, 0.1), (0.1, 0.5, 0.9)
 _NOWHERE = float(np.finfo(np.float32).max)
@@ -68,13 +71,22 @@ def _asset_path(file: str, output: str | os.PathLike[str]) -> str:
     return path if path.startswith("../") else f"./{path}"
 
 
-def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLayers, normal_length: float) -> None:
+def write_usd(
+    output: AtomicOutput,
+    selected: SelectedContacts,
+    scene: SceneLayers,
+    normal_length: float,
+    bodies: MovedBodies | None = None,
+) -> None:
     """Writes the layer, as text if the output's name ends with .usda. normal_length: of a drawn normal [m].
+
+    bodies: of a recorded motion, which then move in the layer.
 
     Raises InputError for two frames at one time, and for a layer larger than the free memory, as pxr has the whole
     layer in memory; OutputError after a failed write.
     """
-    needed, free = selected.contact_count * CONTACT_BYTES, free_memory()
+    samples = selected.frame_count * len(bodies.path) if bodies is not None else 0
+    needed, free = selected.contact_count * CONTACT_BYTES + samples * BODY_BYTES, free_memory()
     if needed > free:
         size = f"{needed >> 20} MiB of memory, and {free >> 20} are free"
         what = f"a layer of {selected.contact_count} contacts needs {size}"
@@ -85,6 +97,8 @@ def write_usd(output: AtomicOutput, selected: SelectedContacts, scene: SceneLaye
     drawn = [_Drawn(stage, int(world), normal_length / scene.metres_per_unit) for world in selected.worlds]
     for frame, world, columns in _cells(selected):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
+    if bodies is not None:
+        write_bodies(stage, bodies, codes, scene.metres_per_unit)
     del drawn, stage  # an open stage would compose the sublayers
     layer.subLayerPaths = list(scene.sublayers)
     with tempfile.TemporaryDirectory() as folder:

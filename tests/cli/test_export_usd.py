@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+from scipy.spatial.transform import Rotation
 
 from collidecli.cli.main import main
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -140,3 +142,66 @@ def test_a_layer_that_memory_would_not_hold_is_refused(folder, tmp_path, monkeyp
     assert main(["export", str(folder / "out.h5"), *words]) == 2
     assert "a layer of 2 contacts needs" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+STILL = """#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Z"
+)
+def Xform "World"
+{
+    double3 xformOp:translate = (100, 0, 0)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+    def Plane "floor" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+    {
+        uniform token axis = "Z"
+    }
+    def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"])
+    {
+        double size = 20
+        double3 xformOp:scale = (1, 2, 3)
+        double3 xformOp:translate = (0, 0, 100)
+        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:scale"]
+    }
+}
+"""
+
+
+def recorded_poses() -> np.ndarray:
+    """float64[frames, 1, 1, 7]: the box turns about x by a quarter and sinks."""
+    poses = np.zeros((3, 1, 1, 7))
+    poses[:, 0, 0, :3] = [(0.5, 0.1, 0.4), (0.6, 0.2, 0.25), (0.7, 0.3, 0.18)]
+    angle = np.array([0.0, np.pi / 4, np.pi / 2])
+    poses[:, 0, 0, 3], poses[:, 0, 0, 6] = np.sin(angle / 2), np.cos(angle / 2)
+    return poses
+
+
+def test_bodies_move_as_recorded(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("still.usda").write_text(STILL)
+    poses = recorded_poses()
+    with h5py.File("motion.h5", "w") as file:
+        file.attrs["format"] = "collide-trajectory"
+        file.attrs["format_version"] = np.array((1, 0), np.int32)
+        file["time"] = np.arange(3) / 24.0
+        file["body_q"] = poses
+        file.create_dataset("body_name", data=["/World/box"], dtype=h5py.string_dtype())
+    assert main(["run", "still.usda", "-t", "motion.h5", "-o", "out.h5", "--device", "cpu", "-q"]) == 0
+    export = ["export", "out.h5", "--to", "usd", "--scene", "still.usda", "--force"]
+    assert main([*export, "-o", "layer.usda"]) == 0
+    assert "left out" not in capsys.readouterr().out
+    cache = UsdGeom.XformCache()
+    stage = Usd.Stage.Open("layer.usda")
+    corner = np.array([10.0, 10.0, 10.0])
+    for code, pose in enumerate(poses[:, 0, 0]):
+        cache.SetTime(code)
+        moved = cache.GetLocalToWorldTransform(stage.GetPrimAtPath("/World/box")).Transform(Gf.Vec3d(*corner))
+        turned = Rotation.from_quat(pose[3:]).apply(corner * [1.0, 2.0, 3.0])
+        np.testing.assert_allclose(moved, pose[:3] * 100.0 + turned, atol=1e-4)
+    Path("motion.h5").rename("gone.dat")
+    assert main([*export, "-o", "layer.usda"]) == 0
+    assert "give the recording of the run with -t" in " ".join(capsys.readouterr().out.split())
+    assert main([*export, "-o", "layer.usda", "-t", "gone.dat"]) == 0
+    assert "box" in Path("layer.usda").read_text()
+    assert main(["export", "out.h5", "--to", "csv", "-t", "gone.dat"]) == 2

@@ -75,6 +75,11 @@ class UsdImport:
     left_out: tuple[str, ...] = ()
     kinematics: None = None
 
+    def is_in_file(self, path: str) -> bool:
+        """Whether another layer can edit the prim: not one of an instance or of a point instancer."""
+        prim = self.stage.GetPrimAtPath(path)
+        return bool(prim) and not prim.IsInstanceProxy() and any(spec.layer.realPath for spec in prim.GetPrimStack())
+
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's animation, of the bodies of the finalized model; None without animated bodies."""
         known: dict[str, bool] = {}
