@@ -12,6 +12,7 @@ import numpy as np
 
 from collidecli.numerics.matrices import norm
 from collidecli.scene.contacts import CONTACT_ID, ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.placement import compose
 
@@ -42,6 +43,15 @@ class TrackedContacts:
             self.world[rows], self.pair[rows], self.feature[rows], self.point[:, rows], self.id[rows]
         )
 
+    def outside(self, worlds: np.ndarray) -> TrackedContacts:
+        """The contacts in other worlds than `worlds`."""
+        kept = ~np.isin(self.world, worlds)
+        if kept.all():
+            return self
+        return TrackedContacts(
+            self.world[kept], self.pair[kept], self.feature[kept], self.point[:, kept], self.id[kept]
+        )
+
     @staticmethod
     def joined(parts: list[TrackedContacts]) -> TrackedContacts:
         return TrackedContacts(
@@ -62,11 +72,12 @@ class ContactTracker:
 
     Args:
         model: the scene. distance: largest distance of two matched contacts with different features [m], and largest
-            displacement of a sticky contact; 0 matches by features alone and moves nothing.
+            displacement of a sticky contact; 0 matches by features alone and moves nothing. episodes: of the motion;
+            no contact is matched with one of another episode.
     """
 
-    def __init__(self, model: Model, distance: float) -> None:
-        self._model, self._distance = model, distance
+    def __init__(self, model: Model, distance: float, episodes: Episodes | None = None) -> None:
+        self._model, self._distance, self._episodes = model, distance, episodes
         self._next_id = np.zeros(model.world_count, np.int64)
         self._before = NOTHING
         self._now: list[TrackedContacts] = []
@@ -87,6 +98,8 @@ class ContactTracker:
         columns[CONTACT_ID.name] = np.zeros(block.contact_count, np.int64)
         for frame in range(cell[0] // worlds, cell[-1] // worlds + 1):
             inside = np.flatnonzero(cell // worlds == frame)
+            if self._episodes is not None:
+                self._before = self._before.outside(self._episodes.starts(frame))
             rows = slice(end[inside[0]] - block.cell_counts[inside[0]], end[inside[-1]])
             world = np.repeat(cell[inside] % worlds, block.cell_counts[inside])
             self._frame({name: values[rows] for name, values in columns.items()}, world, body_pose[frame - first_frame])

@@ -8,17 +8,36 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.episodes import Episodes
 
 
 @dataclass(frozen=True)
 class Frames:
-    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K] [s]."""
+    """The selected frames, in order. number: int64[K], frames of the contact set. time: float64[K] [s].
+
+    episodes: in the selected frames, or None.
+    """
 
     number: np.ndarray
     time: np.ndarray
+    episodes: Episodes | None = None
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def borders(self, world: np.ndarray, frame: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """int64[n]: first frame of each cell's episode, and the frame after its last, as indices.
+
+        Without episodes, and for a cell outside every episode, those of all frames.
+        """
+        begin, end = np.zeros(len(frame), np.int64), np.full(len(frame), len(self), np.int64)
+        if self.episodes is not None:
+            row = self.episodes.row(world, frame)
+            held = row >= 0
+            begin[held], end[held] = (
+                border[row[held]] for border in (self.episodes.first_frame, self.episodes.end_frame)
+            )
+        return begin, end
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,8 @@ class Intervals:
 
     key: int64, world and pair, see `PairKeys`. first, last: int64, frames with touch. touching: int64, number of frames
     with touch. pauses: int64, bridged pauses. contacts: int64, total. most: int64, contacts of one frame.
-    distance: float32, the least [m]. deepest: int64, the first frame with it.
+    distance: float32, the least [m]. deepest: int64, the first frame with it. begin, end: int64, the first frame of the
+    episode and the frame after its last, which no interval crosses.
     """
 
     key: np.ndarray
@@ -59,6 +79,8 @@ class Intervals:
     most: np.ndarray
     distance: np.ndarray
     deepest: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
 
     def __len__(self) -> int:
         return len(self.key)
@@ -69,17 +91,20 @@ class Intervals:
     @classmethod
     def none(cls) -> Intervals:
         whole = np.zeros(0, np.int64)
-        return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole)
+        return cls(whole, whole, whole, whole, whole, whole, whole, np.zeros(0, np.float32), whole, whole, whole)
 
     @classmethod
     def chained(cls, *parts: Intervals) -> Intervals:
         return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
 
 
+NO_END = np.iinfo(np.int64).max
+
+
 def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Intervals:
     """One interval of one frame for each touching pair of the frame, from contacts in the order of cells.
 
-    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame.
+    key, frame: int64[n]. distance: float32[n]. The result is ordered by key, then frame; its episodes have no borders.
     """
     contacts = np.ones(len(key), np.int64)
     # Rows of a pair are contiguous in a contact set. A first sum reduces the rows to sort; the sum after the sort
@@ -88,7 +113,8 @@ def touches(key: np.ndarray, frame: np.ndarray, distance: np.ndarray) -> Interva
     order = np.argsort(key, kind="stable")
     key, frame, contacts, distance = _summed(key[order], frame[order], contacts[order], distance[order])
     ones = np.ones(len(key), np.int64)
-    return Intervals(key, frame, frame, ones, np.zeros(len(key), np.int64), contacts, contacts, distance, frame)
+    none = np.zeros(len(key), np.int64)
+    return Intervals(key, frame, frame, ones, none, contacts, contacts, distance, frame, none, none + NO_END)
 
 
 def _summed(
@@ -110,6 +136,7 @@ def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
         return found
     pause = found.first[1:] - found.last[:-1] - 1
     follows = (found.key[1:] == found.key[:-1]) & gap.bridged(found.last[:-1], found.first[1:], time)
+    follows &= found.first[1:] < found.end[:-1]
     new = np.concatenate([[True], ~follows])
     start = np.flatnonzero(new)
     number = np.cumsum(new) - 1
@@ -128,6 +155,8 @@ def joined(found: Intervals, gap: MergeGap, time: np.ndarray) -> Intervals:
         np.maximum.reduceat(found.most, start),
         distance,
         found.deepest[earliest],
+        found.begin[start],
+        found.end[start],
     )
 
 
@@ -151,7 +180,9 @@ class IntervalTracker:
         both = Intervals.chained(self._open, block)
         both = joined(both.take(np.argsort(both.key, kind="stable")), self._gap, self._time)
         at_end = following >= len(self._time)
-        goes_on = np.zeros(len(both), bool) if at_end else self._gap.bridged(both.last, following, self._time)
+        goes_on = np.zeros(len(both), bool)
+        if not at_end:
+            goes_on = self._gap.bridged(both.last, following, self._time) & (following < both.end)
         self._open = both.take(goes_on)
         ended = both.take(~goes_on)
         return ended.take(np.lexsort((ended.key, ended.last)))

@@ -133,7 +133,7 @@ def recording_options(command: Callable) -> Callable:
         add(
             "--uneven-demos",
             type=click.Choice(("cut", "hold")),
-            help="Cut all to the shortest, or hold the last pose of shorter ones. [default: refuse them]",
+            help="Cut all to the shortest, or keep (hold) all frames of each. [default: refuse them]",
         ),
         add(
             "--joint-names",

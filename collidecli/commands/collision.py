@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import warp as wp
 
+from collidecli.analysis.contact_summary import touches_of
 from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.commands.timing import TimingReport
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunking import default_memory_limit, first_batch_cells
-from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.pipeline_builder import BroadPhaseChoice, build_pipeline
 from collidecli.engine.runtime.kernel_cache import kernel_cache_notes
 from collidecli.engine.runtime.process_settings import is_owned
@@ -23,7 +24,7 @@ from collidecli.engine.scheduler import Workers, batch_size, worker_count
 from collidecli.errors import InputError
 from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion
+from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.run_options import ContactOptions, EngineOptions
 from collidecli.scene.text_format import memory
 from collidecli.storage import native_array_loops as native_loops
@@ -121,13 +122,17 @@ class Collision:
         """Contacts of all cells in order. A consumer that may stop before the end must close this generator."""
         model = self.pipeline.device_model.model
         world_count = model.world_count
-        tracker = ContactTracker(model, self.contact.sticky_contacts) if self.contact.tracks_contacts else None
+        tracker = None
+        if self.contact.tracks_contacts:
+            episodes = episodes_in(self.motion, world_count)
+            tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         held: deque[PoseBatch] = deque()
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, world_count, self.chunk_cells, timing)
             if tracker is not None:
                 batches = _append_batches(batches, held)
-            for block, report in pool.collide(batches, len(self.motion.time) * world_count):
+            results = pool.collide(batches, len(self.motion.time) * world_count)
+            for block, report in within_episodes(results, self.motion, world_count):
                 timing.add_chunk(report)
                 if tracker is not None:
                     with timing.stage("reduction"):
@@ -135,6 +140,22 @@ class Collision:
                             held.popleft()
                         block = tracker.follow(block, held[0].first_frame, held[0].body_pose)
                 yield block
+
+
+def within_episodes(
+    results: Iterable[tuple[ContactBlock, ChunkReport]], motion: Motion, world_count: int
+) -> Iterator[tuple[ContactBlock, ChunkReport]]:
+    """Blocks and reports without the contacts of cells outside every episode of the motion.
+
+    Candidates of these cells remain in the report: the broad phase has tested them.
+    """
+    episodes = episodes_in(motion, world_count)
+    for block, report in results:
+        held = block if episodes is None else episodes.without_others(block, world_count)
+        if held is not block:
+            counts = touches_of(held)
+            report = replace(report, contact_count=held.contact_count, touching_count=len(counts.cell))
+        yield held, report
 
 
 def _append_batches(batches: Iterator[PoseBatch], held: deque[PoseBatch]) -> Iterator[PoseBatch]:

@@ -136,7 +136,9 @@ class ContactSet(reader.ContactSet):
         return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
 
     def to_pandas(self, frames: str = "") -> pandas.DataFrame:
-        """A row per contact: frame, world, time, path0, path1 (categories), then the columns; vectors as name_x, ...
+        """A row per contact: frame, world, time, episode if there are any, path0, path1 (categories), then the columns.
+
+        Vectors are columns name_x, name_y, name_z.
 
         frames: A:B:S; "" is all. Everything is read into memory. Raises InputError without pandas.
         """
@@ -146,6 +148,9 @@ class ContactSet(reader.ContactSet):
         number = {path: n for n, path in enumerate(names)}
         codes = np.array([number[path] for path in self.shapes.path], np.int64)
         data: dict[str, Any] = {name: held[name] for name in ("frame", "world", "time")}
+        if self.episodes is not None:
+            rows = self.episodes.row(held["world"], held["frame"])
+            data["episode"] = pandas.Categorical.from_codes(rows, list(self.episodes.name))
         for side in "01":
             data[f"path{side}"] = pandas.Categorical.from_codes(codes[held[f"shape{side}"]], names)
         for column in self.columns:
@@ -158,10 +163,10 @@ class ContactSet(reader.ContactSet):
         return pandas.DataFrame(data)
 
     def to_xarray(self, frames: str = "") -> xarray.Dataset:
-        """A dataset over the dimension `contact`, with frame, world and time as coordinates, and the table of shapes.
+        """A dataset over the dimension `contact`, with the table of shapes.
 
-        Vectors have the dimension `axis` (x, y, z). Units are attributes. frames: A:B:S; "" is all. Everything is read
-        into memory. Raises InputError without xarray.
+        Coordinates are frame, world, time and, if there are any, episode. Vectors have the dimension `axis` (x, y, z).
+        Units are attributes. frames: A:B:S; "" is all. All is read into memory. Raises InputError without xarray.
         """
         xarray = extra_module("xarray", "tables", "to_xarray")
         held = self._whole(frames)
@@ -175,6 +180,9 @@ class ContactSet(reader.ContactSet):
             variables[f"shape_{name}"] = ("shape", np.array(getattr(shapes, name)))
         coordinates: dict[str, Any] = {name: ("contact", held[name]) for name in ("frame", "world")}
         coordinates["time"] = ("contact", held["time"], {"units": "s"})
+        if self.episodes is not None:
+            names = np.array([*self.episodes.name, ""], object)
+            coordinates["episode"] = ("contact", names[self.episodes.row(held["world"], held["frame"])])
         coordinates |= {"axis": list(AXES), "shape_path": ("shape", np.array(shapes.path, object))}
         about = {"scene": self.scene, "content_sha256": self.content_sha256, "up_axis": self.up_axis}
         return xarray.Dataset(variables, coordinates, about)

@@ -11,6 +11,7 @@ import numpy as np
 
 from collidecli.analysis.contact_summary import touches_of
 from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.episodes import Episodes
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model
@@ -24,13 +25,17 @@ TOP_PAIRS = 10
 
 @dataclass(frozen=True)
 class DeepestContact:
-    """The contact with the least distance. distance: negative is penetration [m]. shape0, shape1: names."""
+    """The contact with the least distance. distance: negative is penetration [m]. shape0, shape1: names.
+
+    episode: of the frame and world; "" without episodes.
+    """
 
     distance: float
     shape0: str
     shape1: str
     frame: int
     world: int
+    episode: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,7 @@ class Tally:
             )
         }
 
-    def counts(self, model: Model | ContactSet) -> ContactCounts:
+    def counts(self, model: Model | ContactSet, episodes: Episodes | None) -> ContactCounts:
         """The counts of all added blocks. model: for the names of the shapes."""
         pairs = self.pairs()
         contacts, touching = (sum(counts[k] for counts in pairs.values()) for k in (0, 1))
@@ -155,20 +160,21 @@ class Tally:
             touching_pair_count=sum(of_pair > 0 for _, of_pair in pairs.values()),
             contact_pair_cells=self.contact_pair_cells,
             touching_pair_cells=self.touching_pair_cells,
-            deepest=self.deepest_contact(model),
+            deepest=self.deepest_contact(model, episodes),
             top_pairs=[
                 PairContacts(shape_name(model, a), shape_name(model, b), *counts)
                 for (a, b), counts in islice(pairs.items(), TOP_PAIRS)
             ],
         )
 
-    def deepest_contact(self, model: Model | ContactSet) -> DeepestContact | None:
+    def deepest_contact(self, model: Model | ContactSet, episodes: Episodes | None) -> DeepestContact | None:
         """The deepest contact with the names of its shapes; None without a contact."""
         if self.deepest is None:
             return None
         distance, shape0, shape1, cell = self.deepest
         frame, world = divmod(cell, model.world_count)
-        return DeepestContact(distance, shape_name(model, shape0), shape_name(model, shape1), frame, world)
+        episode = "" if episodes is None else episodes.name_at(world, frame)
+        return DeepestContact(distance, shape_name(model, shape0), shape_name(model, shape1), frame, world, episode)
 
 
 class ColumnRanges:

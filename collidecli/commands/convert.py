@@ -15,6 +15,7 @@ from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motio
 from collidecli.errors import InputError
 from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
+from collidecli.scene.motion import episodes_in
 from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectories.writer import TrajectoryWriter
 
@@ -71,6 +72,7 @@ def convert(
             frames_expected=frames,
             creator=f"collide traj convert ({kind})",
             force=force,
+            episodes=episodes_in(motion, bodies.world_count),
         ) as writer:
             for first in range(0, frames, block):
                 taken = range(first, min(first + block, frames))

@@ -147,7 +147,7 @@ def _file(contacts: ContactSet) -> dict[str, Any]:
 
 
 def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any]:
-    frames = compared.frames
+    frames, worlds = compared.frames, min(a.world_count, b.world_count)
     time_a, time_b = a.time[frames.a], b.time[frames.b]
     atol, rtol = compared.tolerances.of("time")
     with np.errstate(invalid="ignore"):
@@ -161,8 +161,11 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         return {"frame": frame, "step": int(contacts.step[frame]), "time": float(contacts.time[frame])}
 
     found = compared.contacts
+    cells_a, cells_b = _recorded(a, frames.a, worlds), _recorded(b, frames.b, worlds)
     return {
         "by": frames.by,
+        "cells_only_a": int((cells_a & ~cells_b).sum()),
+        "cells_only_b": int((cells_b & ~cells_a).sum()),
         "compared": len(frames.a),
         "only_a": len(frames.only_a),
         "only_b": len(frames.only_b),
@@ -172,6 +175,14 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         "largest_time_change": float(apart[changed].max(initial=0.0)),
         "differing": found.frames_differing if found is not None else 0,
     }
+
+
+def _recorded(contacts: ContactSet, frames: np.ndarray, worlds: int) -> np.ndarray:
+    """bool[frames, worlds]: whether each cell is recorded, that is in an episode if there are episodes."""
+    if contacts.episodes is None:
+        return np.ones((len(frames), worlds), bool)
+    inside = contacts.episodes.inside(0, contacts.cell_count, contacts.world_count)
+    return inside.reshape(contacts.frame_count, contacts.world_count)[frames, :worlds]
 
 
 def _worlds(found: ContactDifferences | None) -> dict[str, Any]:
@@ -224,6 +235,9 @@ def _reasons(
     for name in ("a", "b"):
         if frames[f"only_{name}"]:
             reasons.append(f"{plural(frames[f'only_{name}'], 'frame')} only in {name.upper()}")
+        if frames[f"cells_only_{name}"]:
+            cells = plural(frames[f"cells_only_{name}"], "frame of a demonstration", "frames of demonstrations")
+            reasons.append(f"{cells} only in {name.upper()}")
     if frames["times_changed"]:
         reasons.append(f"another time in {plural(frames['times_changed'], 'frame')}")
     if a.world_count != b.world_count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,37 +14,51 @@ from collidecli.commands.motions import parse_frames
 from collidecli.commands.result import Progress
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.option_choices import EVENT_THINGS
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, read_ahead
 from collidecli.storage.contact_sets.rules import check_body_rows, check_shape_rows, gap_range
 from collidecli.storage.flat_tables import TableColumn
 
-_PATHS = ("path0", "path1")
+_PATHS: tuple[str, ...] = ("path0", "path1")
 _UNITS = {"begin_time": "s", "end_time": "s", "seconds": "s", "least_distance": "m", "deepest_time": "s"}
 
 
 def interval_seconds(found: Intervals, frames: Frames) -> np.ndarray:
-    """Duration of each interval [s]: up to the first frame without touch, or up to the last frame without one."""
-    return frames.time[np.minimum(found.last + 1, len(frames) - 1)] - frames.time[found.first]
+    """Duration of each interval [s]: up to the first frame without touch, or the last frame of its episode."""
+    return frames.time[_following(found)] - frames.time[found.first]
+
+
+def is_known(found: Intervals) -> tuple[np.ndarray, np.ndarray]:
+    """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its episode."""
+    return found.first > found.begin, found.last + 1 < found.end
+
+
+def _following(found: Intervals) -> np.ndarray:
+    """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its episode."""
+    return np.minimum(found.last + 1, found.end - 1)
 
 
 def interval_columns(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
-    """Columns of `interval_rows` with paths as objects of type str in place of rows."""
-    paths = np.array(keys.paths, object)
+    """Columns of `interval_rows` with paths and names of episodes as objects of type str in place of rows."""
+    words: dict[str, np.ndarray] = dict.fromkeys(_PATHS, np.array(keys.paths, object))
+    if frames.episodes is not None:
+        words["episode"] = np.array(["", *frames.episodes.name], object)
     columns = interval_rows(found, frames, keys)
-    return columns | {name: paths[columns[name]] for name in _PATHS}
+    return columns | {name: texts[columns[name]] for name, texts in words.items()}
 
 
-def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
+def interval_table(keys: PairKeys, episodes: Episodes | None) -> tuple[TableColumn, ...]:
     """Descriptions of the columns of a file of `interval_rows`."""
-    no_frames = Frames(np.zeros(0, np.int64), np.zeros(0))
+    words = dict.fromkeys(_PATHS, keys.paths) | {"episode": ("", *(episodes.name if episodes is not None else ()))}
+    no_frames = Frames(np.zeros(0, np.int64), np.zeros(0), episodes)
     return tuple(
         TableColumn(
             name,
             values.dtype,
             _UNITS.get(name, ""),
-            words=keys.paths if name in _PATHS else None,
+            words=words.get(name),
             nan_is_none=name == "end_time",
         )
         for name, values in interval_rows(Intervals.none(), no_frames, keys).items()
@@ -54,20 +68,22 @@ def interval_table(keys: PairKeys) -> tuple[TableColumn, ...]:
 def interval_rows(found: Intervals, frames: Frames, keys: PairKeys) -> dict[str, np.ndarray]:
     """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of `keys.paths`.
 
-    end_time is NaN if the end is unknown.
+    episode: only if there are episodes: row of the episode, plus one. end_time is NaN if the end is unknown.
     """
     first, second = keys.items(found.key)
-    ended = found.last + 1 < len(frames)
-    following = np.minimum(found.last + 1, len(frames) - 1)
+    begun, ended = is_known(found)
+    following, world = _following(found), keys.world(found.key)
+    episode = {} if frames.episodes is None else {"episode": frames.episodes.row(world, found.first) + 1}
     return {
-        "world": keys.world(found.key),
+        "world": world,
+        **episode,
         "path0": first,
         "path1": second,
         "begin_frame": frames.number[found.first],
         "last_frame": frames.number[found.last],
         "begin_time": frames.time[found.first],
         "end_time": np.where(ended, frames.time[following], np.nan),
-        "begin_known": found.first > 0,
+        "begin_known": begun,
         "end_known": ended,
         "seconds": interval_seconds(found, frames),
         "touching_frames": found.touching,
@@ -124,7 +140,8 @@ class EventStream:
         picked = parse_frames(options.frames, contacts.frame_count)
         self._start, self._step = picked.start, picked.step
         number = np.arange(picked.start, picked.stop, picked.step)
-        self.frames = Frames(number, contacts.time[number])
+        episodes = None if contacts.episodes is None else contacts.episodes.sliced(picked)
+        self.frames = Frames(number, contacts.time[number], episodes)
         self._is_selected_world = _worlds(contacts, options.worlds)
         self.worlds = np.flatnonzero(self._is_selected_world)
         shapes = contacts.shapes
@@ -172,7 +189,9 @@ class EventStream:
         self.touching_count += len(rows)
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
-        return touches(key, index[cell], distance[rows])
+        found = touches(key, index[cell], distance[rows])
+        begin, end = self.frames.borders(self.keys.world(found.key), found.first)
+        return replace(found, begin=begin, end=end)
 
 
 def _limits_of_threshold(contacts: ContactSet, threshold: float) -> list[str]:

@@ -19,6 +19,7 @@ from collidecli.commands.event_stream import (
     interval_rows,
     interval_seconds,
     interval_table,
+    is_known,
 )
 from collidecli.commands.result import Progress, Result
 from collidecli.scene.option_choices import EVENT_ORDERS
@@ -83,8 +84,9 @@ class Totals:
     def add(self, found: Intervals, frames: Frames) -> None:
         """Adds intervals."""
         self.count += len(found)
-        self.begins += int((found.first > 0).sum())
-        self.ends += int((found.last + 1 < len(frames)).sum())
+        begun, ended = is_known(found)
+        self.begins += int(begun.sum())
+        self.ends += int(ended.sum())
         self.listed = leading(Intervals.chained(self.listed, found), frames, self._order, self._first)
         self.longest = leading(Intervals.chained(self.longest, found), frames, "duration", 1)
 
@@ -122,7 +124,7 @@ def events(request: EventsRequest, progress: Progress = None) -> EventsResult:
 @contextmanager
 def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append]]:
     """Functions that append rows to the requested files; both files appear when the block ends without an error."""
-    columns = interval_table(stream.keys)
+    columns = interval_table(stream.keys, stream.frames.episodes)
     if request.parquet:
         require_pyarrow("--parquet")
     requested = [(path, table) for path, table in ((request.parquet, parquet_table), (request.csv, csv_table)) if path]
@@ -140,7 +142,8 @@ def _tables(request: EventsRequest, stream: EventStream) -> Iterator[list[Append
 def add_to_graph(graph: TouchGraph, found: Intervals, stream: EventStream) -> None:
     """Adds intervals of a stream, in the order of the stream."""
     keys, frames = stream.keys, stream.frames
-    unknown = (found.first == 0) | (found.last + 1 == len(frames))
+    begun, ended = is_known(found)
+    unknown = ~(begun & ended)
     graph.add(
         keys.world(found.key),
         keys.items(found.key),
@@ -166,6 +169,7 @@ def _result(
             "last": int(frames.number[-1]) if len(frames) else None,
             "begin_time": float(frames.time[0]) if len(frames) else None,
             "last_time": float(frames.time[-1]) if len(frames) else None,
+            "episodes": _episode_totals(stream),
         },
         worlds={
             "count": contacts.world_count,
@@ -188,6 +192,16 @@ def _result(
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
     )
+
+
+def _episode_totals(stream: EventStream) -> dict[str, Any] | None:
+    """Number, frames and seconds of the selected episodes; None without episodes."""
+    episodes = stream.frames.episodes
+    if episodes is None:
+        return None
+    held = episodes.of_worlds(stream.worlds)
+    seconds = float(held.seconds(stream.frames.time).sum())
+    return {"count": len(held), "frames": int(held.frame_count.sum()), "seconds": seconds}
 
 
 def _options(request: EventsRequest) -> dict[str, Any]:

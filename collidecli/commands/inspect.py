@@ -107,7 +107,11 @@ class TrajectoryResult(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class ContactSetSource(Result):
-    """Origin and size of a contact set, without its contacts. shape_types: count by type. Times [s]."""
+    """Origin and size of a contact set, without its contacts. shape_types: count by type. Times [s].
+
+    episodes: name, world, first_frame, frame_count and seconds of each; empty without demonstrations.
+    duration: recorded time; of demonstrations their sum.
+    """
 
     file: str
     version: str
@@ -124,6 +128,8 @@ class ContactSetSource(Result):
     frames: int
     start: float | None
     end: float | None
+    episodes: list[dict[str, Any]]
+    duration: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +206,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             ranges.add(block)
         return ContactSetResult(
             **contact_set_source(contacts),
-            **vars(tally.counts(contacts)),
+            **vars(tally.counts(contacts, contacts.episodes)),
             float_type=str(contacts.float_type),
             columns=list(contacts.column_names),
             material_rule=contacts.material_rule,
@@ -212,6 +218,8 @@ def inspect_contact_set(path: str) -> ContactSetResult:
 
 def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     """The fields of `ContactSetSource` by name."""
+    episodes, time = contacts.episodes, contacts.time
+    whole = float(time[-1] - time[0]) if contacts.frame_count else 0.0
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
         "file": contacts.path,
@@ -229,6 +237,8 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
         "frames": contacts.frame_count,
         "start": float(contacts.time[0]) if contacts.frame_count else None,
         "end": float(contacts.time[-1]) if contacts.frame_count else None,
+        "episodes": [] if episodes is None else episodes.listed(time),
+        "duration": whole if episodes is None else float(episodes.seconds(time).sum()),
     }
 
 

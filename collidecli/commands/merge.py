@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
+from collidecli.commands.merged_episodes import merged_episodes
 from collidecli.commands.output_paths import check_hdf5_output
 from collidecli.commands.result import Progress, Result
 from collidecli.errors import InputError
@@ -21,6 +22,7 @@ from collidecli.storage.contact_sets.merged_writer import (
     MergedHeader,
     StoredTable,
     check_groups,
+    episode_tables,
     model_attributes,
     model_tables,
     write_merged,
@@ -374,6 +376,7 @@ def _header(sets: Sequence[ContactSet], plan: MergePlan, worlds: bool) -> Merged
         *tables.values(),
         StoredTable("/time/step", np.dtype("<i8"), plan.step.astype(np.int64), ""),
         StoredTable("/time/time", np.dtype("<f8"), plan.time.astype(np.float64), "s"),
+        *episode_tables(merged_episodes(sets, plan.frame_of, plan.first_world, worlds)),
     ]
     attributes = {
         "scene": first.scene,

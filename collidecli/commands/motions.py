@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.storage.trajectories.bodies import normalize, pose_fault
@@ -36,6 +37,7 @@ class PoseArray:
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], poses.dtype, ""
         self.warnings: tuple[str, ...] = ()
+        self.episodes: Episodes | None = None
         self.kinematics_seconds = 0.0
 
     def read(self, frames: range) -> np.ndarray:
@@ -93,6 +95,7 @@ class SlicedMotion:
         picked = slice(frames.start, frames.stop, frames.step)
         self.time, self.step = motion.time[picked], motion.step[picked]
         self.world_count, self.float_type, self.sha256 = motion.world_count, motion.float_type, motion.sha256
+        self.episodes = None if motion.episodes is None else motion.episodes.sliced(frames)
 
     def read(self, frames: range) -> np.ndarray:
         picked = self._frames[frames.start : frames.stop]
@@ -122,6 +125,7 @@ class MergedMotion:
         self.time, self.step = first.time, first.step
         self.warnings = tuple(dict.fromkeys(w for motion in motions if motion is not None for w in motion.warnings))
         self.world_count, self.float_type, self.sha256 = len(motions), first.float_type, ""
+        self.episodes: Episodes | None = None
 
     def read(self, frames: range) -> np.ndarray:
         rest = np.broadcast_to(self._model.bodies.pose, (len(frames), 1, *self._model.bodies.pose.shape))

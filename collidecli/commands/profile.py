@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.commands.collision import pose_batches, sample_poses
+from collidecli.commands.collision import pose_batches, sample_poses, within_episodes
 from collidecli.commands.result import Progress, Result
 from collidecli.commands.scenes import LoadedScene, SceneRequest, scene_in_motion
 from collidecli.commands.timing import TimingReport, processor_name, versions
@@ -322,9 +322,8 @@ def _one_pass(
 ) -> TimingReport:
     report = TimingReport()
     with report.span("pass") as span:
-        for block, chunk in pool.collide(
-            pose_batches(motion, world_count, cells, report), len(motion.time) * world_count
-        ):
+        results = pool.collide(pose_batches(motion, world_count, cells, report), len(motion.time) * world_count)
+        for block, chunk in within_episodes(results, motion, world_count):
             report.add_chunk(chunk)
             if digest is not None:
                 digest.add(block)

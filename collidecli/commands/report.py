@@ -134,6 +134,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         deepest = _closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
         worst = _worst(selected, pairs)
         demonstrations = _demonstrations(contacts)
+        early_ends = _early_ends(selected)
     timing, warnings = _timing(request.file)
     if inexact := timing.get("inexact_pair_count", 0):
         warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
@@ -155,7 +156,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         profile=profile,
         profile_file=request.profile,
         difference=difference,
-        notes=_notes(series, over_time),
+        notes=[*_notes(series, over_time), *early_ends],
         warnings=warnings,
     )
 
@@ -192,7 +193,12 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
 
 
 def _demonstrations(contacts: ContactSet) -> list[str]:
-    names = demos_of(contacts)
+    if contacts.episodes is not None:
+        of_world: dict[int, list[str]] = {}
+        for name, world in zip(contacts.episodes.name, contacts.episodes.world.tolist(), strict=True):
+            of_world.setdefault(world, []).append(name)
+        return [", ".join(of_world.get(world, ())) for world in range(contacts.world_count)]
+    names = demos_of(contacts)  # a set of version 1.1 has no table of episodes
     return list(names) if len(names) == contacts.world_count else []
 
 
@@ -249,6 +255,7 @@ def _closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> di
         "distance": float(pairs.least[row]),
         "frame": frame,
         "world": int(selected.worlds[world]),
+        "episode": "" if contacts.episodes is None else contacts.episodes.name_at(int(selected.worlds[world]), frame),
         "time": float(contacts.time[frame]),
     }
 
@@ -340,6 +347,18 @@ def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]
         }
         for row in order.tolist()
         if pairs.least[row] < 0.0
+    ]
+
+
+def _early_ends(selected: SelectedContacts) -> list[str]:
+    """A note if demonstrations end before the last frame: sums over the worlds of a frame are of fewer of them."""
+    episodes, frames = selected.contacts.episodes, selected.contacts.frame_count
+    held = None if episodes is None else episodes.of_worlds(selected.worlds)
+    early = 0 if held is None else int((held.end_frame < frames).sum())
+    if held is None or not early:
+        return []
+    return [
+        f"{early} of {len(held)} demonstrations end before frame {frames - 1}; they have no contacts after their end"
     ]
 
 

@@ -33,7 +33,7 @@ from collidecli.engine.runtime.process_settings import is_owned
 from collidecli.importers.meshes.part_cache import parts_kept_in
 from collidecli.scene.contacts import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.mixing import OptionalColumns, check_column_names
-from collidecli.scene.motion import Motion
+from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.run_options import REDUCTION_DEFAULTS, EngineOptions
 from collidecli.storage import native_array_loops as native_loops
 from collidecli.storage.contact_sets.writer import ContactWriter
@@ -148,6 +148,7 @@ def _run(
             request.output, collision.pipeline.device_model.model, len(motion.time), motion.time, motion.step,
             motion.float_type, attributes, compression=request.compression, force=request.force,
             columns=columns, threads=collision.workers, chunk_rows=collision.chunk_rows, environment=environment,
+            episodes=episodes_in(motion, model.world_count),
         ) as writer,
         closing(collision.blocks(timing)) as blocks,
         WriterThread(writer, timing) as sink,
@@ -184,7 +185,7 @@ def _result(
 ) -> RunResult:
     model = scene.model
     return RunResult(
-        **vars(tally.counts(model)),
+        **vars(tally.counts(model, episodes_in(motion, model.world_count))),
         scene=scene.name,
         scene_sha256=scene.sha256,
         trajectory=request.trajectory,

@@ -124,6 +124,9 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     span = f", t = {contacts.time[0]:.9g} to {contacts.time[-1]:.9g} s" if count else ""
     yield f"frames {count}{span}"
     yield f"worlds {contacts.world_count}"
+    for one in contacts.episodes.listed(contacts.time) if contacts.episodes is not None else ():
+        where = f"world {one['world']}  first frame {one['first_frame']}  frames {one['frame_count']}"
+        yield f"episode {printable_line(one['name'])}  {where}"
     yield f"contacts {contacts.contact_count}"
     yield from ("", "shapes")
     shapes, lines = contacts.shapes, []

@@ -115,6 +115,20 @@ def frames_and_worlds(selected: SelectedContacts) -> tuple[Array, ...]:
         held("time", selected.time),
         held("world", selected.worlds.astype(np.int64)),
         cell_start(selected),
+        *_episodes(selected),
+    )
+
+
+def _episodes(selected: SelectedContacts) -> tuple[Array, ...]:
+    """The arrays of the selected episodes: which cells are recorded. Worlds are those of the set."""
+    episodes = selected.episodes
+    if episodes is None:
+        return ()
+    return (
+        texts("episode_name", episodes.name),
+        held("episode_world", episodes.world),
+        held("episode_first_frame", episodes.first_frame),
+        held("episode_frame_count", episodes.frame_count),
     )
 
 

@@ -22,6 +22,7 @@ class ContactRows:
         self._selected = selected
         self._stored = selected.contacts.columns
         shapes, contacts = selected.contacts.shapes, selected.contacts
+        self._episodes = contacts.episodes
         whole = np.dtype(np.int64)
         bodies = ("", *contacts.body_path)
         check_body_rows(contacts)
@@ -30,6 +31,7 @@ class ContactRows:
             TableColumn("step", whole),
             TableColumn("time", np.dtype(np.float64), "s"),
             TableColumn("world", whole),
+            *([] if self._episodes is None else [TableColumn("episode", whole, words=("", *self._episodes.name))]),
             *(TableColumn(name, np.dtype(np.int32), words=shapes.path) for name in ("shape0", "shape1")),
             *(TableColumn(name, np.dtype(np.int32), words=bodies) for name in ("body0", "body1")),
         ]
@@ -59,6 +61,8 @@ class ContactRows:
                 "body0": shapes.body[block.columns["shape0"]] + 1,
                 "body1": shapes.body[block.columns["shape1"]] + 1,
             }
+            if self._episodes is not None:
+                rows["episode"] = self._episodes.row(rows["world"], rows["frame"]) + 1
             yield rows | self._stored_values(block.columns)
 
     def _stored_values(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet
 from collidecli.storage.contact_sets.rules import check_shape_rows
@@ -45,6 +46,12 @@ class SelectedContacts:
     def step(self) -> np.ndarray:
         """int64[F]."""
         return self.contacts.step[np.asarray(self.frames, np.intp)]
+
+    @cached_property
+    def episodes(self) -> Episodes | None:
+        """The episodes of the selected worlds, in the selected frames; None without episodes."""
+        found = self.contacts.episodes
+        return None if found is None else found.of_worlds(self.worlds).sliced(self.frames)
 
     @cached_property
     def contact_count(self) -> int:

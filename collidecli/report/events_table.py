@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collidecli.report.fitting import Fitting, stacked
+from collidecli.report.run_table import world_text
 from collidecli.report.words import ResultDict, length, listing, name_value_table, seconds
 from collidecli.scene.text_format import count, plural
 
@@ -39,6 +40,10 @@ def _summary(result: ResultDict) -> RenderableType:
         times = [f"{t} s" if isinstance(t, str) else f"{t:.6g} s" for t in (frames["begin_time"], frames["last_time"])]
         span = f", {frames['first']} to {frames['last']}, {times[0]} to {times[1]}"
     rows = [("contact set", result["file"]), ("frames", f"{count(frames['count'])}{span}")]
+    if frames["episodes"] is not None:
+        held = frames["episodes"]
+        demonstrations = plural(held["count"], "demonstration")
+        rows.append(("recorded", f"{demonstrations}, {plural(held['frames'], 'frame')}, {seconds(held['seconds'])}"))
     if worlds["count"] > 1:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
     contacts = result["contacts"]
@@ -66,7 +71,7 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
     """narrow: the names of a pair in one column, and no counts of frames and contacts."""
     names = _pair_headings(result)
     table = listing(
-        *([("world", "right")] if result["worlds"]["count"] > 1 else []),
+        *([("world", "right")] if _shows_worlds(result) else []),
         *([(stacked(*names), "left")] if narrow else [(name, "left") for name in names]),
         ("frames", "right"),
         ("begin", "right"),
@@ -75,11 +80,11 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
         ("deepest", "right"),
         ("in frame", "right"),
     )
-    worlds = result["worlds"]["count"] > 1
+    worlds = _shows_worlds(result)
     for one in result["listed"]:
         pair = (one["path0"], one["path1"])
         table.add_row(
-            *([str(one["world"])] if worlds else []),
+            *([world_text(one["world"], one.get("episode", ""))] if worlds else []),
             *([stacked(*pair)] if narrow else pair),
             _span(one),
             _time(one["begin_time"]),
@@ -92,6 +97,10 @@ def _intervals(result: ResultDict, narrow: bool) -> Table:
     if more:
         table.add_row(*([""] if worlds else []), f"and {count(more)} more")
     return table
+
+
+def _shows_worlds(result: ResultDict) -> bool:
+    return result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None
 
 
 def _pair_headings(result: ResultDict) -> list[str]:

@@ -203,12 +203,19 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         ("shapes", f"{count(result['shapes'])}: {kinds}" if result["shapes"] else "none"),
         ("worlds", count(result["worlds"])),
         ("frames", _span(result)),
+        *(
+            [("recorded", f"{seconds(result['duration'])} in {plural(len(result['episodes']), 'demonstration')}")]
+            if result["episodes"]
+            else []
+        ),
         ("options", ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults"),
         ("contacts", contact_text(result)),
         ("deepest", deepest_text(result["deepest"])),
         ("content", result["content_sha256"]),
     ]
     parts: list[RenderableType] = [name_value_table(rows)]
+    if result["episodes"]:
+        parts.append(_episode_table(result["episodes"], limit))
     if result["top_pairs"]:
         parts.append(pair_table(result["top_pairs"], result["contact_pair_count"]))
     if result["shape_table"]:
@@ -242,6 +249,18 @@ def _length_columns(shapes: Sequence[ResultDict]) -> list[tuple[str, str, Callab
     if any(s["gap"] for s in shapes):
         columns.append(("gap", "right", lambda s: f"{s['gap']:.4g}"))
     return columns
+
+
+def _episode_table(episodes: Sequence[ResultDict], limit: int | None) -> Table:
+    table = listing(
+        ("demonstration", "left"), ("world", "right"), ("frames", "right"), ("first", "right"), ("lasts", "right")
+    )
+    rows = [
+        [one["name"], str(one["world"]), count(one["frame_count"]), str(one["first_frame"]), seconds(one["seconds"])]
+        for one in episodes[:limit]
+    ]
+    _add_rows(table, rows, len(episodes))
+    return table
 
 
 def _ranges_table(ranges: ResultDict) -> Table:

@@ -31,13 +31,18 @@ def pair_table(pairs: list[ResultDict], pair_count: int) -> Table:
     return table
 
 
+def world_text(world: int, episode: str) -> str:
+    """A world's number, with the name of its episode if there is one."""
+    return f"{world} ({episode})" if episode else str(world)
+
+
 def deepest_text(deepest: ResultDict | None) -> str:
     """The deepest contact as text: depth or distance, frame, world and shapes."""
     if deepest is None:
         return "no contact"
     distance = deepest["distance"]
     what = f"{length(-distance)} deep" if distance < 0.0 else f"{length(distance)} apart"
-    when = f"frame {deepest['frame']}, world {deepest['world']}"
+    when = f"frame {deepest['frame']}, world {world_text(deepest['world'], deepest['episode'])}"
     return f"{what}, {when}: {deepest['shape0']} and {deepest['shape1']}"
 
 

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from collidecli.scene.episodes import Episodes
+
 
 class Motion(Protocol):
     """Body poses over time, matched to a model's bodies.
@@ -15,13 +17,15 @@ class Motion(Protocol):
         first world of its template, and that pose moved by `Model.world_shift` in the others.
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
     warnings: for the user, one line each. kinematics_seconds: time spent in forward kinematics by `read` so far [s].
-    sha256: of the recording's bytes; empty when the motion is part of the scene file.
+    sha256: of the recording's bytes; empty when the motion is part of the scene file. episodes: of a recording that
+        consists of demonstrations, or None. A cell outside every episode has poses, but no contacts.
     """
 
     time: np.ndarray
     step: np.ndarray
     world_count: int
     float_type: np.dtype
+    episodes: Episodes | None
 
     @property
     def warnings(self) -> tuple[str, ...]: ...
@@ -42,6 +46,13 @@ class Motion(Protocol):
     def close(self) -> None: ...
 
 
+def episodes_in(motion: Motion, world_count: int) -> Episodes | None:
+    """The episodes of a motion in the worlds of a model; one recorded world moves all of them."""
+    if motion.episodes is None or motion.world_count > 1:
+        return motion.episodes
+    return motion.episodes.in_worlds(world_count)
+
+
 class RestingMotion:
     """The scene's resting pose, as a motion of one frame at time 0.
 
@@ -55,6 +66,7 @@ class RestingMotion:
         self.float_type = np.dtype(np.float64)
         self.warnings: tuple[str, ...] = ()
         self.kinematics_seconds, self.sha256 = 0.0, ""
+        self.episodes: Episodes | None = None
         self._pose = np.ascontiguousarray(poses)[None]
 
     def read(self, frames: range) -> np.ndarray:

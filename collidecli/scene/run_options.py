@@ -184,7 +184,7 @@ class RecordingOptions:
     demos: names of the demonstrations to read, in order, one world each; () is all. joint_names: of the columns of
     joint positions. body_names: of the recorded bodies. quaternion_order: "wxyz" or "xyzw". state_spec: MuJoCo's name
     of the state's layout. fps: frames a second. uneven_demos: demonstrations of unequal lengths are refused (""),
-    "cut" to the shortest, or "hold" their last pose until the end of the longest. ignore_particles: warn of recorded
+    "cut" to the shortest, or kept whole ("hold"), without contacts after their ends. ignore_particles: warn of recorded
     particles instead of refusing them.
     """
 

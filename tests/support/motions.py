@@ -11,12 +11,12 @@ class ArrayMotion:
     poses: float64[frames, worlds, B, 7], xyzw.
     """
 
-    def __init__(self, poses: np.ndarray) -> None:
+    def __init__(self, poses: np.ndarray, episodes=None) -> None:
         self.poses = poses
         self.time = np.arange(len(poses), dtype=float)
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], np.dtype(np.float64), ""
-        self.warnings, self.kinematics_seconds = (), 0.0
+        self.warnings, self.kinematics_seconds, self.episodes = (), 0.0, episodes
 
     def read(self, frames: range) -> np.ndarray:
         return self.poses[frames.start : frames.stop]

@@ -10,6 +10,7 @@ import collidecli
 from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.commands.event_stream import interval_columns
+from collidecli.scene.episodes import Episodes
 from tests.support.doc_examples import check_output
 from tests.unit.test_docs import blocks, page, table
 
@@ -44,7 +45,8 @@ def test_contact_sets_from_python(tmp_path, monkeypatch, capsys):
 
 
 def test_the_table_of_columns():
-    frames = Frames(Intervals.none().first, Intervals.none().first.astype(float))
+    none = Intervals.none().first
+    frames = Frames(none, none.astype(float), Episodes((), none, none, none))
     columns = interval_columns(Intervals.none(), frames, PairKeys.of_shapes((), 1))
     rows = table(PAGE.read_text(encoding="utf-8"), "## Output")
     assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == list(columns)

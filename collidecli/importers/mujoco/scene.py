@@ -38,6 +38,7 @@ from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKi
 from collidecli.importers.mujoco.srdf import NOTHING, disabled_pairs, read_srdf
 from collidecli.numerics.pose_products import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.trajectories.bodies import BodyMatch
@@ -200,6 +201,7 @@ class KeyframeMotion:
         self.world_count = 1
         self.float_type = np.dtype(np.float64)
         self.kinematics_seconds, self.sha256 = 0.0, ""
+        self.episodes: Episodes | None = None
         qpos = np.array(mj_model.key_qpos, np.float64).reshape(count, mj_model.nq)
         bad = scene.kinematics.first_bad_coordinate(qpos)
         if bad is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.recording import Target
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import ArticulationKinematics, JointColumns
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.placement import compose
@@ -59,11 +60,13 @@ class ArticulationMotion(RecordedInFile):
         time: np.ndarray,
         warnings: Sequence[str] = (),
         close: Callable[[], None] | None = None,
+        episodes: Episodes | None = None,
     ) -> None:
         check_world_count(len(worlds), target, path)
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
         self.world_count, self.float_type = len(worlds), np.dtype(np.float64)
         self.kinematics_seconds = 0.0
+        self.episodes = episodes
         self._path, self._worlds, self._origins, self._close = path, worlds, origins, close
         bodies = target.model.bodies
         self._shift = target.model.world_shift

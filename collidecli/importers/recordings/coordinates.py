@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import Kinematics
 from collidecli.storage.file_hash import RecordedInFile
 from collidecli.storage.trajectories.bodies import BodyMatch
@@ -60,7 +61,7 @@ class CoordinateMotion(RecordedInFile):
 
     Args:
         recorded: the coordinates; a single recorded world moves every world of the scene.
-        time: float64[F] [s]. warnings: for the user. close: releases the file.
+        time: float64[F] [s]. warnings: for the user. close: releases the file. episodes: see `Motion`.
     Raises:
         InputError: the number of worlds is neither 1 nor the model's, one world for different scenes, a scene that is
             not MuJoCo's.
@@ -74,11 +75,13 @@ class CoordinateMotion(RecordedInFile):
         time: np.ndarray,
         warnings: tuple[str, ...] = (),
         close: Callable[[], None] | None = None,
+        episodes: Episodes | None = None,
     ) -> None:
         check_world_count(recorded.world_count, target, path)
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
         self.world_count, self.float_type = recorded.world_count, np.dtype(np.float64)
         self.kinematics_seconds = 0.0
+        self.episodes = episodes
         self._path, self._recorded, self._close = path, recorded, close
         names: dict[str, int] = {}
         self._scenes = []

@@ -17,6 +17,7 @@ from collidecli.importers.recordings.content import CSV, NPZ, Content
 from collidecli.importers.recordings.humanoid_table import MotionTable, holds_motion, is_table, read_table
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import checked_time, rate_time
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -120,6 +121,7 @@ class BodyPoseMotion(RecordedInFile):
         self.time, self.step = time, np.arange(len(time), dtype=np.int64)
         self.world_count, self.float_type = 1, poses.dtype
         self._poses, self.kinematics_seconds = poses, 0.0
+        self.episodes: Episodes | None = None
         self._match = BodyMatch([_body_path(name, model) for name in names], model, self._where)
         self.warnings = tuple(self._match.warnings)
 

@@ -21,6 +21,7 @@ from collidecli.importers.recordings.content import Content, h5_damage, h5_mask,
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -138,7 +139,8 @@ class IsaacLabRecording(Recording):
             names = self._chosen(options)
             check_world_count(len(names), target, f"{path}: /data")
             demos = {name: _demo(file, path, name) for name in names}
-            frames = shared_length({name: demo.length for name, demo in demos.items()}, options, f"{path}: /data")
+            lengths = {name: demo.length for name, demo in demos.items()}
+            frames = shared_length(lengths, options, f"{path}: /data")
             order = quaternion_order(_file_order(file, path), options, path)
             scene = target.articulated(path)
             worlds = [
@@ -151,7 +153,8 @@ class IsaacLabRecording(Recording):
             ]
             time = rate_time(frames, _rate(file) if options.fps is None else options.fps, path)
         origins = target.model.world_pose[: len(worlds), :3]
-        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close)
+        episodes = Episodes.of_demonstrations(lengths, frames)
+        return ArticulationMotion(path, target, worlds, origins, time, warnings, self.close, episodes)
 
 
 @dataclass(frozen=True)

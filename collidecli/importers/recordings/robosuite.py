@@ -24,6 +24,7 @@ from collidecli.importers.recordings.recording import (
     Target,
 )
 from collidecli.importers.recordings.times import chosen_demos, in_order, rate_time, shared_length, shared_time
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.run_options import RecordingOptions
 from collidecli.storage.process_activity import structure, structure_step
 
@@ -109,7 +110,8 @@ class RobosuiteRecording(Recording):
         """The chosen demonstrations as worlds, in order."""
         names = self._chosen(options)
         check_world_count(len(names), target, self._where)
-        frames = shared_length({name: self._states[name].shape[0] for name in names}, options, self._where)
+        lengths = {name: self._states[name].shape[0] for name in names}
+        frames = shared_length(lengths, options, self._where)
         with h5_damage(self._path):
             demos = _Demos([self._states[name] for name in names], target, self._path)
             if options.fps is not None:
@@ -117,7 +119,8 @@ class RobosuiteRecording(Recording):
             else:
                 locations = [demos.location(world) for world in range(len(names))]
                 time, warnings = shared_time(demos.times(frames), locations)
-        return CoordinateMotion(self._path, target, demos, time, warnings, self.close)
+        episodes = Episodes.of_demonstrations(lengths, frames)
+        return CoordinateMotion(self._path, target, demos, time, warnings, self.close, episodes)
 
     def _chosen(self, options: RecordingOptions) -> list[str]:
         with h5_damage(self._path), structure():

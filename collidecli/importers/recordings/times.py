@@ -169,5 +169,5 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
         f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers",
         where,
         "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold (each "
-        "keeps its last pose until the longest ends)",
+        "keeps all of its frames)",
     )

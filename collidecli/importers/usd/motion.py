@@ -21,6 +21,7 @@ from collidecli.importers.usd.transform import (
     rotation_of,
     scales_of,
 )
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import POSITION_LIMIT
 
@@ -137,6 +138,7 @@ class UsdMotion:
         self.world_count = 1
         self.warnings: tuple[str, ...] = ()
         self.kinematics_seconds = 0.0
+        self.episodes: Episodes | None = None
         self.float_type = np.dtype(np.float64)
         self.sha256 = ""
 

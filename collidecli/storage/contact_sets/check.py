@@ -13,7 +13,14 @@ from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
 from collidecli.storage.contact_sets.materials import tables_of
-from collidecli.storage.contact_sets.reader import BLOCK_ROWS, ContactSet, is_complete, read_error, require_version
+from collidecli.storage.contact_sets.reader import (
+    BLOCK_ROWS,
+    EPISODES_SINCE,
+    ContactSet,
+    is_complete,
+    read_error,
+    require_version,
+)
 from collidecli.storage.contact_sets.rules import Finding, row_findings, table_findings
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import structure
@@ -69,6 +76,8 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     ]
     if "/model/forced_pair" in file:
         expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.FORCED_TABLES]
+    if schema.EPISODE_GROUP in file and require_version(file, name) >= EPISODES_SINCE:
+        expected += [(table.path, (table.dtype,), (), table.extent) for table in schema.EPISODE_TABLES]
     expected.append((schema.CELL_START, (np.dtype(np.int64),), (), "cell starts"))
     for column in (*schema.RIGID_COLUMNS, *optional):
         types = (np.dtype(np.float32), np.dtype(np.float64)) if column.follows_motion else (column.dtype,)

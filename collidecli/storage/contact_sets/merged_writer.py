@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.contacts import Column, ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import DatasetDigest, content_hash
@@ -23,6 +24,7 @@ from collidecli.storage.process_activity import data, structure, structure_step
 
 MODEL = "/model"
 KNOWN_GROUPS = ("model", "time", "rigid_contacts", "timing")
+EPISODE_NAMES = tuple(table.path.rpartition("/")[2] for table in schema.EPISODE_TABLES)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ def check_groups(contacts: ContactSet) -> None:
     """Raises InputError for data that this version cannot merge."""
     columns = {"cell_start", *schema.COLUMN_NAMES, *contacts.optional_columns}
     file: Any = contacts.file
-    unknown = [f"/{name}" for name in file if name not in KNOWN_GROUPS]
+    known = KNOWN_GROUPS if contacts.episodes is None else (*KNOWN_GROUPS, "episode")
+    unknown = [f"/{name}" for name in file if name not in known]
+    if contacts.episodes is not None:
+        unknown += [f"/episode/{name}" for name in file["episode"] if name not in EPISODE_NAMES]
     unknown += [f"/time/{name}" for name in file["time"] if name not in ("step", "time")]
     unknown += [f"/rigid_contacts/{name}" for name in file["rigid_contacts"] if name not in columns]
     if unknown:
@@ -78,6 +83,14 @@ def check_groups(contacts: ContactSet) -> None:
             contacts.path,
             "merge with the version of collide that wrote it",
         )
+
+
+def episode_tables(episodes: Episodes | None) -> list[StoredTable]:
+    """The datasets of /episode; none without episodes."""
+    if episodes is None:
+        return []
+    held = zip(EPISODE_NAMES, schema.EPISODE_TABLES, strict=True)
+    return [StoredTable(table.path, table.dtype, getattr(episodes, name), "") for name, table in held]
 
 
 def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:

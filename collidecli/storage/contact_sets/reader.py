@@ -16,6 +16,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
@@ -26,6 +27,7 @@ from collidecli.storage.process_activity import data, structure, structure_step
 
 Opened = TypeVar("Opened", bound="ContactSet")
 
+EPISODES_SINCE = (1, 2)
 BLOCK_ROWS = 262144
 MOST_CHUNK_BYTES = 64 << 20
 """Largest chunk that is read; this program writes chunks of a few MiB."""
@@ -73,6 +75,7 @@ class ContactSet:
     materials: of the shapes, None for a file of version 1.0. forced_materials: PairMaterials. material_rule: "combine",
         "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] [s]. step: int64[F].
+    episodes: of a recording that consists of demonstrations, or None.
     column_names: of /rigid_contacts, the required ones first. optional_columns: those of OPTIONAL_COLUMNS.
     """
 
@@ -102,6 +105,7 @@ class ContactSet:
         self.up_axis = str(model.attrs.get("up_axis", "Z"))
         self.material_rule = self._material_rule()
         self.materials, self.forced_materials = self._materials()
+        self.episodes = self._episodes()
         self._cell_start = self._dataset(schema.CELL_START)
         self._chunks: dict[str, ChunkRows] = {}
         self._check_shapes()
@@ -172,6 +176,15 @@ class ContactSet:
             none = np.zeros(0, np.float32)
             return ForcedPairs(none.astype(np.int32), none.astype(np.int32), none, none)
         return ForcedPairs(*self._tables(schema.FORCED_TABLES).values())
+
+    def _episodes(self) -> Episodes | None:
+        """Raises InputError for names that are not unique, and ranges that are not in the file or overlap."""
+        if self.version < EPISODES_SINCE or schema.EPISODE_GROUP not in self._file:
+            return None
+        found = Episodes(*self._tables(schema.EPISODE_TABLES).values())
+        for column, row, what in found.faults(self.frame_count, self.world_count):
+            raise InputError(what, f"{self.path}: {schema.EPISODE_GROUP}/{column}, row {row}", "make it again")
+        return found
 
     def _material_rule(self) -> str:
         rule = str(self._file["/model"].attrs.get("material_rule", ""))

@@ -101,6 +101,13 @@ def _cell_start_findings(contacts: ContactSet) -> list[Finding]:
         falls = np.diff(start, prepend=previous) < 0
         if falls.any():
             return [Finding(f"{where}, entry {first + int(np.argmax(falls))}", "is less than the one before it")]
+        if contacts.episodes is not None:
+            counts = np.diff(start, prepend=previous)[1 if first == 0 else 0 :]
+            cell = max(0, first - 1)
+            outside = ~contacts.episodes.inside(cell, len(counts), contacts.world_count) & (counts > 0)
+            if outside.any():
+                frame, world = divmod(cell + int(np.argmax(outside)), contacts.world_count)
+                return [Finding(f"{where}, frame {frame}, world {world}", "has contacts outside every episode")]
         previous = int(start[-1])
     if previous != contacts.contact_count:
         return [Finding(where, f"ends with {previous}, not the number of contacts, {contacts.contact_count}")]

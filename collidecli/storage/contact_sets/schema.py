@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.scene.contacts import RIGID_COLUMNS, Column
 
 FORMAT = "collide-contacts"
-VERSION = (1, 1)
+VERSION = (1, 2)
 RIGID_GROUP = "/rigid_contacts"
 CELL_START = f"{RIGID_GROUP}/cell_start"
 
@@ -57,6 +57,14 @@ TIME_TABLES = (
     _table("/time/step", "int64", "frames"),
     _table("/time/time", "float64", "frames", "s"),
 )
+EPISODE_GROUP = "/episode"
+EPISODE_TABLES = (
+    _table(f"{EPISODE_GROUP}/name", None, "episodes"),
+    _table(f"{EPISODE_GROUP}/world", "int32", "episodes"),
+    _table(f"{EPISODE_GROUP}/first_frame", "int64", "episodes"),
+    _table(f"{EPISODE_GROUP}/frame_count", "int64", "episodes"),
+)
+"""Present only for a recording that consists of demonstrations; since 1.2. In the order of `Episodes`."""
 
 
 def column_path(column: Column) -> str:

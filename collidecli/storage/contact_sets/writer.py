@@ -1,4 +1,4 @@
-"""Writer of contact sets, format `collide-contacts` 1.1 (docs/reference/file-formats.md)."""
+"""Writer of contact sets, format `collide-contacts` 1.2 (docs/reference/file-formats.md)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from collidecli.errors import OutputError
 from collidecli.scene.contacts import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
@@ -48,6 +49,7 @@ class ContactWriter:
             the last chunks, when the computation has ended.
         chunk_rows: 0 is CHUNK_ROWS, or fewer if the first contacts predict a short set.
         environment: attributes of /timing that are known before the first block.
+        episodes: of the motion, or None.
     Raises OutputError if the file cannot be written, InputError for an unavailable compression.
     """
 
@@ -66,11 +68,11 @@ class ContactWriter:
         threads: int = 1,
         chunk_rows: int = 0,
         environment: Mapping[str, object] | None = None,
+        episodes: Episodes | None = None,
     ) -> None:
         if set(attributes) != set(schema.SOURCE_ATTRIBUTES):
             raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(schema.SOURCE_ATTRIBUTES)}")
-        if len(time) != frame_count or len(step) != frame_count:
-            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+        _check_frames(model, frame_count, time, step, episodes)
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
         self._row_count = 0
@@ -104,7 +106,7 @@ class ContactWriter:
             self._alone = threads == 1
             # Dozens of small datasets, written with the first block, while the engine computes the next ones.
             self._header: Callable[[], None] | None = partial(
-                self._write_header, model, time, step, attributes, environment or {}
+                self._write_header, model, time, step, attributes, environment or {}, episodes
             )
         except BaseException:
             self._abandon()
@@ -123,6 +125,7 @@ class ContactWriter:
         step: np.ndarray,
         attributes: Mapping[str, str],
         environment: Mapping[str, object],
+        episodes: Episodes | None,
     ) -> None:
         objects = self._objects
         objects.attribute("/", "format", schema.FORMAT)
@@ -134,6 +137,8 @@ class ContactWriter:
         for table in (*schema.MODEL_TABLES, *schema.TIME_TABLES, *schema.FORCED_TABLES):
             if table.path in values:
                 self._write_table(table, values[table.path])
+        for table in schema.EPISODE_TABLES if episodes is not None else ():
+            self._write_table(table, getattr(episodes, table.path.rpartition("/")[2]))
         for table, held in material_values(model).values():
             self._write_table(table, held)
         for name in ("gap_rule", "up_axis", "material_rule"):
@@ -242,6 +247,15 @@ class ContactWriter:
         if self._file is None:
             raise OutputError("the contact set is closed already", str(self._output.path))
         return self._file
+
+
+def _check_frames(
+    model: Model, frame_count: int, time: np.ndarray, step: np.ndarray, episodes: Episodes | None
+) -> None:
+    if len(time) != frame_count or len(step) != frame_count:
+        raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+    if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
+        raise ValueError(f"the episodes are not valid: {faults}")
 
 
 def _model_values(model: Model) -> dict[str, np.ndarray | Sequence[str]]:

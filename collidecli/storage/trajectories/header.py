@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import h5py
 import numpy as np
 from h5py import h5d, h5p  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
-from collidecli.storage.h5_input import format_of, open_h5, text_of
+from collidecli.scene.episodes import Episodes
+from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
+from collidecli.storage.h5_input import exact_texts, format_of, open_h5, text_of
 from collidecli.storage.process_activity import data, structure
 
 TRAJECTORY_FORMAT = "collide-trajectory"
-TRAJECTORY_VERSION = (1, 0)
+TRAJECTORY_VERSION = (1, 1)
 JOINT_LAYOUT = "mujoco-qpos"
 
 
@@ -29,7 +32,7 @@ class TrajectoryHeader:
 
     kind: "body_q" or "joint_q". body_names: of body_q, in its order; empty for joint_q.
     coordinate_count: length of qpos for joint_q, else 0. mocap_count: -1 without /mocap_q.
-    particle_count: -1 without /particle_q. float_type: dtype of body_q; float64 for joint_q.
+    particle_count: -1 without /particle_q. float_type: dtype of body_q; float64 for joint_q. episodes: of /episode.
     """
 
     path: str
@@ -44,6 +47,7 @@ class TrajectoryHeader:
     time: np.ndarray
     step: np.ndarray
     creator: str
+    episodes: Episodes | None = None
 
 
 def read_header(path: str | os.PathLike[str]) -> TrajectoryHeader:
@@ -77,8 +81,9 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     particles = _optional(file, "particle_q", (frames, worlds, None, 3), file_name)
     float_type = np.dtype(np.float64) if kind == "joint_q" else poses.dtype.newbyteorder("=")
     coordinates = shape[2] if kind == "joint_q" else 0
+    episodes = _episodes(file, frames, worlds, file_name)
     return TrajectoryHeader(
-        file_name, frames, worlds, kind, names, coordinates, mocap, particles, float_type, time, step, creator
+        file_name, frames, worlds, kind, names, coordinates, mocap, particles, float_type, time, step, creator, episodes
     )
 
 
@@ -208,6 +213,30 @@ def _column(found: h5py.Dataset, frames: int, where: str) -> np.ndarray:
             return found[()]
     except (OSError, MemoryError) as error:
         raise InputError(f"the dataset cannot be read: {error}", where, "record the file again") from error
+
+
+def _episodes(file: h5py.File, frames: int, worlds: int, file_name: str) -> Episodes | None:
+    """The table /episode, of version 1.1; None without it."""
+    version = tuple(int(v) for v in np.asarray(file.attrs["format_version"]))
+    if version < TRAJECTORY_VERSION or EPISODE_GROUP not in file:
+        return None
+    columns: dict[str, Any] = {}
+    for table in EPISODE_TABLES:
+        where = f"{file_name}: {table.path}"
+        found = dataset(file, table.path.removeprefix("/"), file_name)
+        count = len(columns.get("name", found))
+        is_kind = h5py.check_string_dtype(found.dtype) is not None if table.dtype is None else found.dtype.kind in "iu"
+        if not is_kind or found.shape != (count,):
+            kind = "strings" if table.dtype is None else str(table.dtype)
+            raise InputError(f"is {found.dtype}{_shown(found.shape)}, not {kind}[{count}]", where, "record it again")
+        values = found[()]
+        columns[table.path.rpartition("/")[2]] = (
+            exact_texts(values, where) if table.dtype is None else values.astype(table.dtype)
+        )
+    episodes = Episodes(**columns)
+    for column, row, what in episodes.faults(frames, worlds):
+        raise InputError(what, f"{file_name}: {EPISODE_GROUP}/{column}, row {row}", "record it again")
+    return episodes
 
 
 def _optional(file: h5py.File, name: str, shape: tuple[int | None, ...], file_name: str) -> int:

@@ -159,6 +159,7 @@ class TrajectoryMotion(RecordedInFile):
         self.time, self.step = self.header.time, self.header.step
         self.world_count = self.header.world_count
         self.float_type = self.header.float_type
+        self.episodes = self.header.episodes
         self._file, self._path, self._kinematics = file, path, kinematics
         if self.world_count not in (1, model.world_count):
             raise InputError(

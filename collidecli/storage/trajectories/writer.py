@@ -9,7 +9,9 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
+from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.schema import EPISODE_TABLES
 from collidecli.storage.trajectories.bodies import bad_poses
 from collidecli.storage.trajectories.header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
 
@@ -29,6 +31,7 @@ class TrajectoryWriter:
         coordinate_count: length of qpos for joint_q. mocap_count: mocap bodies, with joint_q only.
         float_type: of body_q, float32 or float64; joint_q is float64.
         compression: "none" reads fastest; "gzip" (with shuffle) is smaller.
+        episodes: of a recording that consists of demonstrations.
         frames_expected: limits the chunks, so that a short recording does not waste its last one; 0 if unknown.
     Raises OutputError if the file exists without `force`, or cannot be written.
     """
@@ -46,6 +49,7 @@ class TrajectoryWriter:
         frames_expected: int = 0,
         creator: str = "collide",
         force: bool = False,
+        episodes: Episodes | None = None,
     ) -> None:
         if compression not in TRAJECTORY_COMPRESSIONS:
             raise OutputError(
@@ -62,6 +66,8 @@ class TrajectoryWriter:
             self._datasets = self._create(
                 world_count, body_names, coordinate_count, mocap_count, np.dtype(float_type), creator
             )
+            if episodes is not None:
+                self._write_episodes(episodes)
         except BaseException:
             self._output.discard()
             raise
@@ -152,6 +158,12 @@ class TrajectoryWriter:
         if mocap_count:
             made["mocap_q"] = self._dataset("mocap_q", (world_count, mocap_count, 7), np.dtype(np.float64))
         return made
+
+    def _write_episodes(self, episodes: Episodes) -> None:
+        for table in EPISODE_TABLES:
+            values = getattr(episodes, table.path.rpartition("/")[2])
+            dtype = h5py.string_dtype() if table.dtype is None else table.dtype
+            self._file.create_dataset(table.path, data=list(values), dtype=dtype)
 
     def _dataset(self, name: str, row_shape: tuple[int, ...], dtype: np.dtype, unit: str = "") -> h5py.Dataset:
         row_bytes = max(1, int(np.prod(row_shape))) * dtype.itemsize

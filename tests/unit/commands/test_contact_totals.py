@@ -56,7 +56,7 @@ def test_touching_and_near_contacts_are_told_apart():
     }
     tally = Tally(len(model.shapes))
     tally.add(ContactBlock(0, np.array([4, 1]), columns))
-    found = tally.counts(model)
+    found = tally.counts(model, None)
     assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
     assert (found.contact_pair_count, found.touching_pair_count) == (3, 2)
     assert (found.contact_pair_cells, found.touching_pair_cells) == (4, 2)

@@ -32,7 +32,7 @@ WHOLE = ("1100 to 1215", "18.3333 s", "66.7 ms", "-11.65 mm", "1187")
 def events(worlds: int = 1) -> dict[str, Any]:
     return {
         "file": "a.h5",
-        "frames": {"count": 2, "first": 0, "last": 1, "begin_time": 0.0, "last_time": 1.0},
+        "frames": {"count": 2, "first": 0, "last": 1, "begin_time": 0.0, "last_time": 1.0, "episodes": None},
         "worlds": {"count": worlds, "looked_at": worlds},
         "intervals": {"count": 3, "begins": 3, "ends": 3, "pairs": 1, "pairs_and_worlds": 1},
         "contacts": {"asked_for": 9, "touching": 9},

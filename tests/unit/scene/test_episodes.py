@@ -1,0 +1,85 @@
+"""Episodes: which cells they hold, slices of frames, faults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from collidecli.analysis.contact_tracking import ContactTracker
+from collidecli.scene.contacts import CONTACT_ID
+from collidecli.scene.episodes import Episodes
+from tests.support.contact_sets import made_up_block, small_model
+
+FRAMES, WORLDS = 20, 3
+
+
+def episodes(*rows: tuple[str, int, int, int]) -> Episodes:
+    name, world, first, count = zip(*rows, strict=True)
+    return Episodes(name, np.array(world, np.int32), np.array(first, np.int64), np.array(count, np.int64))
+
+
+TABLE = episodes(("late", 0, 9, 6), ("early", 0, 2, 5), ("none", 0, 9, 0), ("all", 2, 0, FRAMES))
+"""Two episodes one after the other in world 0, given in reverse; none in world 1."""
+
+
+def brute(found: Episodes, frame: int, world: int) -> int:
+    rows = [
+        row for row in range(len(found))
+        if found.world[row] == world and found.first_frame[row] <= frame < found.end_frame[row]
+    ]  # fmt: skip
+    return rows[0] if rows else -1
+
+
+def test_rows_are_those_of_a_search():
+    cells = [(frame, world) for frame in range(FRAMES) for world in range(WORLDS)]
+    frame, world = np.array(cells).T
+    expected = [brute(TABLE, f, w) for f, w in cells]
+    assert TABLE.row(world, frame).tolist() == expected
+    assert TABLE.inside(0, len(cells), WORLDS).tolist() == [row >= 0 for row in expected]
+    assert TABLE.inside(7, 11, WORLDS).tolist() == [row >= 0 for row in expected[7:18]]
+    assert (TABLE.name_at(0, 3), TABLE.name_at(0, 8)) == ("early", "")
+    assert TABLE.starts(9).tolist() == [0]
+
+
+@pytest.mark.parametrize("frames", [range(3, 11), range(1, 20, 4), range(10, 20, 3), range(0, 1)])
+def test_slices_keep_the_selected_frames(frames):
+    found = TABLE.sliced(frames)
+    for index, frame in enumerate(frames):
+        for world in range(WORLDS):
+            assert brute(found, index, world) == brute(TABLE, frame, world)
+    assert found.faults(len(frames), WORLDS) == []
+
+
+def test_seconds_are_from_the_first_to_the_last_frame():
+    assert TABLE.seconds(np.arange(FRAMES) * 0.5).tolist() == [2.5, 2.0, 0.0, 9.5]
+
+
+def test_adjacent_episodes_do_not_overlap():
+    assert episodes(("a", 0, 0, 5), ("b", 0, 5, 5)).faults(10, 1) == []
+    assert episodes(("a", 0, 0, 6), ("b", 0, 5, 5)).faults(10, 1)[0][:2] == ("first_frame", 1)
+
+
+def test_contacts_outside_are_dropped_whole():
+    block = made_up_block(small_model(WORLDS), FRAMES)
+    kept = TABLE.without_others(block, WORLDS)
+    inside = TABLE.inside(0, len(block.cell_counts), WORLDS)
+    assert kept.cell_counts.tolist() == np.where(inside, block.cell_counts, 0).tolist()
+    rows = np.repeat(inside, block.cell_counts)
+    for name, values in block.columns.items():
+        np.testing.assert_array_equal(kept.columns[name], values[rows])
+
+
+def test_tracking_does_not_match_contacts_of_two_episodes():
+    """One contact that persists through two adjacent episodes has an id in each."""
+    model = small_model(1)
+    block = made_up_block(model, 6, contacts_per_cell=0)
+    one = made_up_block(model, 1, contacts_per_cell=8, seed=1)
+    columns = {name: np.concatenate([values[:1]] * 6) for name, values in one.columns.items()}
+    block = type(block)(0, np.ones(6, np.int64), columns)
+    poses = np.zeros((6, 1, 4, 7))
+    poses[..., 6] = 1.0
+    table = episodes(("a", 0, 0, 3), ("b", 0, 3, 3))
+    for distance in (0.0, 0.5):
+        ids = [ContactTracker(model, distance, held).follow(block, 0, poses).columns[CONTACT_ID.name].tolist()
+               for held in (None, table)]  # fmt: skip
+        assert ids == [[0] * 6, [0, 0, 0, 1, 1, 1]]

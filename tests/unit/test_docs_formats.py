@@ -1,0 +1,134 @@
+"""docs/reference/file-formats.md names every dataset and root attribute that is written, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from collidecli.commands.timing import TimingReport
+from collidecli.scene.contacts import OPTIONAL_COLUMNS, RIGID_COLUMNS
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.material import Material, Materials, PairMaterial, PairMaterials
+from collidecli.storage.contact_sets.writer import ContactWriter
+from collidecli.storage.profile_files import write_profile_h5
+from collidecli.storage.trajectories.writer import TrajectoryWriter
+from tests.support.contact_sets import ATTRIBUTES, made_up_block, small_model
+from tests.unit.test_docs import page
+
+TEXT = page("docs/reference/file-formats.md")
+READ_ONLY = {"/particle_q"}
+"""Written by other programs; tests/unit/storage/trajectories/test_trajectory.py writes it."""
+ONE = np.zeros(1, np.int64)
+EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
+
+
+def write_contacts(path: Path, rule: str) -> None:
+    model = small_model(1, forced=True)
+    material = Material(friction=1.0, contact_ke=2.0)
+    pairs = PairMaterials.of([PairMaterial(condim=3), None] if rule == "mujoco" else [None, None])
+    shapes = replace(model.shapes, material=Materials.of([material] * len(model.shapes)))
+    model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
+    block = made_up_block(model, 2)
+    columns = (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)
+    for column in OPTIONAL_COLUMNS:
+        shape = (block.contact_count,) if column.width == 1 else (block.contact_count, column.width)
+        block.columns[column.name] = np.zeros(shape, column.dtype)
+    time, kind = np.arange(2.0), np.dtype(np.float64)
+    with ContactWriter(
+        path, model, 2, time, np.arange(2), kind, ATTRIBUTES, columns=columns, episodes=EPISODES
+    ) as writer:
+        writer.append(block)
+        writer.write_timing(TimingReport().as_tables())
+        writer.finish()
+
+
+def write_trajectory(path: Path, **coordinates: np.ndarray) -> None:
+    names = ("a",) if "body_q" in coordinates else None
+    sizes = {"body_names": names, "coordinate_count": 3, "mocap_count": 1, "episodes": EPISODES}
+    with TrajectoryWriter(path, world_count=1, **sizes) as writer:
+        writer.append(np.arange(2.0), np.arange(2), **coordinates)
+
+
+def write_profile(path: Path) -> None:
+    times = {"repeats": [1.0]}
+    counts = dict.fromkeys(("candidates", "touching_pairs", "contacts"), 1)
+    phase = {"name": "nxn", "skipped": "", "compute_seconds": times, "wall_seconds": times, "contacts_sha256": "a"}
+    write_profile_h5(path, {"repeats": 1, "phases": [phase | counts | {"stages": {"order": times}}]}, False)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Paths of all datasets that collide writes, by format."""
+    folder = tmp_path_factory.mktemp("formats")
+    pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 1, 1))
+    for rule in ("combine", "mujoco"):
+        write_contacts(folder / f"{rule}.h5", rule)
+    write_trajectory(folder / "bodies.h5", body_q=pose)
+    write_trajectory(folder / "joints.h5", joint_q=np.zeros((2, 1, 3)), mocap_q=pose)
+    write_profile(folder / "profile.h5")
+    found: dict[str, set[str]] = {}
+    for path in folder.glob("*.h5"):
+        with h5py.File(path) as file:
+            names = found.setdefault(str(file.attrs["format"]), set())
+            file.visititems(
+                lambda name, item, names=names: names.add(f"/{name}") if isinstance(item, h5py.Dataset) else None
+            )
+    return found
+
+
+def documented() -> set[str]:
+    """Every dataset of a table of the page: `/group/name`, with `name` after it of the group before."""
+    found: set[str] = set()
+    group = ""
+    for line in TEXT.splitlines():
+        head = re.match(r"\| (?:table of `(/[\w/]+)`|(column|path|dataset)) \|", line)
+        if head:
+            group = head[1] or {"column": "/rigid_contacts", "path": "", "dataset": ""}[head[2]]
+        elif not line.startswith("|"):
+            group = "-"
+        elif group != "-":
+            here = group
+            for name in re.findall(r"`(/?\w[\w/]*)`", line.split("|")[1]):
+                full = name if name.startswith("/") else f"{here}/{name}"
+                here = full.rpartition("/")[0]
+                found.add(full)
+    return found
+
+
+def prose(group: str) -> set[str]:
+    """Names in backticks of the paragraphs that begin with or mention a group or its datasets."""
+    parts = [part for part in TEXT.split("\n\n") if f"`{group}" in part and not part.startswith("|")]
+    return {f"{group}/{name}" for part in parts for name in re.findall(r"`([a-z]\w*)`", part)}
+
+
+def test_every_dataset_of_the_page_is_written(written):
+    every = set().union(*written.values())
+    tables = documented()
+    assert len(tables) > 60
+    assert tables - every == READ_ONLY
+    paths = set(re.findall(r"`(/[a-z_]\w*(?:/\w+)*)`", TEXT))
+    groups = {path.rpartition("/")[0] for path in every} | {"/model"}
+    assert paths - every - groups == READ_ONLY
+
+
+def test_every_dataset_that_is_written_is_on_the_page(written):
+    named = documented() | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
+    named |= set(re.findall(r"`(/time/\w+)`", TEXT))
+    every = set().union(*written.values())
+    stages = {path for path in every if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
+    assert "`<stage>_seconds`" in TEXT
+    assert every - named - stages == set()
+
+
+def test_the_root_attributes_are_on_the_page(tmp_path):
+    write_contacts(tmp_path / "a.h5", "combine")
+    with h5py.File(tmp_path / "a.h5") as file:
+        attributes = set(file.attrs) | set(file["model"].attrs)
+        assert json.loads(str(file.attrs["config"]))
+    assert attributes <= set(re.findall(r"`(\w+)`", TEXT))
