@@ -16,8 +16,8 @@
 >>> contacts.cell(frame=2).normal.tolist()
 [[0.0, 0.0, 1.0]]
 
-`open_contacts` reads a contact set that the command `collide run` wrote. Importing this package imports no other
-module: each public name is imported at its first use.
+`run` finds the contacts of scene files as the command `collide run` does, and `open_contacts` reads a contact set that
+either wrote. Importing this package imports no other module: each public name is imported at its first use.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collidecli.commands.contact_set import ContactSet
     from collidecli.commands.python_api import Contacts, ModelBuilder, collide, open_contacts
+    from collidecli.commands.python_files import RecordingFile, open_recording, run
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.meshes.read import read_mesh
     from collidecli.scene.material import Material, PairMaterial
@@ -40,6 +41,9 @@ _HOME = {
     "ModelBuilder": "collidecli.commands.python_api",
     "collide": "collidecli.commands.python_api",
     "open_contacts": "collidecli.commands.python_api",
+    "RecordingFile": "collidecli.commands.python_files",
+    "open_recording": "collidecli.commands.python_files",
+    "run": "collidecli.commands.python_files",
     "CollideError": "collidecli.errors",
     "InputError": "collidecli.errors",
     "OutputError": "collidecli.errors",
@@ -59,15 +63,22 @@ __all__ = [
     "ModelBuilder",
     "OutputError",
     "PairMaterial",
+    "RecordingFile",
     "ShapeConfig",
     "ShapeType",
     "collide",
     "open_contacts",
+    "open_recording",
     "read_mesh",
+    "run",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("collidecli")
     if name not in _HOME:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     value = getattr(import_module(_HOME[name]), name)

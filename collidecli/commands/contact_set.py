@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,11 @@ from collidecli.commands.event_stream import EventOptions, EventStream, interval
 from collidecli.commands.events import leading
 from collidecli.commands.motions import parse_frames
 from collidecli.errors import InputError, extra_module
+from collidecli.escaping import printable
+from collidecli.exporters.rows import KINDS
 from collidecli.scene.contacts import ContactBlock
+from collidecli.scene.run_options import changed_options
+from collidecli.scene.text_format import count
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.rules import check_shape_rows
 
@@ -68,6 +73,23 @@ class ContactSet(reader.ContactSet):
     def __repr__(self) -> str:
         size = f"contacts={self.contact_count} frames={self.frame_count} worlds={self.world_count}"
         return f"<ContactSet {self.path} {size}>"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: file, scene, counts and options, every text escaped."""
+        span = f", {self.time[0]:.6g} to {self.time[-1]:.6g} s" if self.frame_count else ""
+        changed = ", ".join(f"{name} {value}" for name, value in changed_options(self.config).items())
+        rows = {
+            "contact set": self.path,
+            "scene": self.scene,
+            "contacts": count(self.contact_count),
+            "frames": f"{count(self.frame_count)}{span}",
+            "worlds": count(self.world_count),
+            "shapes": count(len(self.shapes)),
+            "bodies": count(len(self.body_path)),
+            "options": changed or "at their defaults",
+        }
+        lines = (f"<tr><th>{escape(name)}</th><td>{escape(printable(value))}</td></tr>" for name, value in rows.items())
+        return f"<table>{''.join(lines)}</table>"
 
     def __iter__(self) -> Iterator[ContactBlock]:
         """All contacts in order, in blocks of whole cells."""
@@ -136,26 +158,32 @@ class ContactSet(reader.ContactSet):
         return NamedColumns(interval_columns(leading(found, stream.frames, "begin"), stream.frames, stream.keys))
 
     def to_pandas(self, frames: str = "") -> pandas.DataFrame:
-        """A row per contact: frame, world, time, episode if there are any, path0, path1 (categories), then the columns.
+        """A row per contact, with the columns of `collide export --to csv`, and episode if there are any.
 
-        Vectors are columns name_x, name_y, name_z.
-
-        frames: A:B:S; "" is all. Everything is read into memory. Raises InputError without pandas.
+        shape0, shape1, body0, body1: paths, "" is the body of a static shape. kind: point, edge, face or patch. All
+        five are categories. Vectors are name_x, name_y, name_z. frames: A:B:S; "" is all. Everything is read into
+        memory. Raises InputError without pandas.
         """
         pandas = extra_module("pandas", "tables", "to_pandas")
         held = self._whole(frames)
-        names = list(dict.fromkeys(self.shapes.path))
-        number = {path: n for n, path in enumerate(names)}
-        codes = np.array([number[path] for path in self.shapes.path], np.int64)
-        data: dict[str, Any] = {name: held[name] for name in ("frame", "world", "time")}
+        data: dict[str, Any] = {name: held[name] for name in ("frame", "step", "time", "world")}
         if self.episodes is not None:
             rows = self.episodes.row(held["world"], held["frame"])
             data["episode"] = pandas.Categorical.from_codes(rows, list(self.episodes.name))
-        for side in "01":
-            data[f"path{side}"] = pandas.Categorical.from_codes(codes[held[f"shape{side}"]], names)
+        for side in ("shape0", "shape1"):
+            data[side] = _categories(pandas, self.shapes.path, held[side])
+        body = self.shapes.body.astype(np.int64) + 1
+        for number in "01":
+            data[f"body{number}"] = _categories(pandas, ("", *self.body_path), body[held[f"shape{number}"]])
         for column in self.columns:
             values = held[column.name]
-            if column.width == 1:
+            if column.name in data:
+                continue
+            if column.name == "kind":
+                if len(values) and values.max() >= len(KINDS):
+                    raise InputError(f"{values.max()} is no kind of a contact", f"{self.path}: /rigid_contacts/kind")
+                data["kind"] = pandas.Categorical.from_codes(values.astype(np.int64), KINDS)
+            elif column.width == 1:
                 data[column.name] = values
             else:
                 parts = AXES if column.width == 3 else range(column.width)
@@ -204,7 +232,14 @@ class ContactSet(reader.ContactSet):
             part = {name: values[rows] for name, values in block.columns.items()}
             parts.append(part | {"frame": cell[rows] // worlds, "world": cell[rows] % worlds})
         whole = {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
-        return whole | {"time": self.time[whole["frame"]]}
+        return whole | {"time": self.time[whole["frame"]], "step": self.step[whole["frame"]]}
+
+
+def _categories(pandas: Any, names: Sequence[str], rows: np.ndarray) -> Any:
+    """A categorical column of `names` by row; equal names are one category."""
+    distinct = list(dict.fromkeys(names))
+    number = {name: n for n, name in enumerate(distinct)}
+    return pandas.Categorical.from_codes(np.array([number[name] for name in names], np.int64)[rows], distinct)
 
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -59,14 +59,15 @@ class ModelBuilder(model_builder.ModelBuilder):
     def add_mjcf(
         self,
         path: str | os.PathLike[str],
-        asset_map: Sequence[str] = (),
+        asset_map: Mapping[str, str] | Sequence[str] = (),
         disabled_pairs: str | os.PathLike[str] = "",
         floating_base: bool = False,
         ground: bool = False,
     ) -> MjcfImport:
         """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes as `motion(model)`.
 
-        asset_map: each "OLD=NEW", the prefix of an asset's path and its replacement. disabled_pairs: an SRDF file.
+        asset_map: the prefix of an asset's path and its replacement, as {"OLD": "NEW"} or ["OLD=NEW"]. disabled_pairs:
+        an SRDF file.
         floating_base: add a free joint to the root link of a URDF. ground: add a static plane at z = 0.
         Raises InputError for a file that MuJoCo cannot compile, and for content that a model cannot represent.
         """
@@ -74,7 +75,7 @@ class ModelBuilder(model_builder.ModelBuilder):
 
         _check_extension(path, USD_ENDINGS, "OpenUSD", "add_usd")
         options = SceneOptions(
-            asset_map=tuple(asset_map),
+            asset_map=asset_texts(asset_map),
             disabled_pairs=os.fspath(disabled_pairs),
             floating_base=floating_base,
             ground=ground,
@@ -197,16 +198,17 @@ def collide(
     engine = EngineOptions(
         pipeline, broad_phase, device, threads, memory_limit, chunk_cells, cache_dir, cache_limit
     ).checked()
-    return _contacts_in_memory(model, body_q, contact, engine, columns)
+    return contacts_in_memory(model, body_q, contact, engine, columns)
 
 
-def _contacts_in_memory(
+def contacts_in_memory(
     model: Model,
     body_q: np.ndarray | Motion | None,
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
 ) -> Contacts:
+    """See `collide`."""
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}", "collide", "give a result of ModelBuilder.finalize()")
     names = (columns,) if isinstance(columns, str) else columns
@@ -227,6 +229,13 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
     from collidecli.commands.contact_set import ContactSet
 
     return ContactSet.open(path)
+
+
+def asset_texts(asset_map: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]:
+    """An asset map as texts "OLD=NEW"."""
+    if isinstance(asset_map, Mapping):
+        return tuple(f"{old}={new}" for old, new in asset_map.items())
+    return tuple(asset_map)
 
 
 def _check_extension(path: str | os.PathLike[str], endings: tuple[str, ...], what: str, method: str) -> None:

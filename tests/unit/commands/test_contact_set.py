@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import h5py
 import numpy as np
 import pytest
 
@@ -126,9 +127,14 @@ def test_frames_of_data(contacts, edited, frames):
         values = values[order]
         np.testing.assert_array_equal(data[name], values)
         assert data[name].dtype == values.dtype
+        if name in ("shape0", "shape1"):
+            assert table[name].tolist() == [edited.path[row] for row in values]
+            continue
+        if name == "kind":
+            assert table[name].tolist() == [("point", "edge", "face", "patch")[kind] for kind in values]
+            continue
         held = table[name] if values.ndim == 1 else table[[f"{name}_{axis}" for axis in "xyz"]]
         np.testing.assert_array_equal(held, values)
-    assert table["path0"].tolist() == [edited.path[row] for row in edited.columns["shape0"][order]]
     assert data["distance"].attrs["units"] == "m"
     assert data["shape_path"].to_numpy().tolist() == edited.path
 
@@ -141,3 +147,16 @@ def test_a_package_that_is_not_there_is_named(contacts, monkeypatch):
         assert error.value.fix == "pip install 'collidecli[tables]'"
     with pytest.raises(InputError, match="pandas"):
         contacts.pairs().to_pandas()
+
+
+def test_a_notebook_shows_a_table_with_escaped_texts(edited, tmp_path):
+    path = tmp_path / "<b>.h5"
+    edited.write(path)
+    with h5py.File(path, "r+") as file:
+        file.attrs["scene"] = "<script>alert(1)</script>"
+    with collidecli.ContactSet.open(path) as contacts:
+        shown = contacts._repr_html_()
+        assert f"<td>{contacts.contact_count}</td>" in shown
+    assert "&lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "<b>" not in shown

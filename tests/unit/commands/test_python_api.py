@@ -280,3 +280,55 @@ def test_zeros_have_no_sign():
     for column in RIGID_COLUMNS:
         values = getattr(found, column.name)
         assert not np.any(np.signbit(values.astype(float)) & (values == 0)), column.name
+
+
+SAMPLE = Path(__file__).parents[3] / "samples" / "02_humanoid"
+
+
+def test_run_gives_the_contacts_of_the_command(tmp_path):
+    scene, motion, output = SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", tmp_path / "out.h5"
+    options = {"frames": "0:40", "gap": 0.02, "device": "cpu", "columns": "friction"}
+    assert collidecli.run(scene, motion, output, **options) == str(output)
+    held = collidecli.run(scene, motion, **options)
+    assert isinstance(held, collidecli.Contacts)
+    assert held.rigid_contact_count > 0
+    with collidecli.open_contacts(output) as written:
+        assert (held.frame_count, held.world_count) == (written.frame_count, written.world_count) == (40, 1)
+        for name in (*(column.name for column in RIGID_COLUMNS), "friction"):
+            values = held.columns[name] if name == "friction" else getattr(held, name)
+            np.testing.assert_array_equal(values, written.column(name))
+        assert written.config["gap"] == 0.02
+    with pytest.raises(collidecli.OutputError, match="exists already"):
+        collidecli.run(scene, motion, output, **options)
+    assert collidecli.run(scene, motion, output, force=True, **options) == str(output)
+    with pytest.raises(InputError, match="'gapp' is no option of a run"):
+        collidecli.run(scene, gapp=1.0)
+    with pytest.raises(InputError, match="neither a scene nor a recording"):
+        collidecli.run(None)
+
+
+def test_a_recording_and_its_poses():
+    recording = collidecli.open_recording(SAMPLE / "motion.h5")
+    assert (recording.kind, recording.frames, recording.worlds) == ("trajectory", 500, 1)
+    assert recording.end > recording.start == 0.0
+    model, motion = recording.with_scene(SAMPLE / "humanoid.xml", frames="10:30")
+    try:
+        assert motion.read(range(0, 20)).shape == (20, 1, len(model.bodies.path), 7)
+        contacts = collidecli.collide(model, motion, device="cpu")
+    finally:
+        motion.close()
+    same = collidecli.run(SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", frames="10:30", device="cpu")
+    np.testing.assert_array_equal(contacts.distance, same.distance)
+    with pytest.raises(InputError):
+        collidecli.open_recording(SAMPLE / "humanoid.xml")
+
+
+def test_the_version_and_the_package_as_a_program():
+    done = subprocess.run([sys.executable, "-m", "collidecli", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"collide {collidecli.__version__}\n"
+
+
+def test_an_asset_map_is_a_mapping_or_texts():
+    from collidecli.commands.python_api import asset_texts
+
+    assert asset_texts({"package://robot": "/meshes", "a": "b"}) == asset_texts(["package://robot=/meshes", "a=b"])
