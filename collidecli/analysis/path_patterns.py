@@ -19,9 +19,19 @@ def matching_paths(paths: Sequence[str], patterns: Sequence[str], option: str, o
     for pattern in patterns:
         here = np.array([fnmatchcase(path, pattern) for path in paths], bool)
         if not here.any():
-            raise InputError(f"'{pattern}' matches {of}", option, "collide inspect lists the shapes")
+            raise InputError(f"'{pattern}' matches {of}", option, _advice(pattern, paths))
         matched |= here
     return matched
+
+
+def _advice(pattern: str, paths: Sequence[str]) -> str:
+    """A pattern that matches, if a path contains the text of this one, else the verb that lists the paths."""
+    inner = pattern.strip("*")
+    found = next((path for path in paths if inner and inner.lower() in path.lower()), None)
+    if found is None:
+        return "collide inspect lists the shapes"
+    start = found.lower().index(inner.lower())
+    return f"a pattern matches whole paths: try '*{found[start : start + len(inner)]}*'"
 
 
 def kept_pairs(paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], of: str) -> np.ndarray | None:

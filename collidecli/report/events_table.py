@@ -47,19 +47,23 @@ def _summary(result: ResultDict) -> RenderableType:
     if worlds["count"] > 1:
         rows.append(("worlds", f"{count(worlds['looked_at'])} of {count(worlds['count'])}"))
     contacts = result["contacts"]
-    which = "all" if options["threshold"] is None else f"with a distance of at most {length(options['threshold'])}"
-    rows.append(("contacts", f"{count(contacts['asked_for'])}, {count(contacts['touching'])} {which}"))
+    limit = options["threshold"]
+    which = "at any distance" if limit is None else f"at a distance of at most {length(limit)}"
+    rows.append(("contacts", f"{count(contacts['asked_for'])}, of which {count(contacts['touching'])} touch, {which}"))
     pairs = plural(found["pairs"], "pair") + f" of {options['by']}"
     if worlds["looked_at"] > 1:
         pairs += f", {count(found['pairs_and_worlds'])} over all worlds"
     rows.append(("touching", pairs))
-    rows.append(("intervals", _intervals_line(found, options["merge_gap"])))
+    rows.append(("touches", _intervals_line(found, options["merge_gap"])))
     rows += [("written", path) for path in result["written"].values() if path]
     return name_value_table(rows)
 
 
 def _intervals_line(found: ResultDict, gap: ResultDict) -> str:
-    line = f"{count(found['count'])}, {count(found['begins'])} begin and {count(found['ends'])} end in the recording"
+    already, still = found["count"] - found["begins"], found["count"] - found["ends"]
+    line = count(found["count"])
+    line += f", {count(already)} already touching at the start" if already else ""
+    line += f", {count(still)} still touching at the end" if still else ""
     if gap["seconds"] is not None:
         line += f"; pauses up to {seconds(gap['seconds'])} bridged"
     elif gap["frames"]:

@@ -89,6 +89,7 @@ def test_open_ends_are_said(events, collide, flicker):
     shown = collide("events", flicker).out
     assert "<0 to 1" in shown
     assert "5 to 5>" in shown
+    assert "1 already touching at the start, 1 still touching at the end\n" in shown
 
 
 def test_thresholds(events):
@@ -148,7 +149,7 @@ def test_orders(events, order, column, sign):
 
 def test_the_graph_alone(flicker, collide):
     shown = collide("events", flicker, "--graph", "--first", "0").out
-    assert " to " not in shown.split("intervals")[1]
+    assert " to " not in shown.split("touches ")[1]
     assert shown.count("\n ") >= 3, "every pair of the graph"
     assert "more pair" not in shown
 
@@ -188,6 +189,7 @@ def test_a_set_without_a_touch(here, collide):
         (["--world", "2"], "world 2 does not exist"),
         (["--frames", "9:"], "'9:' selects none of 6 frames"),
         (["--include", "table*"], "'table*' matches no shape of"),
+        (["--include", "ALL"], "a pattern matches whole paths: try '*all*'"),
         (["--body", "table*"], "'table*' matches no body of"),
         (["--between", "ball,cup"], "'cup' matches no shape or body of"),
         (["--between", "ball"], "1 pattern is given"),
