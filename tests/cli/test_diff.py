@@ -56,6 +56,17 @@ def test_one_contact_moved(diff):
     assert result["pairs"]["differing"] == 1
 
 
+@pytest.mark.parametrize(("moved", "least"), [(3e-12, 0.0), (3e-9, 1e-9), (3e-8, 1e-8), (3e-4, 1e-4), (0.3, 0.1), (3e4, 1.0)])
+def test_the_histogram_has_the_decade_of_a_deviation(diff, moved, least):
+    a, b = made_up(), made_up()
+    a.columns["point0"][20] = 0.0
+    b.columns["point0"][20] = (0.0, moved, 0.0)
+    (field,) = [f for f in diff(a, b)["fields"] if f["differing"]]
+    (found,) = field["histogram"]
+    assert found["contacts"] == 1
+    assert (found["from"] or 0.0) == pytest.approx(least)
+
+
 @pytest.mark.parametrize("factor", [0.99, 1.01])
 @pytest.mark.parametrize("option", ["{}", "point0={}"])
 def test_a_tolerance_decides(diff, factor, option):
