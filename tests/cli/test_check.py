@@ -96,3 +96,12 @@ def test_every_block_is_read_and_counted(here, collide, monkeypatch):
     assert answer.code == 1
     assert "frame 11" in answer.out
     assert "(2 faults)" in answer.out
+
+
+@pytest.mark.parametrize(("value", "is_named"), [(-1, True), (0, False)])
+def test_contact_ids_below_zero(here, collide, value, is_named):
+    assert collide("run", "scene.xml", "-t", "motion.h5", "--contact-ids", "-o", "ids.h5").code == 0
+    with h5py.File("ids.h5", "a") as file:
+        file["/rigid_contacts/contact_id"][0] = value
+    answer = collide("check", "ids.h5")
+    assert ("contact_id is negative" in answer.out + answer.err) == is_named

@@ -56,7 +56,9 @@ def test_one_contact_moved(diff):
     assert result["pairs"]["differing"] == 1
 
 
-@pytest.mark.parametrize(("moved", "least"), [(3e-12, 0.0), (3e-9, 1e-9), (3e-8, 1e-8), (3e-4, 1e-4), (0.3, 0.1), (3e4, 1.0)])
+@pytest.mark.parametrize(
+    ("moved", "least"), [(3e-12, 0.0), (3e-9, 1e-9), (3e-8, 1e-8), (3e-4, 1e-4), (0.3, 0.1), (3e4, 1.0)]
+)
 def test_the_histogram_has_the_decade_of_a_deviation(diff, moved, least):
     a, b = made_up(), made_up()
     a.columns["point0"][20] = 0.0

@@ -207,7 +207,9 @@ def test_equal_sets_say_so(moved, collide, no_charts):
     result = json.loads(answer.out)
     assert (result["schema"], result["output"], result["difference"]["equal"]) == ("collide.report/1", "p.html", True)
     assert 'class="verdict equal"' in Path("p.html").read_text()
-    contacts = report(ReportRequest(moved[1], moved[0], atol=("point0=0.1", "distance=0.04"))).as_dict()["difference"]["contacts"]
+    contacts = report(ReportRequest(moved[1], moved[0], atol=("point0=0.1", "distance=0.04"))).as_dict()["difference"][
+        "contacts"
+    ]
     assert (contacts["missing"], contacts["changed"]) == (1, 0)
 
 
