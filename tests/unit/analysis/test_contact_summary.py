@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collidecli.analysis.contact_summary import DepthHistogram, FrameSums, PairMap, PairTotals, time_bins, touches_of
+from collidecli.scene.contacts import ContactBlock
 from tests.support.contact_sets import made_up_block, small_model, split
 
 FRAMES, WORLDS = 11, 3
@@ -105,3 +106,10 @@ def test_depths():
         n = int(np.searchsorted(depth.edges, value))
         assert depth.edges[n - 1] <= value < depth.edges[n]
         assert depth.counts[n] == expected
+
+
+def test_a_contact_of_distance_0_does_not_penetrate():
+    sums = FrameSums(2, 1)
+    distance = np.array([-1e-9, 0.0, 1e-9, 0.0], np.float32)
+    sums.add(ContactBlock(0, np.array([3, 1]), {"distance": distance}))
+    assert (sums.contacts.tolist(), sums.penetrating.tolist()) == ([3, 1], [1, 0])
