@@ -158,7 +158,7 @@ def robot_options(command: Callable) -> Callable:
             "--asset-map",
             type=NameList(),
             metavar="OLD=NEW,...",
-            help="Replace the prefix OLD of asset paths in MJCF and URDF.",
+            help="Replace the prefix OLD of asset paths.",
         ),
         add("--floating-base", is_flag=True, help="Add a free joint to the root link of a URDF."),
         add("--ground", is_flag=True, help="Add a static plane through the origin, normal to the up axis."),

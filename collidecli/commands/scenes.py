@@ -320,7 +320,6 @@ def add_scene(builder: ModelBuilder, path: str | os.PathLike[str], options: Scen
     if os.path.getsize(path) == 0:
         raise InputError("the file is empty", os.fspath(path), "give a USD, MJCF or URDF file")
     if ending in USD_ENDINGS:
-        _refuse_option("--asset-map", options.asset_map, "MJCF and URDF", path)
         from collidecli.importers.usd.scene import add_usd
 
         _refuse_option("--floating-base", options.floating_base, "URDF", path)

@@ -213,9 +213,9 @@ def test_a_scene_that_cannot_be_used(here, collide, name, text, words):
 
 def test_what_is_for_mjcf_is_refused_with_usd(here, collide):
     (here / "ball.usda").write_text('#usda 1.0\ndef Sphere "b" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\n')
-    answer = collide("inspect", "ball.usda", "--asset-map", "/old=/new")
+    answer = collide("inspect", "ball.usda", "--floating-base")
     assert (answer.code, answer.out) == (2, "")
-    assert "ball.usda: --asset-map is for MJCF and URDF scenes" in answer.err
+    assert "ball.usda: --floating-base is for URDF scenes" in answer.err
     answer = collide("record", "ball.usda", "--frames", "3")
     assert (answer.code, answer.out) == (2, "")
     assert "ball.usda: MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD" in answer.err

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import mujoco
 
 from collidecli.errors import InputError
+from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.packages import package_file
 from collidecli.importers.mujoco.strip import partition_geoms
 
@@ -27,8 +28,7 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
 
     asset_map: entries `OLD=NEW`. folder: base of the relative paths of a scene given as text; None for a file.
     """
-    entries = sorted((_entry(text, location) for text in asset_map), key=lambda entry: -len(entry[0]))
-    used: set[str] = set()
+    entries = AssetMap(asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
     packaged = {asset.file: found for asset in assets if (found := package_file(asset.file, scene_folder))}
@@ -40,11 +40,9 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
             return file
         kept = os.path.basename(file) if strip else file
         for written in dict.fromkeys((file, posixpath.join(asset_folder, kept))):
-            for old, new in entries:
-                rest = _under(written, old)
-                if rest is not None:
-                    used.add(old)
-                    return os.path.join(new, rest) if rest else new
+            new = entries.replaced(written)
+            if new is not None:
+                return new
         if file in packaged:
             return packaged[file]
         if entries or packaged:
@@ -57,24 +55,7 @@ def relocate_assets(spec: mujoco.MjSpec, asset_map: tuple[str, ...], folder: str
         texture.file = relocated(texture.file, texture.compiler.texturedir)
         for side, file in enumerate(texture.cubefiles):
             texture.cubefiles[side] = relocated(file, texture.compiler.texturedir)
-    return [f"asset map: no asset's path begins with '{old}'" for old, _ in entries if old not in used]
-
-
-def _entry(text: str, location: str) -> tuple[str, str]:
-    old, equals, new = text.partition("=")
-    if not (old and equals and new):
-        raise InputError(f"the asset map has '{text}'", location, "write OLD=NEW: a path prefix and its replacement")
-    return old, os.path.abspath(new)
-
-
-def _under(path: str, old: str) -> str | None:
-    """The remainder of a path that begins with the components of `old`; else None."""
-    # MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF.
-    path, old = (re.sub("/+", "/", text) for text in (path, old))
-    if not path.startswith(old):
-        return None
-    rest = path[len(old) :]
-    return rest.lstrip("/\\") if not rest or old[-1] in "/\\" or rest[0] in "/\\" else None
+    return entries.warnings()
 
 
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ from collidecli.importers.usd.environments import (
     Environments,
     upwards,
 )
+from collidecli.importers.usd.mapped_assets import reload_stage
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.prim_transforms import PrimTransforms
 from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
@@ -95,7 +96,7 @@ def _is_in_scene(prim: Usd.Prim) -> bool:
 def _set_mask(stage: Usd.Stage, paths: Iterable[str]) -> None:
     """Composes these prims and their descendants; reloads layers, which pxr may have kept from another stage."""
     stage.SetPopulationMask(Usd.StagePopulationMask([Sdf.Path(path) for path in paths]))
-    stage.Reload()
+    reload_stage(stage)
 
 
 class _Roots:

@@ -23,6 +23,7 @@ from collidecli.importers.usd.geometry import HANDLED_TYPES, ShapeReader, WorldS
 from collidecli.importers.usd.groups import CollisionGroups
 from collidecli.importers.usd.instancers import check_joints, expand_instancers
 from collidecli.importers.usd.kinematics import UsdKinematics
+from collidecli.importers.usd.mapped_assets import end_mapping
 from collidecli.importers.usd.materials import PhysicsMaterials
 from collidecli.importers.usd.mesh_content import MESH
 from collidecli.importers.usd.meshes import MeshReader
@@ -99,10 +100,16 @@ def add_usd(builder: ModelBuilder, path: str | os.PathLike[str], options: SceneO
     """
     options = options or SceneOptions()
     stage, warnings = open_stage(
-        path, options.variants, masked=True, motion_layer=options.motion_layer, ignore_missing=options.ignore_missing
+        path,
+        options.variants,
+        masked=True,
+        motion_layer=options.motion_layer,
+        ignore_missing=options.ignore_missing,
+        asset_map=options.asset_map,
     )
     with diagnostics(str(path)) as composing_warnings:
         environments = populate(stage, options.environments, str(path))
+    end_mapping()
     with diagnostics(str(path)):
         warnings += check_composition(stage, str(path), options.ignore_missing)
     warnings += [warning for warning in composing_warnings if not is_report_of_missing(warning)]

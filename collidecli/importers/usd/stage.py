@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
+from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.usd.environments import Environments, upwards
+from collidecli.importers.usd.mapped_assets import map_assets
 from collidecli.importers.usd.missing_assets import check_composition, is_report_of_missing
 from collidecli.importers.usd.motion_layer import lay_over, select_variants
 
@@ -150,12 +152,13 @@ def open_stage(
     masked: bool = False,
     motion_layer: str = "",
     ignore_missing: bool = False,
+    asset_map: Sequence[str] = (),
 ) -> tuple[Usd.Stage, list[str]]:
     """The composed stage of a file with selected variants and loaded payloads, and pxr's warnings.
 
     variants: each `prim:set=value`. masked: without variants nothing is composed before the caller sets a mask.
     motion_layer: a layer of time samples over the scene; the stage is then not masked. ignore_missing: leave out
-    references to what does not exist, with a warning each.
+    references to what does not exist, with a warning each. asset_map: each `OLD=NEW`, of asset paths as written.
     Raises InputError for a file that is missing, empty, broken or not USD, for variants that do not exist, and for
     broken references.
     """
@@ -164,17 +167,19 @@ def open_stage(
         raise InputError("there is no such file", str(path), "give the path of a .usd, .usda, .usdc or .usdz file")
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
+    assets = AssetMap(asset_map, str(path))
     with diagnostics(str(path)) as warnings:
         whole = not masked or variants or motion_layer
         mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
         _reload_files()
         stage = Usd.Stage.OpenMasked(str(file), mask)
         stage.Reload()  # the scene's own layer may have been edited in memory
+        map_assets(stage, assets)
         select_variants(stage, variants, str(path))
         if motion_layer:
             lay_over(stage, motion_layer, str(path))
     left_out = check_composition(stage, str(path), ignore_missing)
-    return stage, left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
+    return stage, assets.warnings() + left_out + [warning for warning in warnings if not is_report_of_missing(warning)]
 
 
 def _reload_files() -> None:

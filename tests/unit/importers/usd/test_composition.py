@@ -394,3 +394,56 @@ def test_what_does_not_compose_for_another_reason_is_refused(tmp_path):
     path.write_text(MISSING.replace("@s.usda@</nothing>", "</c>").replace("payload", "references"))
     with pytest.raises(InputError, match="does not compose"):
         add_usd(ModelBuilder(), path, SceneOptions(ignore_missing=True))
+
+
+MAPPED = """#usda 1.0
+(
+ metersPerUnit = 1
+ upAxis = "Z"
+)
+def Xform "World" {
+ def Xform "envs" {
+  def Xform "env_0" (references = @omniverse://srv/lib/outer.usda@) {
+  }
+  def Xform "env_1" (references = @omniverse://srv/lib/outer.usda@) {
+   double3 xformOp:translate = (5, 0, 0)
+   uniform token[] xformOpOrder = ["xformOp:translate"]
+  }
+ }
+}
+"""
+SIZED = '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"])'
+SIZED += " {{\n double radius = {radius}\n}}\n"
+OUTER = '(\ndefaultPrim = "o"\n)\ndef Xform "o" {\n def "p" (references = @/gone/part.usda@) {\n }\n}\n'
+
+
+def mapped(path, *entries):
+    builder = ModelBuilder()
+    scene = add_usd(builder, path, SceneOptions(asset_map=entries))
+    return scene, builder.finalize()
+
+
+def test_asset_paths_are_mapped_in_every_layer(tmp_path):
+    """Paths of a server and of another machine's folder, in the scene and in a layer that it refers to."""
+    for name, radius in (("one", 0.5), ("two", 0.25)):
+        (tmp_path / name).mkdir()
+        part(tmp_path / name, text=SIZED.format(radius=radius))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "outer.usda").write_text("#usda 1.0\n" + OUTER)
+    scene = tmp_path / "s.usda"
+    scene.write_text(MAPPED)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.usda")}
+    server = f"omniverse://srv/lib={tmp_path / 'lib'}"
+    kept = []
+    for name, radius in (("one", 0.5), ("two", 0.25)):
+        imported, model = mapped(scene, server, f"/gone={tmp_path / name}", "/unused=/x")
+        kept.append(imported)  # the layers of the first map are still open at the second
+        assert model.world_count == 2
+        assert model.shapes.size[0, 0] == radius
+        assert str(tmp_path / name / "part.usda") in imported.files
+        assert sum("no asset's path begins with '/unused'" in warning for warning in imported.warnings) == 1
+    with pytest.raises(InputError, match=re.escape("@/gone/part.usda@")):
+        mapped(scene, server)
+    with pytest.raises(InputError, match=re.escape("@omniverse://srv/lib/outer.usda@")):
+        mapped(scene)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.usda")}
