@@ -128,8 +128,8 @@ def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypat
         made.append(where)
         return kept(points, where)
 
-    kept = geoms.convex_hull
-    monkeypatch.setattr(geoms, "convex_hull", counted)
+    kept = geoms.cached_hull
+    monkeypatch.setattr(geoms, "cached_hull", counted)
     elements = '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
     imported, model = scene(
         tmp_path,
