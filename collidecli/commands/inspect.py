@@ -21,6 +21,7 @@ from collidecli.importers.recordings.content import CSV, NPY, NPZ, USD, storage_
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.scene.run_options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.rules import check_shape_rows
 from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.h5_input import open_h5, text_of
 from collidecli.storage.process_activity import structure
@@ -202,6 +203,7 @@ def inspect_contact_set(path: str) -> ContactSetResult:
         tally = Tally(len(contacts.shapes))
         ranges = ColumnRanges(contacts.optional_columns)
         for block in contacts.blocks(names=("shape0", "shape1", "distance", *contacts.optional_columns)):
+            check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
         return ContactSetResult(
@@ -270,6 +272,6 @@ def read_timing(path: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """An attribute as text, number or list."""
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, str)):
         return text_of(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -187,6 +187,6 @@ def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:
                 return None
             arrays[name] = np.frombuffer(data, dtype, count, at).reshape(shape)
             at += count * dtype.itemsize
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return arrays if at == len(data) else None

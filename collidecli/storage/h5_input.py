@@ -67,7 +67,8 @@ def format_of(file: h5py.File) -> str:
 
 def text_of(value: object) -> str:
     """Text of an attribute or a cell, stored as bytes or str; bytes that are not UTF-8 are replaced."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    raw = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", "replace")
 
 
 def exact_texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
@@ -101,7 +102,9 @@ def _check_objects(file: h5py.File, name: str) -> None:
             raise InputError(f"has groups more than {MOST_LEVELS} deep", name, "keep the data nearer to the root")
         for key in group:
             structure_step()
-            where = f"{path}/{key}"
+            where = f"{path}/{text_of(key)}"
+            if key != text_of(key):
+                raise InputError("its name is not UTF-8", where, "write the file again")
             link = group.get(key, getlink=True)
             if isinstance(link, h5py.ExternalLink):
                 raise InputError(f"links to another file, {link.filename}", where, "copy the data into this file")
@@ -111,6 +114,7 @@ def _check_objects(file: h5py.File, name: str) -> None:
             if item in seen:
                 continue
             seen.add(item)
+            list(item.attrs)  # raises one of DAMAGE for attributes that cannot be listed
             if isinstance(item, h5py.Dataset):
                 if item.external or item.is_virtual:
                     raise InputError("its data lies in another file", where, "copy the data into this file")

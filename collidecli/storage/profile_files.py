@@ -20,7 +20,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import creator
-from collidecli.storage.h5_input import format_of, open_h5
+from collidecli.storage.h5_input import format_of, open_h5, text_of
 from collidecli.storage.process_activity import reading
 
 FORMAT, SCHEMA = "collide-profile", "collide.profile/1"
@@ -120,7 +120,7 @@ def _from_h5(path: str) -> dict[str, Any]:
             ]
         except (LookupError, TypeError, ValueError) as error:
             raise InputError(f"is an incomplete profile: {error}", path, FIX) from error
-        return {"scene_sha256": str(file.attrs.get("scene_sha256", "")), "phases": phases}
+        return {"scene_sha256": text_of(file.attrs.get("scene_sha256", "")), "phases": phases}
 
 
 def _values(file: h5py.File, name: str, text: bool = False) -> np.ndarray:

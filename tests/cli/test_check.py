@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.support.contact_edits import made_up
+
 RUN = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu")
 
 
@@ -105,3 +107,13 @@ def test_contact_ids_below_zero(here, collide, value, is_named):
         file["/rigid_contacts/contact_id"][0] = value
     answer = collide("check", "ids.h5")
     assert ("contact_id is negative" in answer.out + answer.err) == is_named
+
+
+def test_verbs_refuse_rows_of_shapes_that_do_not_exist(here, collide):
+    made_up().write(here / "a.h5")
+    with h5py.File("a.h5", "a") as file:
+        file["rigid_contacts/shape0"][0] = -1
+    for verb in (("inspect",), ("events",), ("report", "-o", "r.html")):
+        answer = collide(verb[0], "a.h5", *verb[1:])
+        assert (answer.code, answer.out) == (2, ""), answer.err
+        assert "no row of /model/shape" in answer.err

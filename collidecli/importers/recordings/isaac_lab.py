@@ -366,6 +366,6 @@ def _rate(file: h5py.File) -> float | None:
     try:
         args = json.loads(str(_data(file).attrs.get("env_args", "{}")))["sim_args"]
         period = float(args["dt"]) * float(args["decimation"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None
     return 1.0 / period if np.isfinite(period) and period > 0.0 else None

@@ -12,6 +12,7 @@ from collidecli.errors import InputError
 from collidecli.scene.contacts import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets import schema
 from collidecli.storage.contact_sets.content_hash import EXCLUDED_GROUP, DatasetDigest, content_hash
+from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import tables_of
 from collidecli.storage.contact_sets.reader import (
     BLOCK_ROWS,
@@ -57,9 +58,8 @@ def _header_findings(file: h5py.File, name: str) -> list[Finding]:
     findings = []
     if not is_complete(file):
         findings.append(Finding(name, "the contact set is incomplete: its writer was stopped"))
-    for attribute in (*schema.SOURCE_ATTRIBUTES, "creator", "content_sha256"):
-        if not isinstance(file.attrs.get(attribute), str):
-            findings.append(Finding(name, f"the root attribute {attribute} is missing or not a string"))
+    for where, what in header_faults(file):
+        findings.append(Finding(f"{name}: {where}" if where else name, what))
     return findings
 
 

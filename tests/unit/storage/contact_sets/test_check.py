@@ -58,6 +58,11 @@ def replace(file: h5py.File, name: str, values) -> None:
     file[name] = values
 
 
+def broken() -> bytes:
+    """Text that is not UTF-8."""
+    return b"a\xff.xml"
+
+
 HEADER_CASES = {
     "the format is collide-trajectory": lambda f: f.attrs.__setitem__("format", "collide-trajectory"),
     "no root attribute format": lambda f: f.attrs.__delitem__("format"),
@@ -75,6 +80,27 @@ HEADER_CASES = {
     "/time/time: it has 2 rows for 12 frames": lambda f: replace(f, "/time/time", np.zeros(2)),
     "12 frames of 4 worlds": lambda f: replace(f, "/model/world/template", np.zeros(4, np.int32)),
 }
+
+
+ATTRIBUTE_CASES = {
+    "config is not JSON: ": lambda f: f.attrs.__setitem__("config", "[" * 60_000),
+    "config has no options": lambda f: f.attrs.__setitem__("config", "{}"),
+    "the root attribute scene_sha256 is no SHA-256": lambda f: f.attrs.__setitem__("scene_sha256", "0" * 64),
+    "the root attribute content_sha256 is no SHA-256": lambda f: f.attrs.__setitem__("content_sha256", "zz"),
+    "the root attribute scene is not UTF-8": lambda f: f.attrs.create("scene", broken(), dtype=h5py.string_dtype()),
+    "attribute gap_rule is 'zzz'; known": lambda f: f["model"].attrs.__setitem__("gap_rule", "zzz"),
+    "attribute up_axis is 'Q'; known": lambda f: f["model"].attrs.__setitem__("up_axis", "Q"),
+    "attribute material_rule is 'none'": lambda f: f["model"].attrs.__setitem__("material_rule", "none"),
+    "attribute up_axis is missing": lambda f: f["model"].attrs.__delitem__("up_axis"),
+    "attribute device is not UTF-8": lambda f: f["timing"].attrs.create("device", broken(), dtype=h5py.string_dtype()),
+    "the unit is 'mm', not 'm'": lambda f: f["rigid_contacts/distance"].attrs.__setitem__("unit", "mm"),
+}
+
+
+@pytest.mark.parametrize("expected", ATTRIBUTE_CASES)
+def test_attributes(path, expected):
+    edit(path, ATTRIBUTE_CASES[expected])
+    assert expected in words(path)
 
 
 @pytest.mark.parametrize("expected", HEADER_CASES)
