@@ -47,6 +47,12 @@ def result(answer) -> dict:
     return json.loads(answer.out)
 
 
+def compute(collide, folder: str) -> None:
+    """Plans jobs.toml and computes it in this process."""
+    assert collide("batch", "plan", "jobs.toml", "-o", folder).code == 0
+    assert collide("batch", "work", folder, "--slot", "0/1").code in (0, 1)
+
+
 def dataset(collide, folder: str) -> str:
     """Hash of the data set of a batch."""
     return result(collide("batch", "gather", folder, "-o", f"{folder}.parquet", "--force", "--json"))["dataset_sha256"]
@@ -64,7 +70,7 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
         alone = collide("run", "scene.xml", "-t", row["motion"], "--gap", "0.02", "-o", "one.h5", "--force", "--json")
         assert json.loads(alone.out)["content_sha256"] == row["content_sha256"] == content_of(row["file"])
     before = {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")}
-    assert collide("batch", "run", "B").code == 0
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
     assert {path: path.stat().st_mtime_ns for path in Path("B/results").rglob("*.h5")} == before, (
         "nothing is done again"
     )
@@ -73,7 +79,7 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
 
 
 def test_shards_and_slots_give_one_data_set(jobs, collide):
-    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+    compute(collide, "A")
     assert collide("batch", "plan", "jobs.toml", "-o", "B", "--shard-seconds", "1e-9").code == 0
     assert read_plan("B/plan.parquet").shard_count == 6
     assert result(collide("batch", "status", "B", "--json"))["left"] == 6
@@ -82,8 +88,8 @@ def test_shards_and_slots_give_one_data_set(jobs, collide):
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
-def test_a_killed_worker_loses_nothing(jobs, collide):
-    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+@pytest.mark.slow
+def test_killed_workers_lose_nothing(jobs, collide):
     for number in range(6, 30):
         write_motion(jobs / "demos" / f"d{number}.h5", 40 + number)
     command = "from collidecli.cli.guard import command; raise SystemExit(command())"
@@ -105,7 +111,7 @@ def test_a_killed_worker_loses_nothing(jobs, collide):
     assert killed == 3
     assert running.returncode == 0, err.decode()
     assert json.loads(out)["done"] == 30
-    assert collide("batch", "run", "jobs.toml", "-o", "C", "--workers", "2").code == 0
+    compute(collide, "C")
     assert dataset(collide, "B") == dataset(collide, "C")
 
 
@@ -125,9 +131,9 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     running.communicate()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == [], "workers end with the process that started them"
-    assert collide("batch", "run", "B", "--workers", "1").code == 0
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 0
     assert result(collide("batch", "status", "B", "--json"))["done"] == 6
-    assert collide("batch", "run", "jobs.toml", "-o", "A", "--workers", "1").code == 0
+    compute(collide, "A")
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
@@ -136,16 +142,17 @@ def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
     write_motion(jobs / "demos" / "nan.h5", 5)
     with h5py.File(jobs / "demos" / "nan.h5", "a") as file:
         file["body_q"][3, 0, 0, 1] = float("nan")
-    answer = collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "2", "--json")
+    assert collide("batch", "plan", "jobs.toml", "-o", "B").code == 0
+    answer = collide("batch", "work", "B", "--slot", "0/1", "--json")
     state = json.loads(answer.out)
     assert (answer.code, state["done"], state["failed"], state["left"]) == (1, 6, 2, 0)
     said = {Path(failure["motion"]).name: failure for failure in state["failures"]}
     assert "not a recording" in said["junk.h5"]["message"]
     assert "frame 3" in said["nan.h5"]["message"]
     assert {failure["exit_code"] for failure in state["failures"]} == {2}
-    assert collide("batch", "run", "B").code == 1
+    assert collide("batch", "work", "B", "--slot", "0/1").code == 1
     write_motion(jobs / "demos" / "nan.h5", 5)
-    assert collide("batch", "run", "B", "--retry-failed").code == 1
+    assert collide("batch", "run", "B", "--retry-failed", "--workers", "1").code == 1
     assert result(collide("batch", "gather", "B", "-o", "x.parquet", "--json"))["episodes"] == 7
 
 
@@ -176,7 +183,7 @@ class KillsOn:
 
 
 def test_different_contacts_of_one_key_stop_the_batch(jobs, collide):
-    assert collide("batch", "run", "jobs.toml", "-o", "B", "--workers", "1").code == 0
+    compute(collide, "B")
     store = Store("B")
     one, other = sorted(store.results())[:2]
     made = store.new_result(one)
