@@ -104,7 +104,8 @@ def write_manifest(store: Store, plan: Plan, output: str, force: bool, progress:
             raise InputError(f"has no contact set of {episode.motion or episode.job}", store.folder, fix)
         if episode.key not in sizes:
             with ContactSet.open(store.result_path(episode.key)) as contacts:
-                sizes[episode.key] = (contacts.content_sha256, contacts.contact_count, contacts.frame_count)
+                frames = int(contacts.episodes.frame_count.sum()) if contacts.episodes else contacts.frame_count
+                sizes[episode.key] = (contacts.content_sha256, contacts.contact_count, frames)
         content, contact_count, frame_count = sizes[episode.key]
         file = os.path.relpath(store.result_path(episode.key), os.path.dirname(os.path.abspath(output)))
         rows.append((episode.key, episode.job, episode.motion, content, contact_count, frame_count, file))

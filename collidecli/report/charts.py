@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.analysis.contact_summary import BINS_PER_DECADE
 from collidecli.report.chart_style import MAP_COLOUR, Canvas
 from collidecli.report.chart_words import edges_of, moment, time_axis
 from collidecli.report.short_names import pair_labels
 from collidecli.report.words import ResultDict, length
-from collidecli.scene.text_format import count
+from collidecli.scene.text_format import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,10 +140,10 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
 def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """Histogram of penetration depths, on a logarithmic scale."""
     figure, axes = canvas.axes(220 if canvas.narrow else 250)
-    bins = [one for one in result["depths"] if one["from"] > 0.0 and one["to"] is not None]
+    bins = result["depths"]
     if bins:
-        left = np.log10([one["from"] for one in bins])
-        width = math.log10(bins[0]["to"]) - left[0]
+        width = next((math.log10(b["to"] / b["from"]) for b in bins if b["from"] and b["to"]), 1.0 / BINS_PER_DECADE)
+        left = np.array([np.log10(one["from"]) if one["from"] else np.log10(one["to"]) - width for one in bins])
         counts = [one["contacts"] for one in bins]
         axes.bar(left, counts, width * 0.9, align="edge", color=canvas.colours["warm"], alpha=0.85, linewidth=0)
         decades = np.arange(math.floor(left[0]), math.ceil(left[-1] + width) + 1)
@@ -150,12 +151,19 @@ def depths_chart(result: ResultDict, canvas: Canvas) -> Figure:
         inside = [d for d in decades if left[0] - width <= d <= left[-1] + 2 * width]
         axes.set_xticks(inside, [short_length(10.0**d) for d in inside])
         for start, one in zip(left.tolist(), bins, strict=True):
-            words = f"{length(one['from'])} to {length(one['to'])}: {count(one['contacts'])} contacts"
+            words = f"{_bin_words(one)}: {plural(one['contacts'], 'contact')}"
             canvas.hover(axes, (start, start + width), axes.get_ylim(), words)
     axes.locator_params("y", nbins=5, integer=True)
     _counts(axes)
     canvas.title(axes, "contacts" if canvas.in_page else "contacts, by depth")
     return figure
+
+
+def _bin_words(one: ResultDict) -> str:
+    """Range of a bin of depths; the first has no lower end, the last no upper end."""
+    if one["to"] is None:
+        return f"over {length(one['from'])}"
+    return f"{length(one['from'])} to {length(one['to'])}" if one["from"] else f"below {length(one['to'])}"
 
 
 def _along_time(axes: Axes, times: Sequence[float], label: str, canvas: Canvas) -> None:

@@ -198,13 +198,13 @@ def test_the_map_of_depths(scale, words):
 
 
 def test_the_histogram_of_depths():
-    """The bins without a lower or an upper edge are not on the logarithmic axis."""
+    """The bins without a lower or an upper edge are as wide as the others, at their only edge."""
     (axes,) = drawn("depths").axes
     found = [(bar.get_x(), bar.get_height()) for bar in axes.patches]
-    np.testing.assert_allclose(found, [(-5, 3), (-4, 0), (-3, 20000)])
+    np.testing.assert_allclose(found, [(-7, 100), (-5, 3), (-4, 0), (-3, 20000), (0, 100)])
     assert {round(bar.get_width(), 9) for bar in axes.patches} == {0.9}
     labels = dict(zip(axes.get_xticks().tolist(), ticks(axes.xaxis), strict=True))
-    assert labels == {-5: "10 µm", -4: "100 µm", -3: "1 mm", -2: "10 mm"}
+    assert (labels[-6], labels[-5], labels[-3], labels[0]) == ("1 µm", "10 µm", "1 mm", "1 m")
     assert "20k" in ticks(axes.yaxis)
     assert axes.get_title(loc="left") == "contacts, by depth"
 
@@ -392,9 +392,11 @@ def test_values_on_hover():
         "4 mm", "within the gap", "within the gap", "2 mm",
     ]  # fmt: skip
     assert [(x, text) for x, _, text in hovers("depths")] == [
+        ((-7.0, -6.0), "below 1 um: 100 contacts"),
         ((-5.0, -4.0), "10 um to 100 um: 3 contacts"),
         ((-4.0, -3.0), "100 um to 1 mm: 0 contacts"),
         ((-3.0, -2.0), f"1 mm to 10 mm: {count(20000)} contacts"),
+        ((0.0, 1.0), "over 1 m: 100 contacts"),
     ]
     assert (None, (-0.5, 0.5), "a and b: 2 missing, 0 extra, 5 changed") in hovers("differences", difference=DIFFERENCE)
     assert ((1.5, 2.5), (-0.5, 0.5), "distance: 7 contacts") in hovers("deviations", difference=DIFFERENCE)
