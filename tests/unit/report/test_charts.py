@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
-from matplotlib.offsetbox import AnchoredOffsetbox, TextArea
 
 from collidecli.report.chart_kinds import KINDS
 from collidecli.report.chart_style import PAGE, THEMES, Canvas, drawing
@@ -97,6 +95,8 @@ def ticks(axis) -> list[str]:
 
 def filled(axes) -> list[np.ndarray]:
     """The corners of every filled band."""
+    from matplotlib.collections import PolyCollection
+
     return [np.asarray(band.get_paths()[0].vertices) for band in axes.collections if isinstance(band, PolyCollection)]
 
 
@@ -165,6 +165,8 @@ def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
 
 
 def scale_words(axes) -> list[str]:
+    from matplotlib.offsetbox import AnchoredOffsetbox, TextArea
+
     (box,) = [artist for artist in axes.artists if isinstance(artist, AnchoredOffsetbox)]
     return [part.get_text() for part in box.get_child().get_children() if isinstance(part, TextArea)]
 
