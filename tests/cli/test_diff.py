@@ -19,7 +19,7 @@ from tests.support.diff_results import counts, nothing_but_contacts, pair, where
 
 
 def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
-    made_up().write(here / "a.h5", sha="ab")
+    made_up().write(here / "a.h5", sha="ab" * 32)
     answer = collide("diff", "a.h5", "a.h5")
     assert answer.code == 0
     assert "hashes are equal" in answer.out
@@ -31,9 +31,9 @@ def test_the_same_file_is_equal_by_its_hash_and_in_full(here, collide):
 
 def test_a_hash_that_lies_is_caught_in_full(here, collide):
     edited = made_up()
-    edited.write(here / "a.h5", sha="ab")
+    edited.write(here / "a.h5", sha="ab" * 32)
     edited.columns["distance"][3] += 1e-3
-    edited.write(here / "b.h5", sha="ab")
+    edited.write(here / "b.h5", sha="ab" * 32)
     assert collide("diff", "a.h5", "b.h5").code == 0
     assert collide("diff", "a.h5", "b.h5", "--full").code == 1
 

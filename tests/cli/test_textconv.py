@@ -102,8 +102,9 @@ def test_the_lines_of_pairs(here, collide):
 
 def test_the_order_of_shapes_means_nothing(here, collide):
     a = made_up()
-    one = collide("textconv", a.write(here / "a.h5")).out
-    other = collide("textconv", a.with_shape_order([3, 0, 4, 2, 1]).write(here / "b.h5")).out
+    sha = "ab" * 32
+    one = collide("textconv", a.write(here / "a.h5", sha)).out
+    other = collide("textconv", a.with_shape_order([3, 0, 4, 2, 1]).write(here / "b.h5", sha)).out
     assert one == other
     assert "-0.000000" not in one
 
@@ -151,7 +152,7 @@ def test_git_shows_what_changed(here, monkeypatch):
     git("init", "-q")
     (here / ".gitattributes").write_text("*.h5 diff=collide\n")
     git("config", "diff.collide.textconv", f"'{sys.executable}' -m collidecli.cli.guard textconv")
-    a.write(here / "baseline.h5", sha="aa")
+    a.write(here / "baseline.h5", sha="aa" * 32)
     git("add", ".")
     git("commit", "-qm", "a baseline")
     b = a.copy()
@@ -159,12 +160,12 @@ def test_git_shows_what_changed(here, monkeypatch):
     frame, world = divmod(int(b.cell[row]), a.worlds)
     names = sorted(a.path[int(a.columns[name][row])] for name in ("shape0", "shape1"))
     b.columns["point0"][row] += 0.03
-    b.write(here / "baseline.h5", sha="bb")
+    b.write(here / "baseline.h5", sha="bb" * 32)
 
     lines = git("diff", "baseline.h5").splitlines()
     changed = [line for line in lines if re.match(r"[+-](?![+-])", line)]
     assert len(changed) == 4, changed
-    assert changed[:2] == ["-content aa", "+content bb"]
+    assert changed[:2] == ["-content " + "aa" * 32, "+content " + "bb" * 32]
     for line, sign in zip(changed[2:], "-+", strict=True):
         assert line.startswith(f"{sign}  {names[0]} | {names[1]}  ")
     hunk = next(n for n, line in enumerate(lines) if line == changed[2])

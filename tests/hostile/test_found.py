@@ -223,11 +223,26 @@ def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, capsys
 
 
 def test_hashes_that_steer_the_terminal(here, capsys):
+    for name in ("content_sha256", "scene_sha256", "trajectory_sha256"):
+        shutil.copyfile(Path(__file__).parents[1] / "golden" / "contacts_1_1.h5", here / "contacts.h5")
+        with h5py.File(here / "contacts.h5", "a") as file:
+            file.attrs[name] = "\x1b[2J\x07\n\r"
+        for verb in ("textconv", "inspect", "events", "report"):
+            assert f"the root attribute {name} is no SHA-256" in told(capsys, verb, "contacts.h5")
+
+
+@pytest.mark.parametrize(("where", "name", "value"), [
+    ("model", "gap_rule", "zzz"), ("model", "up_axis", "Q"), ("rigid_contacts/distance", "unit", "mm"),
+    ("/", "config", "{}"), ("/", "content_sha256", "0" * 64), ("model", "up_axis", None),
+])  # fmt: skip
+def test_attributes_are_checked_at_every_open(here, capsys, where, name, value):
     shutil.copyfile(Path(__file__).parents[1] / "golden" / "contacts_1_1.h5", here / "contacts.h5")
     with h5py.File(here / "contacts.h5", "a") as file:
-        for name in ("content_sha256", "scene_sha256", "trajectory_sha256"):
-            file.attrs[name] = "\x1b[2J\x07\n\r"
-    assert main(["textconv", "contacts.h5"]) == 0
-    text = capsys.readouterr().out
-    assert all(line.isprintable() for line in text.splitlines())
-    assert "scene_sha256 \\x1b[2J\\x07\\n\\r\n" in text
+        if value is None:
+            del file[where].attrs[name]
+        else:
+            file[where].attrs[name] = value
+    for words in (("inspect", "contacts.h5"), ("events", "contacts.h5"), ("diff", "contacts.h5", "contacts.h5")):
+        message = told(capsys, *words)
+        assert name in message
+        assert "collide check" in message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ def write_part(
     cells = [frame * WORLDS + world for frame in frames for world in worlds]
     rows = np.concatenate([np.arange(start[cell], start[cell + 1]) for cell in cells] or [np.zeros(0, np.intp)])
     part = ContactBlock(0, block.cell_counts[cells], {name: values[rows] for name, values in block.columns.items()})
-    attributes = {**ATTRIBUTES, "trajectory_sha256": recording, "config": json.dumps(config or {})}
+    attributes = {**ATTRIBUTES, "trajectory_sha256": recording, "config": json.dumps(config or {"gap": 0.1})}
     at = np.array(frames)
     with ContactWriter(
         path, small_model(len(worlds)), len(frames), at * 0.01, at * STEP, np.dtype(np.float64), attributes, force=True
@@ -87,7 +88,12 @@ def test_worlds_parted_in_any_way(folder, whole, cut, rows):
     names = []
     for k, worlds in enumerate(np.split(np.arange(WORLDS), sorted(cut))):
         names.append(str(folder / f"w{k}.h5"))
-        write_part(Path(names[-1]), list(range(FRAMES)), worlds.tolist(), recording=f"r{k}")
+        write_part(
+            Path(names[-1]),
+            list(range(FRAMES)),
+            worlds.tolist(),
+            recording=hashlib.sha256(f"r{k}".encode()).hexdigest(),
+        )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging.merged_blocks, "__defaults__", (rows,))
         result = merge(MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True)).as_dict()

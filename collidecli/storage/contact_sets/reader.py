@@ -20,6 +20,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.material import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.text_format import numbered
 from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets.header_rules import header_faults
 from collidecli.storage.contact_sets.materials import read_materials, read_pair_materials, tables_of
 from collidecli.storage.h5_input import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.h5_unpack import ChunkRows
@@ -86,6 +87,8 @@ class ContactSet:
         self.version = require_version(file, path)
         if not is_complete(file):
             raise InputError("the contact set is incomplete: its writer was stopped", path, "make it again")
+        for where, what in header_faults(file):
+            raise InputError(what, f"{path}: {where}" if where else path, "collide check lists every fault")
         self.creator = str(file.attrs.get("creator", ""))
         self.scene = str(self._attribute("scene"))
         self.scene_sha256 = str(self._attribute("scene_sha256"))
@@ -101,8 +104,8 @@ class ContactSet:
         self.step: np.ndarray = tables["/time/step"]
         self.forced = self._forced_pairs()
         model = file["/model"]
-        self.gap_rule = str(model.attrs.get("gap_rule", "max"))
-        self.up_axis = str(model.attrs.get("up_axis", "Z"))
+        self.gap_rule = str(model.attrs["gap_rule"])
+        self.up_axis = str(model.attrs["up_axis"])
         self.material_rule = self._material_rule()
         self.materials, self.forced_materials = self._materials()
         self.episodes = self._episodes()
